@@ -1,0 +1,104 @@
+"""Events and messages as JSON objects and back: for the database and ``--json``.
+
+``{"event": "text_delta", "text": "…"}``: the name is the class's in snake
+case, the rest its fields. A nested value carries its class's name as
+``"type"`` where several classes fit; bytes travel as ``{"base64": "…"}``.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import types
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+from .events import Event
+from .jsonvalue import Json, JsonObject
+
+
+def event_name(kind: type[object]) -> str:
+    """``ToolFinished`` is called ``tool_finished``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
+_EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
+
+
+def encode_event(event: Event) -> JsonObject:
+    """One event as a JSON object, ``event`` first."""
+    body = cast("JsonObject", encode(event))
+    return {"event": event_name(type(event)), **body}
+
+
+def decode_event(data: JsonObject) -> Event:
+    """Raises ValueError for an event this version does not know, or a damaged one."""
+    kind = _EVENTS.get(str(data.get("event")))
+    if kind is None:
+        raise ValueError(f"unknown event {data.get('event')!r}")
+    return cast("Event", _build(kind, data))
+
+
+def encode(value: object) -> Json:
+    """A value of this package as JSON; nested classes are named by ``type``."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, list | tuple):
+        return [_named(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {key: encode(item) for key, item in cast("dict[str, object]", value).items()}
+    return {name: _named(getattr(value, name)) for name in _names(type(value))}
+
+
+def _named(value: object) -> Json:
+    if is_dataclass(value):
+        return {"type": type(value).__name__, **cast("JsonObject", encode(value))}
+    return encode(value)
+
+
+@cache
+def _names(kind: type[object]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cast("Any", kind)))
+
+
+@cache
+def _hints(kind: type[object]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def decode(hint: Any, data: Json) -> Any:
+    """The value of type ``hint`` that ``encode`` made ``data`` of; ValueError if it cannot be."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        options = [option for option in get_args(hint) if option is not type(None)]
+        if data is None:
+            return None
+        if isinstance(data, dict) and "type" in data:
+            for option in options:
+                if getattr(option, "__name__", "") == data["type"]:
+                    return _build(option, data)
+        return decode(options[0], data) if len(options) == 1 else data
+    if origin is tuple:
+        item, *rest = get_args(hint)
+        items = cast("list[Json]", data)
+        if rest and rest[0] is not ...:
+            return tuple(decode(kind, one) for kind, one in zip((item, *rest), items, strict=True))
+        return tuple(decode(item, one) for one in items)
+    if hint is bytes:
+        return base64.b64decode(str(cast("JsonObject", data)["base64"]))
+    if isinstance(hint, type) and is_dataclass(hint):
+        return _build(hint, cast("JsonObject", data))
+    return data
+
+
+def _build(kind: type[Any], data: JsonObject) -> Any:
+    hints = _hints(kind)
+    try:
+        return kind(
+            **{name: decode(hints[name], data[name]) for name in _names(kind) if name in data}
+        )
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"not a {kind.__name__}: {error}") from error

@@ -1,0 +1,243 @@
+"""What happens in a turn: one tagged union, small frozen values (L-2).
+
+A turn is a stream of these. Window, command line, server and database read the
+same stream; ``transcript`` folds it. Readers ``match`` and end with
+``assert_never`` so that a new event cannot be forgotten.
+
+A provider yields only ``Delta`` events. Everything else comes from the turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .agents import Mode
+from .errors import ProviderFault
+from .jsonvalue import JsonObject
+from .messages import Said
+from .models import NOTHING, StopReason, Usage
+from .permissions import Answer, Question
+from .tools import Draft, DraftStatus, Effect
+
+CompletionReason: TypeAlias = Literal[
+    "done",
+    "step_limit",
+    "token_limit",
+    "money_limit",
+    "time_limit",
+    "stalled",
+    "cancelled",
+    "refused",
+    "error",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """A person's message was accepted; the turn that answers it begins."""
+
+    session_id: str
+    turn_id: str
+    said: tuple[Said, ...]
+    agent: str
+    provider: str
+    model: str
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """Request number ``step`` of the turn goes out."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """More words of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """More of what the model thinks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningEnded:
+    """The model stopped thinking after ``seconds``."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallStarted:
+    """The model began to write a call; its arguments are still coming."""
+
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnded:
+    """The reply to a request is whole and stored."""
+
+    step: int
+    stop: StopReason
+    usage: Usage
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ToolQueued:
+    """A call is known and waits for its turn.
+
+    The rest is what a row shows, kept with the event so that an old transcript
+    reads the same after a tool has changed: ``target`` (a path, a command),
+    the words ``verb`` ("Reading") and ``done`` ("Read"), the icon's name.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    target: str = ""
+    effect: Effect = "act"
+    verb: str = ""
+    done: str = ""
+    icon: str = "wrench"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool begins its work (sent before the work does, L-3)."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutput:
+    """A running tool printed something."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A call has its result: the text the model gets, and one line for the row.
+
+    ``sources`` say where the result is from (T-4): ``src/a.py:1-80``, a URL.
+    """
+
+    call_id: str
+    text: str
+    is_error: bool
+    seconds: float
+    summary: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingPermission:
+    """The turn waits for the person's answer to a question."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionResolved:
+    """The question has its answer, or fell away when the turn ended."""
+
+    question_id: str
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitingReply:
+    """The agent asks the person something, with suggested answers or none."""
+
+    call_id: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyGiven:
+    """The person answered the agent's question."""
+
+    call_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftCreated:
+    """A tool proposes a file change."""
+
+    call_id: str
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True)
+class DraftResolved:
+    """A draft was approved, discarded, replaced, undone, or met a changed file."""
+
+    draft_id: str
+    status: DraftStatus
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """The program says something in the transcript: a repair, a change of provider."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn met an error that is shown to the person; the message is kept."""
+
+    fault: ProviderFault | Literal["storage", "configuration", "internal"]
+    title: str
+    detail: str
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnComplete:
+    """The end of a turn, exactly one each; only this releases the composer."""
+
+    reason: CompletionReason
+    detail: str = ""
+    steps: int = 0
+    usage: Usage = NOTHING
+    seconds: float = 0.0
+
+
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted
+Event: TypeAlias = (
+    TurnStarted
+    | StepStarted
+    | TextDelta
+    | ReasoningDelta
+    | ReasoningEnded
+    | CallStarted
+    | StepEnded
+    | ToolQueued
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | AwaitingPermission
+    | PermissionResolved
+    | AwaitingReply
+    | ReplyGiven
+    | DraftCreated
+    | DraftResolved
+    | Notice
+    | Failed
+    | TurnComplete
+)

@@ -1,0 +1,63 @@
+"""Models: what one can do, what it used, what that costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """Facts about one model; None where nobody knows (P-5: unknown models work).
+
+    ``context_window`` and ``output_limit`` are in tokens, prices in US dollars
+    per million tokens. ``source`` says where the entry comes from, so that a
+    list can show it: fetched from the provider, or built into the program.
+    """
+
+    id: str
+    name: str = ""
+    context_window: int | None = None
+    output_limit: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    images: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
+    source: Literal["fetched", "built-in"] = "fetched"
+
+    @property
+    def title(self) -> str:
+        return self.name or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one or more requests.
+
+    ``input`` counts everything sent, cached tokens included; ``cache_read``
+    and ``cache_write`` are the parts of it read from and written to the
+    provider's cache. ``output`` includes ``reasoning``. Providers count
+    differently; adapters translate to this.
+    """
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(Usage)))
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+
+NOTHING = Usage()
+
+StopReason: TypeAlias = Literal[
+    "end", "tool_use", "max_tokens", "refusal", "pause", "context_full", "content_filter", "other"
+]
+"""Why a reply ended, in our words; tools run only on ``tool_use``."""

@@ -1,0 +1,71 @@
+"""Permission: rules by tool and argument pattern, questions, answers (T-7)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+Answer: TypeAlias = Literal["once", "session", "deny"]
+
+_RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
+_SHELL = re.compile(r"[;&|<>`$(){}\n\r\\!]|(?:^|\s)(?:sudo|env|xargs|sh|bash)(?:\s|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``tool`` or ``tool(pattern)`` and what it decides.
+
+    The pattern is a glob over the call's target (a path, a command). A command
+    that a shell would split, redirect or substitute is never matched by an
+    ``allow`` pattern other than ``*``: "pytest *" does not cover
+    ``pytest; rm x``.
+    """
+
+    verdict: Verdict
+    tool: str
+    pattern: str = "*"
+
+    @classmethod
+    def parse(cls, text: str, verdict: Verdict = "allow") -> Rule:
+        """Read ``tool`` or ``tool(pattern)``; raises ValueError that says the form."""
+        match = _RULE.match(text)
+        if match is None:
+            raise ValueError(f"“{text}” is not a rule. Write TOOL or TOOL(PATTERN).")
+        return cls(verdict, match[1], match[2] if match[2] is not None else "*")
+
+    def __str__(self) -> str:
+        return self.tool if self.pattern == "*" else f"{self.tool}({self.pattern})"
+
+    def matches(self, tool: str, target: str, *, command: bool = False) -> bool:
+        """Whether this rule speaks about a call of ``tool`` on ``target``."""
+        if self.tool not in ("*", tool):
+            return False
+        if self.pattern == "*":
+            return True
+        if command and self.verdict == "allow" and _SHELL.search(target):
+            return False
+        if fnmatchcase(target, self.pattern):
+            return True
+        return self.pattern.endswith(" *") and target == self.pattern[:-2]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to the person, before a tool may act.
+
+    ``detail`` is shown whole and never shortened (the full command). ``always``
+    is the rule that "Always for this session" would add, None where only this
+    one call can be allowed; ``facts`` are short lines: folder, network, limit.
+    """
+
+    id: str
+    call_id: str
+    tool: str
+    title: str
+    detail: str
+    reason: str = ""
+    always: Rule | None = None
+    facts: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,38 @@
+"""A session: one saved conversation, with its place, its agent and its model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .agents import PermissionMode
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One row of the list of sessions. Times are seconds since the epoch.
+
+    ``state`` is what the last turn came to: ``idle`` before any, ``running``,
+    ``waiting`` for the person, or its ``CompletionReason``.
+    """
+
+    id: str
+    title: str
+    folder: str
+    agent: str
+    provider: str
+    model: str
+    permission_mode: PermissionMode
+    created: float
+    updated: float
+    state: str = "idle"
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One session that says what was searched for, with one matching line."""
+
+    session_id: str
+    title: str
+    line: str
+    kind: str

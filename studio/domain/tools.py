@@ -1,0 +1,73 @@
+"""Tools as the loop sees them: what they are called and what they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .jsonvalue import JsonObject
+
+Effect: TypeAlias = Literal["read", "draft", "act"]
+"""What a tool does to the world: only reads the folder; only makes drafts a
+person approves (T-5); or acts, which is asked about first (T-7)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool, as described to a model.
+
+    ``schema`` is the JSON schema of its arguments, an object. ``target`` names
+    the argument shown in a tool row and matched by permission rules
+    (``path``, ``command``). ``verb`` and ``done`` are the words of the row:
+    "Reading", "Read". ``time_limit`` is in seconds; None waits as long as the
+    turn does. ``alone`` forbids running beside other calls (L-3).
+    """
+
+    name: str
+    description: str
+    schema: JsonObject = field(hash=False)
+    effect: Effect = "act"
+    target: str = ""
+    verb: str = ""
+    done: str = ""
+    icon: str = "wrench"
+    alone: bool = False
+    time_limit: float | None = 60.0
+
+
+DraftStatus: TypeAlias = Literal[
+    "waiting", "approved", "discarded", "superseded", "conflict", "undone"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file change nobody has written yet (T-5).
+
+    ``path`` is relative to the session's folder, with forward slashes.
+    ``before`` is the file's text when the draft was made, None for a new file;
+    ``base_digest`` the SHA-256 hex of the file's bytes then (empty for a new
+    file), so that a file changed meanwhile is noticed and never overwritten.
+    Line ends in ``before`` and ``after`` are those of the file.
+    """
+
+    id: str
+    path: str
+    before: str | None
+    after: str
+    base_digest: str
+    encoding: str = "utf-8"
+    status: DraftStatus = "waiting"
+
+    def counts(self) -> tuple[int, int]:
+        """Lines added and removed, as a unified diff would count them."""
+        from difflib import SequenceMatcher
+
+        old = (self.before or "").splitlines()
+        new = self.after.splitlines()
+        added = removed = 0
+        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                removed += i2 - i1
+                added += j2 - j1
+        return added, removed

@@ -1,0 +1,436 @@
+"""The one fold from events to what a person sees and saves.
+
+Window, command line, server and database share it. ``Transcript.apply`` takes
+one event and says which block changed; blocks only ever grow or change their
+own state, they are never removed or reordered, so a view can redraw exactly
+the block named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, assert_never
+
+from .events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CallStarted,
+    CompletionReason,
+    DraftCreated,
+    DraftResolved,
+    Event,
+    Failed,
+    Notice,
+    PermissionResolved,
+    ReasoningDelta,
+    ReasoningEnded,
+    ReplyGiven,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from .jsonvalue import JsonObject
+from .messages import Block as SaidBlock
+from .messages import Message, Reasoning, Said, Text, ToolCall, ToolResult
+from .models import Usage
+from .permissions import Answer, Question
+from .tools import Draft, Effect
+
+
+@dataclass(slots=True)
+class UserBlock:
+    """What the person said."""
+
+    turn_id: str
+    said: tuple[Said, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part.text for part in self.said if isinstance(part, Text))
+
+
+@dataclass(slots=True)
+class AgentBlock:
+    """The line above an answer: which agent, on which model."""
+
+    turn_id: str
+    agent: str
+    provider: str
+    model: str
+
+
+@dataclass(slots=True)
+class TextBlock:
+    """Words of the answer, in markdown; ``live`` while more may come."""
+
+    text: str
+    live: bool = True
+
+
+@dataclass(slots=True)
+class ReasoningBlock:
+    """What the model thought; ``seconds`` is None while it still does."""
+
+    text: str
+    seconds: float | None = None
+    live: bool = True
+
+
+ToolState: TypeAlias = Literal[
+    "writing", "queued", "waiting", "running", "done", "error", "denied", "cancelled"
+]
+
+
+@dataclass(slots=True)
+class ToolBlock:
+    """One call and what came of it.
+
+    ``output`` is what the tool printed so far, then the text the model got.
+    ``question`` is the permission question while it is open; ``answer`` how it
+    was answered. ``asks`` and ``choices`` are the agent's question to the
+    person, ``reply`` what was answered.
+    """
+
+    call_id: str
+    name: str
+    arguments: JsonObject = field(default_factory=dict)  # type: ignore[arg-type]
+    target: str = ""
+    effect: Effect = "act"
+    verb: str = ""
+    done: str = ""
+    icon: str = "wrench"
+    state: ToolState = "writing"
+    output: str = ""
+    summary: str = ""
+    seconds: float = 0.0
+    sources: tuple[str, ...] = ()
+    question: Question | None = None
+    answer: Answer | None = None
+    asks: str | None = None
+    choices: tuple[str, ...] = ()
+    reply: str | None = None
+    step: int = 0
+
+    @property
+    def finished(self) -> bool:
+        return self.state in ("done", "error", "denied", "cancelled")
+
+
+@dataclass(slots=True)
+class DraftBlock:
+    """A proposed file change; ``draft.status`` says what became of it."""
+
+    draft: Draft
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class NoticeBlock:
+    """A remark of the program itself."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class FailureBlock:
+    """An error shown in place, with what to do about it."""
+
+    fault: str
+    title: str
+    detail: str
+    provider: str = ""
+
+
+@dataclass(slots=True)
+class EndBlock:
+    """How a turn ended, where that needs saying (every reason but ``done``)."""
+
+    reason: CompletionReason
+    detail: str
+
+
+TranscriptBlock: TypeAlias = (
+    UserBlock
+    | AgentBlock
+    | TextBlock
+    | ReasoningBlock
+    | ToolBlock
+    | DraftBlock
+    | NoticeBlock
+    | FailureBlock
+    | EndBlock
+)
+
+
+class Transcript:
+    """The blocks of a session, and what its turns came to so far."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.blocks: list[TranscriptBlock] = []
+        self.running = False
+        self.last_usage = Usage()
+        """Of the last request: how full the model's context is."""
+        self.total_usage = Usage()
+        self.steps = 0
+        self.tool_calls = 0
+        self._tools: dict[str, int] = {}
+        self._drafts: dict[str, int] = {}
+        for event in events:
+            self.apply(event)
+
+    def apply(self, event: Event) -> int | None:
+        """Take one event; returns the index of the block that changed or came, if one did.
+
+        Blocks after that index are new. An event about an unknown call is
+        ignored: a damaged log still shows everything else.
+        """
+        match event:
+            case TurnStarted():
+                self.running = True
+                self.steps = self.tool_calls = 0
+                self._tools.clear()  # call ids may repeat in a later turn
+                self.blocks.append(UserBlock(event.turn_id, event.said))
+                self.blocks.append(
+                    AgentBlock(event.turn_id, event.agent, event.provider, event.model)
+                )
+                return len(self.blocks) - 2
+            case StepStarted():
+                self.steps = event.step
+                return None
+            case TextDelta():
+                last = self.blocks[-1] if self.blocks else None
+                if isinstance(last, TextBlock) and last.live:
+                    last.text += event.text
+                else:
+                    self._settle()
+                    self.blocks.append(TextBlock(event.text))
+                return len(self.blocks) - 1
+            case ReasoningDelta():
+                last = self.blocks[-1] if self.blocks else None
+                if isinstance(last, ReasoningBlock) and last.live:
+                    last.text += event.text
+                else:
+                    self._settle()
+                    self.blocks.append(ReasoningBlock(event.text))
+                return len(self.blocks) - 1
+            case ReasoningEnded():
+                for index in range(len(self.blocks) - 1, -1, -1):
+                    block = self.blocks[index]
+                    if isinstance(block, ReasoningBlock):
+                        block.seconds, block.live = event.seconds, False
+                        return index
+                    if isinstance(block, AgentBlock):
+                        break
+                return None
+            case CallStarted():
+                self._settle()
+                return self._tool(event.call_id, event.name)[0]
+            case StepEnded():
+                self.last_usage = event.usage
+                self.total_usage += event.usage
+                return self._settle()
+            case ToolQueued():
+                index, tool = self._tool(event.call_id, event.name)
+                tool.arguments, tool.target, tool.effect = (
+                    event.arguments,
+                    event.target,
+                    event.effect,
+                )
+                tool.verb, tool.done, tool.icon = event.verb, event.done, event.icon
+                tool.state = "queued"
+                self.tool_calls += 1
+                return index
+            case ToolStarted():
+                return self._change(event.call_id, state="running")
+            case ToolOutput():
+                index = self._tools.get(event.call_id)
+                if index is not None:
+                    tool = self.blocks[index]
+                    assert isinstance(tool, ToolBlock)
+                    tool.output += event.text
+                return index
+            case ToolFinished():
+                index = self._tools.get(event.call_id)
+                if index is None:
+                    return None
+                tool = self.blocks[index]
+                assert isinstance(tool, ToolBlock)
+                tool.output, tool.summary, tool.seconds = event.text, event.summary, event.seconds
+                tool.sources, tool.question = event.sources, None
+                if tool.answer == "deny":
+                    tool.state = "denied"
+                else:
+                    tool.state = "error" if event.is_error else "done"
+                return index
+            case AwaitingPermission():
+                return self._change(
+                    event.question.call_id, state="waiting", question=event.question
+                )
+            case PermissionResolved():
+                for call_id, index in self._tools.items():
+                    tool = self.blocks[index]
+                    assert isinstance(tool, ToolBlock)
+                    if tool.question and tool.question.id == event.question_id:
+                        return self._change(
+                            call_id, state="queued", question=None, answer=event.answer
+                        )
+                return None
+            case AwaitingReply():
+                return self._change(
+                    event.call_id, state="waiting", asks=event.text, choices=event.choices
+                )
+            case ReplyGiven():
+                return self._change(event.call_id, state="running", reply=event.text)
+            case DraftCreated():
+                self._settle()
+                self._drafts[event.draft.id] = len(self.blocks)
+                self.blocks.append(DraftBlock(event.draft))
+                return len(self.blocks) - 1
+            case DraftResolved():
+                index = self._drafts.get(event.draft_id)
+                if index is not None:
+                    block = self.blocks[index]
+                    assert isinstance(block, DraftBlock)
+                    block.draft = replace(block.draft, status=event.status)
+                    block.detail = event.detail
+                return index
+            case Notice():
+                self._settle()
+                self.blocks.append(NoticeBlock(event.text))
+                return len(self.blocks) - 1
+            case Failed():
+                self._settle()
+                self.blocks.append(
+                    FailureBlock(event.fault, event.title, event.detail, event.provider)
+                )
+                return len(self.blocks) - 1
+            case TurnComplete():
+                return self._end(event)
+            case _:
+                assert_never(event)
+
+    @property
+    def questions(self) -> list[Question]:
+        """Permission questions that wait for the person, oldest first."""
+        found: list[Question] = []
+        for index in self._tools.values():
+            block = self.blocks[index]
+            if isinstance(block, ToolBlock) and block.question:
+                found.append(block.question)
+        return found
+
+    @property
+    def waiting_drafts(self) -> list[Draft]:
+        return [
+            block.draft
+            for block in self.blocks
+            if isinstance(block, DraftBlock) and block.draft.status == "waiting"
+        ]
+
+    def messages(self) -> list[Message]:
+        """The conversation as values, for a new native history (H-7) and for export.
+
+        Every call is followed by its result in the next message; a call that
+        never got one is closed with an error that says so (H-5).
+        """
+        out: list[Message] = []
+        said: list[SaidBlock] = []
+        results: list[ToolResult] = []
+        step = 0
+
+        def flush() -> None:
+            if said:
+                out.append(Message("assistant", tuple(said)))
+                said.clear()
+            if results:
+                out.append(Message("user", tuple(results)))
+                results.clear()
+
+        for block in self.blocks:
+            match block:
+                case UserBlock():
+                    flush()
+                    out.append(Message("user", block.said))
+                case TextBlock():
+                    if results:
+                        flush()
+                    if block.text.strip():
+                        said.append(Text(block.text))
+                case ReasoningBlock():
+                    if results:
+                        flush()
+                    said.append(Reasoning(block.text))
+                case ToolBlock():
+                    if block.state == "writing":
+                        continue
+                    if results and block.step != step:
+                        flush()
+                    step = block.step
+                    said.append(ToolCall(block.call_id, block.name, block.arguments))
+                    text = block.output or "(no output)"
+                    if not block.finished:
+                        text = "The program ended before this tool finished."
+                    results.append(
+                        ToolResult(
+                            block.call_id,
+                            block.name,
+                            (Text(text),),
+                            is_error=block.state != "done",
+                        )
+                    )
+                case AgentBlock() | DraftBlock() | NoticeBlock() | FailureBlock() | EndBlock():
+                    pass
+                case _:
+                    assert_never(block)
+        flush()
+        return out
+
+    def _tool(self, call_id: str, name: str) -> tuple[int, ToolBlock]:
+        index = self._tools.get(call_id)
+        if index is not None:
+            known = self.blocks[index]
+            assert isinstance(known, ToolBlock)
+            if not known.finished:
+                return index, known
+        tool = ToolBlock(call_id, name, step=self.steps)
+        self._tools[call_id] = len(self.blocks)
+        self.blocks.append(tool)
+        return len(self.blocks) - 1, tool
+
+    def _change(self, call_id: str, **values: object) -> int | None:
+        index = self._tools.get(call_id)
+        if index is None:
+            return None
+        for name, value in values.items():
+            setattr(self.blocks[index], name, value)
+        return index
+
+    def _settle(self) -> int | None:
+        """Close the live block at the end, if there is one."""
+        if self.blocks:
+            last = self.blocks[-1]
+            if isinstance(last, TextBlock | ReasoningBlock) and last.live:
+                last.live = False
+                return len(self.blocks) - 1
+        return None
+
+    def _end(self, event: TurnComplete) -> int | None:
+        self.running = False
+        first = self._settle()
+        for index in self._tools.values():
+            tool = self.blocks[index]
+            assert isinstance(tool, ToolBlock)
+            if not tool.finished:
+                tool.state, tool.question = "cancelled", None
+                first = index if first is None else min(first, index)
+        if event.reason not in ("done", "error"):
+            self.blocks.append(EndBlock(event.reason, event.detail))
+            first = len(self.blocks) - 1 if first is None else first
+        return first

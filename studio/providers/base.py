@@ -1,0 +1,145 @@
+"""What a provider is: two translators, and a native history that stays valid.
+
+A *native history* is a list of JSON objects, each exactly what this provider's
+API wants back (H-1): messages for Anthropic, Chat Completions and Ollama,
+contents for Gemini, items for Responses. It is append-only. Whoever holds it
+(the session) appends what the methods here return, stores it, and sends it.
+
+One step of a turn::
+
+    history += provider.said(blocks)                       # the person's words
+    stream = provider.stream(Request(..., history=history))
+    async for delta in stream: ...                         # shown as it comes
+    reply = stream.reply()                                 # whole, or ProviderError
+    history += reply.items                                 # verbatim
+    history += provider.results(results)                   # one for each call, in call order
+
+``results`` are chosen by the ids in ``reply.calls``, never by looking back
+over the history (H-3).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import Delta
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Message, Said, ToolCall, ToolResult
+from studio.domain.models import ModelInfo, StopReason, Usage
+from studio.domain.tools import ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: system prompt and tools are frozen for a session (H-9)."""
+
+    model: str
+    history: Sequence[JsonObject]
+    system: str = ""
+    tools: Sequence[ToolSpec] = ()
+    output_limit: int | None = None
+    """Tokens; None lets the adapter choose the model's own limit."""
+    context_window: int | None = None
+    """Tokens, where the model's is known (Ollama needs it as ``num_ctx``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back and may be appended to the history.
+
+    ``calls`` are to be answered, every one, whatever ``stop`` says: the loop
+    runs them only when ``stop`` is ``tool_use``, and else answers them with an
+    error. A call whose ``arguments`` is None is answered with an error too.
+    """
+
+    items: list[JsonObject] = field(default_factory=list[JsonObject])
+    calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    stop: StopReason = "end"
+    usage: Usage = field(default_factory=Usage)
+    detail: str = ""
+    """Words for the person on an unusual stop: a refusal's category, for example."""
+
+
+class ReplyStream(Protocol):
+    """A reply while it streams.
+
+    Iterating yields deltas and raises ``ProviderError`` on any fault: HTTP
+    errors, errors inside a 200 stream, a stream that ends without its terminal
+    event, a body that is not this protocol. Iterating may be cancelled at any
+    point; ``aclose`` then hangs up at once (idempotent, never raises).
+    """
+
+    def __aiter__(self) -> AsyncIterator[Delta]: ...
+
+    def reply(self) -> Reply:
+        """The whole reply; ProviderError(protocol) if its terminal event never came."""
+        ...
+
+    def interrupted(self) -> Reply:
+        """What of an unfinished reply the provider accepts back: protocols section 7.
+
+        Finished blocks and partial text; no unsigned reasoning, no unfinished
+        call. May be empty. The loop answers its calls with "cancelled".
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Provider(ABC):
+    """One provider with one key and one base URL. Holds no session's state.
+
+    Constructing one imports no SDK; the SDK is imported in a thread on first
+    use. Every method but ``stream`` and ``models`` is pure.
+    """
+
+    name: str
+    """``anthropic``, ``openai``, ``gemini``, ``openai-compatible``, ``ollama``,
+    ``builtin``, ``simulator``."""
+    protocol: str
+    """Names the shape of the native history; histories of one protocol are
+    exchangeable between providers only as far as ``rebuild`` makes them."""
+
+    @abstractmethod
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        """The person's words (and pictures, files) as native items."""
+
+    @abstractmethod
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        """Answers to one reply's calls, in call order, as native items."""
+
+    @abstractmethod
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        """Calls of the last reply that no result answers yet: after a crash, say (H-5)."""
+
+    @abstractmethod
+    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+        """A new native history of a conversation led elsewhere (H-7).
+
+        No call is split from its result; foreign reasoning is left out.
+        """
+
+    @abstractmethod
+    def stream(self, request: Request) -> ReplyStream:
+        """Send a request. Nothing happens before the stream is iterated."""
+
+    @abstractmethod
+    async def models(self) -> list[ModelInfo]:
+        """The provider's own list, chat models only (P-2); raises ProviderError."""
+
+    def steer(self, text: str) -> list[JsonObject]:
+        """A text of the engine (wrap-up, what became of a draft) that reaches the model (H-6)."""
+        from studio.domain.messages import Text
+
+        return self.said([Text(text)])
+
+
+def ended_early(provider: str) -> ProviderError:
+    """The stream closed without its terminal event: an error, not an answer."""
+    return ProviderError(
+        "network", "The connection closed before the answer was complete.", provider=provider
+    )

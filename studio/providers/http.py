@@ -1,0 +1,64 @@
+"""The one HTTP client that every provider shares, SDKs included."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx2
+
+LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
+
+
+class Http:
+    """Makes the client on first use, in a thread: a TLS context costs about 60 ms.
+
+    Proxies of the environment are honoured, except for this computer itself.
+    Belongs to one event loop.
+    """
+
+    def __init__(self, *, connect_seconds: float = 10.0, read_seconds: float = 600.0) -> None:
+        self._connect = connect_seconds
+        self._read = read_seconds
+        self._client: httpx2.AsyncClient | None = None
+        self._lock = asyncio.Lock()
+
+    async def client(self) -> httpx2.AsyncClient:
+        async with self._lock:
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._make)
+            return self._client
+
+    def _make(self) -> httpx2.AsyncClient:
+        import httpx2
+
+        try:
+            verify: ssl.SSLContext | bool = httpx2.create_ssl_context()
+        except FileNotFoundError:  # SSL_CERT_FILE names a file that is gone
+            verify = ssl.create_default_context(cafile=None)
+        timeout = httpx2.Timeout(self._read, connect=self._connect)
+        return httpx2.AsyncClient(
+            verify=verify,
+            timeout=timeout,
+            follow_redirects=True,
+            mounts={pattern: httpx2.AsyncHTTPTransport() for pattern in LOOPBACK},
+            limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection; the object can be used again afterwards."""
+        async with self._lock:
+            if self._client is not None:
+                client, self._client = self._client, None
+                await client.aclose()
+
+
+def from_environment(*names: str) -> str:
+    """The first of these variables that is set and not blank, or an empty string."""
+    for name in names:
+        if value := os.environ.get(name, "").strip():
+            return value
+    return ""

@@ -1,0 +1,86 @@
+"""One driver for every provider's stream; each adapter brings its accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from typing import Generic, Protocol, TypeVar
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import Delta
+
+from .base import Reply, ended_early
+
+E = TypeVar("E")
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Accumulator(Protocol[E_contra]):
+    """Native events in, deltas out, and the native items they add up to.
+
+    Runs without network: a list of events is enough to test one.
+    """
+
+    @property
+    def complete(self) -> bool:
+        """Whether the terminal event has come."""
+        ...
+
+    def feed(self, event: E_contra, /) -> Iterable[Delta]:
+        """Take one native event. Raises ProviderError for an error inside the stream."""
+        ...
+
+    def reply(self) -> Reply: ...
+
+    def interrupted(self) -> Reply: ...
+
+
+class NativeStream(Generic[E]):
+    """A ``ReplyStream``: opens on first iteration, maps every fault at this border.
+
+    ``open`` sends the request and returns the native events; what it enters on
+    the stack is closed with the stream. ``translate`` is the provider's table
+    from exceptions to ``ProviderError``.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        open: Callable[[AsyncExitStack], Awaitable[AsyncIterator[E]]],
+        accumulator: Accumulator[E],
+        translate: Callable[[Exception], ProviderError],
+    ) -> None:
+        self._provider = provider
+        self._open = open
+        self._accumulator = accumulator
+        self._translate = translate
+        self._stack = AsyncExitStack()
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        try:
+            async for event in await self._open(self._stack):
+                for delta in self._accumulator.feed(event):
+                    yield delta
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._translate(error) from error
+        finally:
+            await self.aclose()
+        if not self._accumulator.complete:
+            raise ended_early(self._provider)
+
+    def reply(self) -> Reply:
+        if not self._accumulator.complete:
+            raise ended_early(self._provider)
+        return self._accumulator.reply()
+
+    def interrupted(self) -> Reply:
+        return self._accumulator.interrupted()
+
+    async def aclose(self) -> None:
+        stack, self._stack = self._stack, AsyncExitStack()
+        try:
+            await stack.aclose()
+        except Exception:  # a connection that is already gone cannot be hung up twice
+            return

@@ -1,0 +1,126 @@
+"""The fold and the codec."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.domain import events as ev
+from studio.domain.codec import decode_event, encode_event
+from studio.domain.events import Event
+from studio.domain.messages import Image, Text, ToolCall, ToolResult
+from studio.domain.models import Usage
+from studio.domain.permissions import Question, Rule
+from studio.domain.tools import Draft
+from studio.domain.transcript import TextBlock, ToolBlock, Transcript
+
+QUESTION = Question(
+    "q1", "c1", "run", "Coder wants to run a command", "ls", always=Rule("allow", "run", "ls *")
+)
+SAMPLES: list[Event] = [
+    ev.TurnStarted(
+        "s", "t", (Text("hi"), Image("image/png", b"\x00\xff")), "Coder", "simulator", "m", "inline"
+    ),
+    ev.StepStarted(1),
+    ev.ReasoningDelta("hm"),
+    ev.ReasoningEnded(1.5),
+    ev.TextDelta("I "),
+    ev.TextDelta("look"),
+    ev.CallStarted("c1", "run"),
+    ev.StepEnded(1, "tool_use", Usage(10, 1, 2, 3, 1), 0.5),
+    ev.ToolQueued("c1", "run", {"command": "ls", "deep": {"a": [1, None]}}, "ls"),
+    ev.AwaitingPermission(QUESTION),
+    ev.PermissionResolved("q1", "once"),
+    ev.ToolStarted("c1"),
+    ev.ToolOutput("c1", "a.txt\n"),
+    ev.AwaitingReply("c1", "Which?", ("a", "b")),
+    ev.ReplyGiven("c1", "a"),
+    ev.DraftCreated("c1", Draft("d1", "a.txt", None, "new\n", "")),
+    ev.ToolFinished("c1", "a.txt", False, 0.1, "1 file", ("a.txt:1-2",)),
+    ev.DraftResolved("d1", "approved"),
+    ev.Notice("note"),
+    ev.Failed("bad_key", "Rejected", "Replace it.", "anthropic"),
+    ev.TurnComplete("done", "", 1, Usage(1, 0, 0, 1, 0), 2.0),
+]
+
+
+def test_every_event_survives_json() -> None:
+    assert {type(e) for e in SAMPLES} == set(get_args(Event))
+    for event in SAMPLES:
+        assert decode_event(json.loads(json.dumps(encode_event(event)))) == event
+
+
+def test_the_fold_tells_the_story() -> None:
+    transcript = Transcript(SAMPLES)
+    kinds = [type(block).__name__ for block in transcript.blocks]
+    assert kinds == [
+        "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock",
+        "DraftBlock", "NoticeBlock", "FailureBlock",
+    ]  # fmt: skip
+    tool = transcript.blocks[4]
+    assert isinstance(tool, ToolBlock)
+    assert (tool.state, tool.output, tool.answer, tool.question) == ("done", "a.txt", "once", None)
+    assert not transcript.running and not transcript.questions and not transcript.waiting_drafts
+    assert transcript.total_usage == Usage(10, 1, 2, 3, 1)
+
+
+@given(st.lists(st.integers(0, len(SAMPLES) - 1), max_size=40))
+def test_any_order_of_events_folds_and_pairs_every_call(order: list[int]) -> None:
+    """H-5, H-7: whatever a damaged log says, calls and results stay together."""
+    transcript = Transcript()
+    before: list[Any] = []
+    for index in order:
+        changed = transcript.apply(SAMPLES[index])
+        assert [type(b) for b in transcript.blocks[: len(before)]] == before
+        assert changed is None or 0 <= changed < len(transcript.blocks)
+        before = [type(b) for b in transcript.blocks]
+    messages = transcript.messages()
+    for index, message in enumerate(messages):
+        calls = [block.id for block in message.blocks if isinstance(block, ToolCall)]
+        if calls:
+            answers = [b.call_id for b in messages[index + 1].blocks if isinstance(b, ToolResult)]
+            assert answers == calls
+
+
+def test_two_steps_of_calls_stay_two_steps() -> None:
+    transcript = Transcript(
+        [
+            ev.TurnStarted("s", "t", (Text("hi"),), "a", "p", "m", "inline"),
+            ev.StepStarted(1), ev.ToolQueued("c1", "read", {}), ev.ToolFinished("c1", "x", False, 0),
+            ev.StepStarted(2), ev.ToolQueued("c2", "read", {}), ev.ToolFinished("c2", "y", False, 0),
+            ev.StepStarted(3), ev.TextDelta("done"),
+        ]
+    )  # fmt: skip
+    assert [m.role for m in transcript.messages()] == [
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+    ]
+
+
+def test_deltas_extend_one_block() -> None:
+    transcript = Transcript([ev.TextDelta("a"), ev.TextDelta("b")])
+    assert transcript.blocks == [TextBlock("ab")]
+
+
+def test_rules_do_not_let_a_second_command_slip_in() -> None:
+    rule = Rule.parse("run(pytest *)")
+    assert rule.matches("run", "pytest -x", command=True)
+    assert rule.matches("run", "pytest", command=True)
+    for command in (
+        "pytest; rm x",
+        "pytest && rm x",
+        "pytest $(rm x)",
+        "pytest | sh",
+        "pytest\nrm x",
+        "pytest > f",
+    ):
+        assert not rule.matches("run", command, command=True)
+    assert Rule.parse("run").matches("run", "pytest; rm x", command=True)
+    assert str(Rule.parse(" run(ls *) ")) == "run(ls *)"
