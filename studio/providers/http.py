@@ -39,12 +39,13 @@ class Http:
             verify: ssl.SSLContext | bool = httpx2.create_ssl_context()
         except FileNotFoundError:  # SSL_CERT_FILE names a file that is gone
             verify = ssl.create_default_context(cafile=None)
+        direct = httpx2.AsyncHTTPTransport(verify=verify)
         timeout = httpx2.Timeout(self._read, connect=self._connect)
         return httpx2.AsyncClient(
             verify=verify,
             timeout=timeout,
             follow_redirects=True,
-            mounts={pattern: httpx2.AsyncHTTPTransport() for pattern in LOOPBACK},
+            mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
         )
 
