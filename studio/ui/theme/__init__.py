@@ -1,1 +1,252 @@
-""""""
+"""The look of the window: colours, fonts, icons and lengths from one object.
+
+The application makes one ``Theme`` and hands it to every widget. Widgets ask
+it while painting and repaint on ``changed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, QPointF, QRectF, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetrics,
+    QGuiApplication,
+    QIcon,
+    QPainter,
+    QPixmap,
+)
+from PySide6.QtWidgets import QApplication
+
+from . import tokens
+from .icons import Icons
+from .sheet import palette, sheet
+
+Setting: TypeAlias = Literal["system", "light", "dark"]
+
+ICONS_OF_AGENTS: tuple[str, ...] = (
+    "sparkle",
+    "bot",
+    "code-xml",
+    "flask-conical",
+    "telescope",
+    "feather",
+    "scan-eye",
+    "map",
+    "palette",
+)
+"""Icons an agent's file may name."""
+
+
+class Theme(QObject):
+    """Light or dark, at one text size.
+
+    ``setting`` follows the system or fixes one; ``scale`` is the text size as
+    a factor, 0.9 to 1.6. ``changed`` is emitted after either has changed.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, setting: Setting = "system", scale: float = 1.0, parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._setting: Setting = setting
+        self._scale = _bounded(scale)
+        self._icons = Icons()
+        self._family = QGuiApplication.font().families() or [""]
+        self._fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).families()
+        self._fonts: dict[tuple[str, bool], QFont] = {}
+        self._metrics: dict[str, QFontMetrics] = {}
+        self._applied = False
+        self._contrast = False
+        self._dark = False
+        self._colors: dict[str, QColor] = {}
+        self._read_system()
+
+    # What widgets ask
+
+    @property
+    def dark(self) -> bool:
+        return self._dark
+
+    @property
+    def scale(self) -> float:
+        return self._scale
+
+    @property
+    def setting(self) -> Setting:
+        return self._setting
+
+    def color(self, token: str) -> QColor:
+        """A token of ``tokens``, an overlay (``hover``, ``press``, …) or a shade."""
+        return QColor(self._colors[token])
+
+    def overlay(self, percent: float) -> QColor:
+        """Black on light, white on dark, this strong."""
+        made = QColor(Qt.GlobalColor.white if self._dark else Qt.GlobalColor.black)
+        made.setAlphaF(percent / 100)
+        return made
+
+    def hue(self, name: str) -> tuple[QColor, QColor]:
+        """An agent's icon and tile colours; an unknown name is slate."""
+        icon, tile = tokens.HUES.get(name, tokens.HUES["slate"])[self._dark]
+        return QColor(icon), QColor(tile)
+
+    def font(self, role: str, digits: bool = False) -> QFont:
+        """The font of a role; ``digits`` keeps changing numbers from jumping."""
+        made = self._fonts.get((role, digits))
+        if made is None:
+            size, weight, fixed = tokens.FONTS[role]
+            made = QFont(self._fixed if fixed else self._family)
+            if fixed:
+                made.setStyleHint(QFont.StyleHint.Monospace)
+            made.setPixelSize(max(1, round(size * self._scale)))
+            made.setWeight(QFont.Weight(weight))
+            if digits:
+                made.setFeature(QFont.Tag("tnum"), 1)
+            self._fonts[role, digits] = made
+        return QFont(made)
+
+    def metrics(self, role: str) -> QFontMetrics:
+        made = self._metrics.get(role)
+        if made is None:
+            made = self._metrics[role] = QFontMetrics(self.font(role))
+        return made
+
+    def line(self, role: str) -> int:
+        """Line height of a role, in pixels."""
+        fixed = tokens.LINES.get(role)
+        return self.px(fixed) if fixed else self.metrics(role).height()
+
+    def px(self, n: float) -> int:
+        """A length of the interface at this text size."""
+        return round(n * self._scale)
+
+    def height(self, n: float, role: str = "ui") -> int:
+        """A row's or control's height: never less than its line and 10 pixels."""
+        return max(self.px(n), self.metrics(role).height() + 10)
+
+    def pixmap(self, name: str, color: str | QColor, size: float, dpr: float = 1.0) -> QPixmap:
+        """An icon, ``size`` logical pixels square as given (not scaled by text size)."""
+        return self._icons.pixmap(name, self._as_color(color), size, dpr)
+
+    def paint_icon(
+        self, painter: QPainter, rect: QRectF, name: str, color: str | QColor = "text2"
+    ) -> None:
+        """Paint an icon, centred in ``rect``, as large as its shorter side."""
+        zoom = painter.worldTransform().m11() or 1.0
+        dpr = painter.device().devicePixelRatioF()
+        size = min(rect.width(), rect.height())
+        drawn = self._icons.pixmap(name, self._as_color(color), size, dpr * zoom)
+        at = rect.center() - QPointF(size, size) / 2
+        if zoom == 1.0:  # on whole device pixels, or thin strokes blur
+            at = QPointF(round(at.x() * dpr) / dpr, round(at.y() * dpr) / dpr)
+        painter.drawPixmap(
+            QRectF(at, QSizeF(size, size)), drawn, QRectF(0, 0, drawn.width(), drawn.height())
+        )
+
+    def icon(self, name: str, color: str | QColor = "text2", size: int = 16) -> QIcon:
+        """An icon for menus and other native places; made for this theme's colours."""
+        made = QIcon()
+        for dpr in (1.0, 2.0):
+            made.addPixmap(self.pixmap(name, color, self.px(size), dpr))
+        return made
+
+    def _as_color(self, color: str | QColor) -> QColor:
+        return self._colors[color] if isinstance(color, str) else color
+
+    # Who sets it
+
+    def apply(self, app: QApplication) -> None:
+        """Dress the application, and follow the system from now on."""
+        app.setStyle("Fusion")
+        if not self._applied:
+            self._applied = True
+            hints = app.styleHints()
+            hints.colorSchemeChanged.connect(self._system_changed)
+            if hasattr(hints, "accessibility"):  # Qt 6.10
+                hints.accessibility().contrastPreferenceChanged.connect(self._system_changed)
+        self._tell_system()
+        self._read_system()
+        self._dress()
+
+    def set(self, setting: Setting | None = None, scale: float | None = None) -> None:
+        """Choose system, light or dark, and the text size; None leaves it as it is."""
+        before = (self._setting, self._scale, self._dark)
+        if setting is not None:
+            self._setting = setting
+        if scale is not None:
+            self._scale = _bounded(scale)
+        self._tell_system()
+        self._read_system()
+        if before != (self._setting, self._scale, self._dark):
+            self._dress()
+
+    def _tell_system(self) -> None:
+        """Title bar and native dialogs follow a fixed choice as well."""
+        if not self._applied:
+            return
+        hints = QGuiApplication.styleHints()
+        scheme = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}
+        hints.setColorScheme(scheme.get(self._setting, Qt.ColorScheme.Unknown))
+
+    def _read_system(self) -> None:
+        hints = QGuiApplication.styleHints()
+        self._dark = (
+            hints.colorScheme() == Qt.ColorScheme.Dark
+            if self._setting == "system"
+            else self._setting == "dark"
+        )
+        if hasattr(hints, "accessibility"):
+            preference = hints.accessibility().contrastPreference()
+            self._contrast = preference == Qt.ContrastPreference.HighContrast
+        values = dict(tokens.DARK if self._dark else tokens.LIGHT)
+        if self._contrast:
+            values |= {name: values[other] for name, other in tokens.HIGH_CONTRAST.items()}
+        self._colors = {name: QColor(value) for name, value in values.items()}
+        for name, percent in tokens.OVERLAYS.items():
+            self._colors[name] = self.overlay(percent[self._dark])
+        for name, percent in tokens.SHADES.items():
+            shade = QColor(Qt.GlobalColor.black)
+            shade.setAlphaF(percent[self._dark] / 100)
+            self._colors[name] = shade
+
+    def _system_changed(self) -> None:
+        before = (self._dark, self._contrast)
+        self._read_system()
+        if before != (self._dark, self._contrast):
+            self._dress()
+
+    def _dress(self) -> None:
+        self._fonts.clear()
+        self._metrics.clear()
+        app = QApplication.instance()
+        if self._applied and isinstance(app, QApplication):
+            app.setPalette(palette(self))
+            app.setFont(self.font("ui"))
+            app.setStyleSheet(sheet(self))
+        self.changed.emit()
+
+
+def _bounded(scale: float) -> float:
+    low, high = tokens.TEXT_SIZES
+    return min(high / 100, max(low / 100, scale))
+
+
+def elided(metrics: QFontMetrics, text: str, width: float, middle: bool = False) -> str:
+    """``text`` cut with an ellipsis to fit ``width`` pixels."""
+    how = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
+    return metrics.elidedText(text, how, max(0, int(width)))
+
+
+def joined(parts: Iterable[str]) -> str:
+    """A widget's name for a screen reader: the parts that say something, with commas."""
+    return ", ".join(part for part in parts if part)
+
+
+__all__ = ["ICONS_OF_AGENTS", "Setting", "Theme", "elided", "joined"]
