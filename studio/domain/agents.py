@@ -9,8 +9,9 @@ from .permissions import Rule
 
 Mode: TypeAlias = Literal["inline", "background"]
 PermissionMode: TypeAlias = Literal["ask", "auto", "plan"]
-"""How a session treats tools that act: ask first; allow what acts inside the
-folder without asking; or offer the model only tools that read."""
+"""``ask``: drafts wait for approval and commands are asked about. ``auto``: drafts
+are written at once, commands are still asked about. ``plan``: the model is
+offered only tools that read."""
 
 HUES = ("blue", "green", "plum", "rust", "teal", "ochre", "rose", "slate")
 
@@ -44,6 +45,7 @@ class Agent:
     provider: str = ""
     model: str = ""
     tools: tuple[str, ...] = ("*",)
+    mode: Mode = "background"
     permissions: tuple[Rule, ...] = ()
     icon: str = "sparkle"
     hue: str = "slate"

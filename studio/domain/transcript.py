@@ -196,11 +196,13 @@ class Transcript:
                 self.running = True
                 self.steps = self.tool_calls = 0
                 self._tools.clear()  # call ids may repeat in a later turn
-                self.blocks.append(UserBlock(event.turn_id, event.said))
+                first = len(self.blocks)
+                if event.said:  # a retry says nothing new
+                    self.blocks.append(UserBlock(event.turn_id, event.said))
                 self.blocks.append(
                     AgentBlock(event.turn_id, event.agent, event.provider, event.model)
                 )
-                return len(self.blocks) - 2
+                return first
             case StepStarted():
                 self.steps = event.step
                 return None
@@ -327,12 +329,13 @@ class Transcript:
         return found
 
     @property
+    def drafts(self) -> list[Draft]:
+        """Every draft, oldest first, each as it stands now."""
+        return [block.draft for block in self.blocks if isinstance(block, DraftBlock)]
+
+    @property
     def waiting_drafts(self) -> list[Draft]:
-        return [
-            block.draft
-            for block in self.blocks
-            if isinstance(block, DraftBlock) and block.draft.status == "waiting"
-        ]
+        return [draft for draft in self.drafts if draft.status == "waiting"]
 
     def messages(self) -> list[Message]:
         """The conversation as values, for a new native history (H-7) and for export.

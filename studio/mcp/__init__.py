@@ -1,1 +1,1 @@
-""""""
+"""Tools that come from MCP servers. Empty until their issue is taken up."""

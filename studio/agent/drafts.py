@@ -1,0 +1,97 @@
+"""The drafts of one session: proposed by tools, decided by the person (T-5)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from studio.domain.errors import ToolFailed
+from studio.domain.events import DraftCreated, DraftResolved, Event
+from studio.domain.tools import Draft, DraftStatus
+from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
+
+
+class SessionDrafts:
+    """Knows each draft's latest state; says what became of it as events."""
+
+    def __init__(self, drafts: Iterable[Draft] = ()) -> None:
+        self._drafts = {draft.id: draft for draft in drafts}
+
+    def waiting(self) -> list[Draft]:
+        return [draft for draft in self._drafts.values() if draft.status == "waiting"]
+
+    def get(self, draft_id: str) -> Draft | None:
+        return self._drafts.get(draft_id)
+
+    def text(self, path: str) -> str | None:
+        """What the file would hold if its waiting draft were approved."""
+        for draft in self._drafts.values():
+            if draft.path == path and draft.status == "waiting":
+                return draft.after
+        return None
+
+    async def add(
+        self,
+        call_id: str,
+        draft: Draft,
+        workspace: Workspace,
+        emit: Callable[[Event], None],
+        *,
+        approve: bool,
+    ) -> DraftStatus:
+        """Take a new draft; an earlier one of the same file is superseded by it."""
+        for old in self.waiting():
+            if old.path == draft.path:
+                self._settle(old.id, "superseded", "", emit)
+        self._drafts[draft.id] = draft
+        emit(DraftCreated(call_id, draft))
+        if approve:
+            return await self.approve(draft.id, workspace, emit)
+        return "waiting"
+
+    async def approve(
+        self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
+    ) -> DraftStatus:
+        """Write a draft to its file, unless the file changed meanwhile."""
+        return await self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
+
+    async def undo(
+        self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
+    ) -> DraftStatus:
+        """Restore what an approved draft replaced, unless the file changed meanwhile."""
+        return await self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
+
+    def discard(self, draft_id: str, emit: Callable[[Event], None]) -> DraftStatus:
+        draft = self._drafts[draft_id]
+        if draft.status in ("waiting", "conflict"):
+            self._settle(draft_id, "discarded", "", emit)
+        return self._drafts[draft_id].status
+
+    async def _attempt(
+        self,
+        draft_id: str,
+        workspace: Workspace,
+        emit: Callable[[Event], None],
+        action: Callable[[Workspace, Draft], object],
+        status: DraftStatus,
+        expected: DraftStatus,
+    ) -> DraftStatus:
+        draft = self._drafts[draft_id]
+        if draft.status != expected:
+            return draft.status
+        try:
+            await asyncio.to_thread(action, workspace, draft)
+        except DraftConflict as conflict:
+            self._settle(draft_id, "conflict", str(conflict), emit)
+        except (ToolFailed, OSError) as failure:
+            emit(DraftResolved(draft_id, draft.status, f"Could not write: {failure}"))
+        else:
+            self._settle(draft_id, status, "", emit)
+        return self._drafts[draft_id].status
+
+    def _settle(
+        self, draft_id: str, status: DraftStatus, detail: str, emit: Callable[[Event], None]
+    ) -> None:
+        self._drafts[draft_id] = replace(self._drafts[draft_id], status=status)
+        emit(DraftResolved(draft_id, status, detail))

@@ -1,0 +1,147 @@
+"""Agents are markdown files: YAML frontmatter says what, the body is the prompt.
+
+They come from three places, later ones win by name: those that ship with the
+program, the person's own folder, and the project's ``.agents/agents/``. A
+project's file never widens rights: its ``allow`` rules are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from studio.domain.agents import HUES, Agent, Mode
+from studio.domain.permissions import Rule, Verdict
+
+PROJECT_AGENTS = Path(".agents") / "agents"
+_KEYS = {
+    "name",
+    "description",
+    "provider",
+    "model",
+    "tools",
+    "permissions",
+    "mode",
+    "icon",
+    "hue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """What was found: agents by name, and one line for each file that could not be read."""
+
+    by_name: dict[str, Agent] = field(default_factory=dict[str, Agent])
+    problems: tuple[str, ...] = ()
+
+    def get(self, name: str) -> Agent | None:
+        """By name, whatever the case."""
+        wanted = name.casefold()
+        return next((a for a in self.by_name.values() if a.name.casefold() == wanted), None)
+
+
+class AgentLibrary:
+    """Reads the folders afresh at each call: a file saved a moment ago counts."""
+
+    def __init__(self, shipped: Path, own: Path) -> None:
+        self._shipped = shipped
+        self._own = own
+
+    async def load(self, project: Path | None = None) -> Agents:
+        return await asyncio.to_thread(self._load, project)
+
+    def _load(self, project: Path | None) -> Agents:
+        agents: dict[str, Agent] = {}
+        problems: list[str] = []
+        places = [(self._shipped, True), (self._own, True)]
+        if project is not None:
+            places.append((project / PROJECT_AGENTS, False))
+        for folder, trusted in places:
+            for path in sorted(folder.glob("*.md")) if folder.is_dir() else []:
+                try:
+                    agent = parse_agent(path.read_text("utf-8"), path, trusted=trusted)
+                except (OSError, ValueError) as error:
+                    problems.append(f"{path}: {error}")
+                else:
+                    agents[agent.name] = agent
+        return Agents(agents, tuple(problems))
+
+
+def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
+    """Read one agent file; ValueError says what is wrong and on which line."""
+    import yaml
+
+    lines = text.lstrip("\ufeff").splitlines()
+    if not lines or lines[0].strip() != "---":
+        raise ValueError("line 1: an agent file begins with a line of three dashes")
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
+    if end is None:
+        raise ValueError("the frontmatter is not closed by a line of three dashes")
+    try:
+        loaded: Any = yaml.safe_load("\n".join(lines[1:end]))
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 2
+        raise ValueError(f"line {line}: {error.problem or 'not valid YAML'}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(f"not valid YAML: {error}") from error
+    if not isinstance(loaded, dict):
+        raise ValueError("line 2: the frontmatter is a list of “key: value” lines")
+    data = cast("dict[str, Any]", loaded)
+    if unknown := sorted(set(map(str, data)) - _KEYS):
+        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    prompt = "\n".join(lines[end + 1 :]).strip()
+    if not prompt:
+        raise ValueError("the instructions below the frontmatter are missing")
+    mode = _word(data, "mode") or "background"
+    if mode not in ("inline", "background"):
+        raise ValueError(f"mode is inline or background, not {mode!r}")
+    hue = _word(data, "hue") or "slate"
+    if hue not in HUES:
+        raise ValueError(f"hue is one of {', '.join(HUES)}, not {hue!r}")
+    rules = _rules(data.get("permissions"))
+    return Agent(
+        name=_word(data, "name") or path.stem,
+        description=_word(data, "description"),
+        prompt=prompt,
+        provider=_word(data, "provider"),
+        model=_word(data, "model"),
+        tools=_names(data.get("tools", "*")),
+        mode=cast("Mode", mode),
+        permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
+        icon=_word(data, "icon") or "sparkle",
+        hue=hue,
+        source=str(path),
+    )
+
+
+def _word(data: dict[str, Any], key: str) -> str:
+    value = data.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{key} is a text")
+    return str(value).strip()
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",")]
+    if not isinstance(value, list):
+        raise ValueError("tools is a list of names, or “*” for all")
+    return tuple(str(name) for name in cast("list[object]", value) if str(name))
+
+
+def _rules(value: Any) -> list[Rule]:
+    if value is None:
+        return []
+    if not isinstance(value, dict):
+        raise ValueError("permissions has lists under allow, ask and deny")
+    rules: list[Rule] = []
+    for verdict, patterns in cast("dict[str, Any]", value).items():
+        if verdict not in ("allow", "ask", "deny"):
+            raise ValueError(f"permissions has allow, ask and deny, not {verdict!r}")
+        items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
+        rules += [Rule.parse(str(item), cast("Verdict", verdict)) for item in items]
+    return rules

@@ -1,0 +1,74 @@
+"""What may run without a question, what is asked, what is refused (T-7).
+
+Permission is layered around the tools: no tool knows that it exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from studio.domain.agents import PermissionMode
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.permissions import Rule, Verdict
+from studio.domain.tools import ToolSpec
+
+COMMAND = "command"
+"""A tool whose target argument has this name hands it to a shell."""
+
+
+def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
+    """What a rule is matched against, and what a tool row shows."""
+    value = arguments.get(spec.target) if spec.target else None
+    return value if isinstance(value, str) else ""
+
+
+class Policy:
+    """The rules of one session, in layers: built-in, the agent's, the person's.
+
+    Deny wins over everything. Then any allow rule allows. Otherwise tools that
+    read inside the folder run, drafts wait for approval, and the rest asks.
+    """
+
+    def __init__(self, mode: PermissionMode, rules: Iterable[Rule] = ()) -> None:
+        self.mode: PermissionMode = mode
+        self.rules: list[Rule] = list(rules)
+
+    def decide(self, spec: ToolSpec, arguments: JsonObject) -> Verdict:
+        """For a draft tool, ``allow`` means its drafts are written without waiting."""
+        if self.mode == "plan" and spec.effect != "read":
+            return "deny"
+        target = target_of(spec, arguments)
+        command = spec.target == COMMAND
+        spoken = {
+            rule.verdict for rule in self.rules if rule.matches(spec.name, target, command=command)
+        }
+        if "deny" in spoken:
+            return "deny"
+        if "allow" in spoken:
+            return "allow"
+        if "ask" in spoken:
+            return "ask"
+        if spec.effect == "read" or (spec.effect == "draft" and self.mode == "auto"):
+            return "allow"
+        return "ask"
+
+    def offered(self, specs: Sequence[ToolSpec], names: Sequence[str]) -> list[ToolSpec]:
+        """The tools an agent with this list of names is shown in this mode."""
+        wanted = [spec for spec in specs if "*" in names or spec.name in names]
+        return [spec for spec in wanted if self.mode != "plan" or spec.effect == "read"]
+
+
+def always_rule(spec: ToolSpec, arguments: JsonObject) -> Rule | None:
+    """The rule "Always allow" would add, or None where only this call can be allowed.
+
+    For a command it covers the same program with any arguments, provided the
+    command is one plain program call; for other tools, every call of the tool.
+    """
+    if spec.target != COMMAND:
+        return Rule("allow", spec.name)
+    command = target_of(spec, arguments)
+    words = command.split()
+    if not words:
+        return None
+    rule = Rule("allow", spec.name, f"{words[0]} *")
+    return rule if rule.matches(spec.name, command, command=True) else None

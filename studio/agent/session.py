@@ -1,0 +1,427 @@
+"""One saved conversation: its transcript, its native history, its drafts.
+
+Whoever shows a session subscribes to its events; whoever drives it calls
+``turn``, ``answer``, ``reply``, ``stop`` and the draft methods. Each event is
+folded, journalled and handed to the listeners exactly once, here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+import sys
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from studio.domain.agents import LIMITS, Agent, Limits
+from studio.domain.codec import decode, encode
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    DraftResolved,
+    Event,
+    Failed,
+    Notice,
+    PermissionResolved,
+    ReplyGiven,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Said, Text, ToolResult
+from studio.domain.models import ModelInfo
+from studio.domain.permissions import Answer, Rule
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import Draft, DraftStatus, ToolSpec
+from studio.domain.transcript import Transcript
+from studio.providers.base import Provider
+from studio.storage.sessions import SessionStore
+from studio.tools import Tool, Workspace
+
+from .drafts import SessionDrafts
+from .execution import Execution
+from .policy import Policy
+from .turn import Clock, Setting, Turn
+
+log = logging.getLogger(__name__)
+
+Listener = Callable[[Event, "int | None"], None]
+CLOSED = "The program ended before this tool finished. Its effect is unknown."
+
+
+class Surroundings(Protocol):
+    """What a session needs of the rest of the house for one turn."""
+
+    async def agent(self, name: str, folder: Path) -> Agent: ...
+    async def provider(self, name: str) -> Provider: ...
+    def model(self, provider: str, model: str) -> ModelInfo | None: ...
+    def tools(self) -> dict[str, Tool]: ...
+    def environment(self) -> dict[str, str]: ...
+    def spill(self, session_id: str) -> Path: ...
+
+
+class StoredHistory:
+    """The native history of one epoch: append-only, in memory first, then on disk."""
+
+    def __init__(
+        self, store: SessionStore, session_id: str, epoch: int, items: list[JsonObject]
+    ) -> None:
+        self.items = items
+        self._store = store
+        self._session_id = session_id
+        self._epoch = epoch
+
+    async def append(self, items: Sequence[JsonObject]) -> None:
+        """Durable when it returns; a cancelled caller does not undo it."""
+        self.items.extend(items)
+        await asyncio.shield(self._store.append_native(self._session_id, self._epoch, items))
+
+
+class Session:
+    """Made by ``Sessions``; one object for each open session."""
+
+    def __init__(
+        self,
+        info: SessionInfo,
+        store: SessionStore,
+        surroundings: Surroundings,
+        events: Sequence[Event],
+        rules: Sequence[Rule],
+    ) -> None:
+        self.info = info
+        self.transcript = Transcript(events)
+        self.drafts = SessionDrafts(self.transcript.drafts)
+        self._store = store
+        self._around = surroundings
+        self._rules = list(rules)
+        self._journal = store.journal(info.id)
+        self._listeners: list[Listener] = []
+        self._preparing: asyncio.Future[Turn] | None = None
+        self._turn: Turn | None = None
+        self._notes = [note for note in map(self._draft_note, _since_last_turn(events)) if note]
+        self._saving: set[asyncio.Task[None]] = set()
+        if self.transcript.running:
+            self._record(
+                TurnComplete("error", "The program ended during this turn. Nothing was lost.")
+            )
+            self._record(Notice("The program ended during this turn. You can go on from here."))
+
+    # What a door may ask
+
+    @property
+    def running(self) -> bool:
+        return self._preparing is not None
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every event from now on, with the transcript block it changed."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def change(self, **fields: Any) -> None:
+        """Change title, folder, agent, provider, model or permission mode."""
+        self.info = replace(self.info, **fields)
+        await self._store.update(self.info.id, **fields)
+
+    async def turn(
+        self, said: Sequence[Said], *, limits: Limits | None = None
+    ) -> AsyncGenerator[Event, None]:
+        """Run one turn and yield its events, as they are folded and saved.
+
+        With nothing said it tries the last message again. Whatever is wrong
+        with the set-up ends the turn as an error in the transcript, so that
+        what the person typed is kept.
+        """
+        if self.running:
+            raise ConfigurationError("This session is still working. Stop it first, or wait.")
+        turn_id = uuid.uuid4().hex
+        started = TurnStarted(
+            self.info.id,
+            turn_id,
+            tuple(said),
+            self.info.agent,
+            self.info.provider,
+            self.info.model,
+            "background",
+        )
+        preparing = asyncio.ensure_future(self._prepare(turn_id, started, limits))
+        self._preparing = preparing
+        try:
+            if said and not self.info.title:
+                await self.change(title=_title(said))
+            await asyncio.wait([preparing])
+            if preparing.cancelled():
+                events = _over([started, TurnComplete("cancelled")])
+            elif error := preparing.exception():
+                if not isinstance(error, StudioError):
+                    raise error
+                events = _over(_not_started(started, error))
+            else:
+                self._turn = preparing.result()
+                self._state("running")
+                events = self._turn.events(said)
+            async with aclosing(events):
+                async for event in events:
+                    self._record(event)
+                    yield event
+        finally:
+            preparing.cancel()
+            self._preparing = self._turn = None
+            await self.flush()
+
+    def stop(self) -> None:
+        """End the running turn, also while it is still being made."""
+        if self._turn is not None:
+            self._turn.stop()
+        elif self._preparing is not None:
+            self._preparing.cancel()
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        if self._turn is not None:
+            self._turn.answer(question_id, answer)
+
+    def reply(self, call_id: str, text: str) -> None:
+        if self._turn is not None:
+            self._turn.reply(call_id, text)
+
+    async def decide(
+        self, draft_id: str, decision: Literal["approve", "discard", "undo"]
+    ) -> DraftStatus:
+        """Approve, discard or undo a draft; the model hears of it with its next request."""
+        if decision == "discard":
+            status = self.drafts.discard(draft_id, self._record)
+        elif decision == "approve":
+            status = await self.drafts.approve(draft_id, self._workspace(), self._record)
+        else:
+            status = await self.drafts.undo(draft_id, self._workspace(), self._record)
+        if note := self._draft_note(DraftResolved(draft_id, status)):
+            self._notes.append(note)
+        await self.flush()
+        return status
+
+    async def edit_draft(self, draft_id: str, text: str) -> Draft:
+        """Replace a waiting draft's text by the person's own."""
+        old = self.drafts.get(draft_id)
+        if old is None or old.status != "waiting":
+            raise ConfigurationError("This draft no longer waits.")
+        draft = replace(old, id=uuid.uuid4().hex, after=text)
+        await self.drafts.add("", draft, self._workspace(), self._record, approve=False)
+        self._notes.append(f"The person edited the draft of {draft.path} by hand.")
+        await self.flush()
+        return draft
+
+    async def flush(self) -> None:
+        """Everything recorded so far is on disk when this returns."""
+        await self._journal.flush()
+        if self._saving:
+            await asyncio.wait(set(self._saving))
+
+    async def close(self) -> None:
+        """Stop what runs and save; the object is of no use afterwards."""
+        self.stop()
+        await self._journal.close()
+
+    # How a turn is made
+
+    async def _prepare(self, turn_id: str, started: TurnStarted, limits: Limits | None) -> Turn:
+        info = self.info
+        folder = Path(info.folder)
+        if not folder.is_dir():
+            raise ConfigurationError(
+                f"The folder {info.folder} is not there any more. Choose another folder."
+            )
+        agent = await self._around.agent(info.agent, folder)
+        provider = await self._around.provider(info.provider)
+        if not info.model:
+            raise ConfigurationError("No model is chosen. Choose one below the message.")
+        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules])
+        tools = self._around.tools()
+        offered = policy.offered([tool.spec for tool in tools.values()], agent.tools)
+        system = _system(agent, folder)
+        history, system, offered = await self._history(provider, system, offered)
+        limits = limits or LIMITS[agent.mode]
+        fact = self._around.model(info.provider, info.model)
+        setting = Setting(
+            session_id=info.id,
+            turn_id=turn_id,
+            agent=agent.name,
+            model=info.model,
+            system=system,
+            tools=offered,
+            limits=limits,
+            started=replace(started, mode=agent.mode),
+            context_window=fact.context_window if fact else None,
+            output_limit=fact.output_limit if fact else None,
+            notes=self._notes,
+        )
+        workspace = self._workspace()
+
+        def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
+            return Execution(
+                session_id=info.id,
+                agent=agent.name,
+                tools=tools,
+                offered=offered,
+                policy=policy,
+                workspace=workspace,
+                drafts=_TurnDrafts(self.drafts, workspace, emit),
+                environment=self._around.environment(),
+                spill=self._around.spill(info.id),
+                parallel=limits.parallel_tools,
+                remember=self._remember,
+                emit=emit,
+                clock=clock,
+            )
+
+        return Turn(setting, provider, history, execution)
+
+    async def _history(
+        self, provider: Provider, system: str, tools: list[ToolSpec]
+    ) -> tuple[StoredHistory, str, list[ToolSpec]]:
+        """The stored history if this provider wrote it for this agent, else a new epoch.
+
+        System prompt and tools are those the epoch began with, to the letter.
+        """
+        info = self.info
+        stored = await self._store.native(info.id)
+        if (
+            stored is not None
+            and (stored.provider, stored.protocol) == (provider.name, provider.protocol)
+            and (stored.model, stored.system) == (info.model, system)
+        ):
+            frozen = cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], stored.tools))
+            if [spec.name for spec in frozen] == [spec.name for spec in tools]:
+                history = StoredHistory(self._store, info.id, stored.epoch, stored.items)
+                await self._repair(provider, history)
+                return history, stored.system, list(frozen)
+        items = provider.rebuild(self.transcript.messages()) if self.transcript.blocks else []
+        if stored is not None and (stored.provider, stored.model) != (provider.name, info.model):
+            self._record(
+                Notice(
+                    f"Now on {info.model}. The conversation was carried over; "
+                    "what the earlier model thought was not."
+                )
+            )
+        epoch = await self._store.begin_epoch(
+            info.id, provider.name, provider.protocol, info.model, system, encode(tools), items
+        )
+        return StoredHistory(self._store, info.id, epoch, items), system, tools
+
+    async def _repair(self, provider: Provider, history: StoredHistory) -> None:
+        calls = provider.open_calls(history.items)
+        if not calls:
+            return
+        await history.append(
+            provider.results(
+                [ToolResult(c.id, c.name, (Text(CLOSED),), is_error=True) for c in calls]
+            )
+        )
+        many = "a tool call" if len(calls) == 1 else f"{len(calls)} tool calls"
+        self._record(Notice(f"The last turn ended in the middle of {many}. That was repaired."))
+
+    async def _remember(self, rule: Rule) -> None:
+        self._rules.append(rule)
+        await self._store.add_rule(self.info.id, rule)
+
+    def _workspace(self) -> Workspace:
+        return Workspace(Path(self.info.folder))
+
+    # What happens is folded, saved and told, once
+
+    def _record(self, event: Event) -> None:
+        index = self.transcript.apply(event)
+        self._journal.append(event)
+        match event:
+            case AwaitingPermission() | AwaitingReply():
+                self._state("waiting")
+            case PermissionResolved() | ReplyGiven():
+                self._state("running")
+            case TurnComplete():
+                self._state(event.reason)
+            case _:
+                pass
+        for listener in list(self._listeners):
+            listener(event, index)
+
+    def _state(self, state: str) -> None:
+        self.info = replace(self.info, state=state, updated=time.time())
+        save = self._store.update(self.info.id, state=state, updated=self.info.updated)
+        task = asyncio.ensure_future(save)
+        self._saving.add(task)
+        task.add_done_callback(self._saved)
+
+    def _saved(self, task: asyncio.Future[None]) -> None:
+        self._saving.discard(cast("asyncio.Task[None]", task))
+        if not task.cancelled() and (error := task.exception()):
+            log.error("the session's state was not saved: %s", error)
+
+    def _draft_note(self, event: Event) -> str:
+        """What the model is told of a draft's end, or nothing."""
+        if not isinstance(event, DraftResolved):
+            return ""
+        draft = self.drafts.get(event.draft_id)
+        path = draft.path if draft else "a file"
+        return {
+            "approved": f"The person approved the draft of {path}. It is written.",
+            "discarded": f"The person discarded the draft of {path}. The file is unchanged.",
+            "undone": f"The person undid the change of {path}. The file is as it was before.",
+            "conflict": f"The draft of {path} was not written: the file had changed meanwhile.",
+        }.get(event.status, "")
+
+
+class _TurnDrafts:
+    """The session's drafts as a turn's tools reach them."""
+
+    def __init__(
+        self, drafts: SessionDrafts, workspace: Workspace, emit: Callable[[Event], None]
+    ) -> None:
+        self._drafts = drafts
+        self._workspace = workspace
+        self._emit = emit
+
+    def text(self, path: str) -> str | None:
+        return self._drafts.text(path)
+
+    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
+        await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
+
+
+def _system(agent: Agent, folder: Path) -> str:
+    """Frozen for the session, so it names nothing that changes, no date for one."""
+    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+    return (
+        f"{agent.prompt}\n\n"
+        f"You work in the folder {folder} on {system}. Paths are relative to it. "
+        "Files you write or edit become drafts that the person approves; "
+        "reading a file shows your draft of it."
+    )
+
+
+def _title(said: Sequence[Said]) -> str:
+    words = " ".join(part.text for part in said if isinstance(part, Text)).split()
+    title = " ".join(words)
+    return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
+
+
+def _since_last_turn(events: Sequence[Event]) -> list[Event]:
+    last = max((n for n, e in enumerate(events) if isinstance(e, TurnComplete)), default=-1)
+    return list(events[last + 1 :])
+
+
+async def _over(events: Sequence[Event]) -> AsyncGenerator[Event, None]:
+    for event in events:
+        yield event
+
+
+def _not_started(started: TurnStarted, error: StudioError) -> list[Event]:
+    if isinstance(error, ProviderError):
+        failed = Failed(error.fault, str(error), "Your message is kept.", error.provider)
+    else:
+        failed = Failed("configuration", str(error), "Your message is kept.")
+    return [started, failed, TurnComplete("error", str(error))]

@@ -1,0 +1,84 @@
+"""All sessions: make one, open one, list and search them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+
+from studio.domain.agents import PermissionMode
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import SearchHit, SessionInfo
+from studio.storage.sessions import SessionStore
+
+from .session import Session, Surroundings
+
+
+class Sessions:
+    """Holds the open sessions, so that two views of one share it."""
+
+    def __init__(self, store: SessionStore, surroundings: Surroundings) -> None:
+        self.store = store
+        self._around = surroundings
+        self._open: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
+
+    async def create(
+        self,
+        *,
+        folder: str,
+        agent: str,
+        provider: str,
+        model: str,
+        permission_mode: PermissionMode = "ask",
+        title: str = "",
+    ) -> Session:
+        now = time.time()
+        info = SessionInfo(
+            id=uuid.uuid4().hex,
+            title=title,
+            folder=folder,
+            agent=agent,
+            provider=provider,
+            model=model,
+            permission_mode=permission_mode,
+            created=now,
+            updated=now,
+        )
+        await self.store.create(info)
+        session = self._open[info.id] = Session(info, self.store, self._around, (), ())
+        return session
+
+    async def open(self, session_id: str) -> Session:
+        """Raises ConfigurationError if there is no such session."""
+        async with self._opening:
+            if session_id in self._open:
+                return self._open[session_id]
+            info = await self.store.get(session_id)
+            if info is None:
+                raise ConfigurationError(f"There is no session {session_id}.")
+            events = await self.store.events(session_id)
+            rules = await self.store.rules(session_id)
+            session = Session(info, self.store, self._around, events, rules)
+            self._open[session_id] = session
+            return session
+
+    async def list(self) -> list[SessionInfo]:
+        """Newest first; open sessions as they are this moment."""
+        stored = await self.store.list()
+        infos = [self._open[i.id].info if i.id in self._open else i for i in stored]
+        return sorted(infos, key=lambda info: info.updated, reverse=True)
+
+    async def search(self, text: str) -> list[SearchHit]:
+        return await self.store.search(text)
+
+    async def delete(self, session_id: str) -> None:
+        if session := self._open.pop(session_id, None):
+            await session.close()
+        await self.store.delete(session_id)
+
+    async def close(self) -> None:
+        """Stop and save every open session."""
+        for session in list(self._open.values()):
+            await session.close()
+        self._open.clear()
