@@ -1,0 +1,367 @@
+"""A session's events on their way to the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from sqlite3 import Connection
+
+from studio.domain.codec import decode_event, encode_event, event_name
+from studio.domain.errors import StorageError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    DraftCreated,
+    DraftResolved,
+    Event,
+    Notice,
+    PermissionResolved,
+    ReasoningDelta,
+    ReplyGiven,
+    StepEnded,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.jsonvalue import Json
+
+from .database import Database
+from .search import Indexer, Passage, storable
+
+FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
+RETRY_AFTER = 2.0  # s after a failed write
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One row to be: an event, or several deltas that are one."""
+
+    event: Event
+    at: float
+    turn_id: str
+    passages: list[Passage]
+    more: list[str] = field(default_factory=list[str])
+
+    def whole(self) -> Event:
+        event = self.event
+        if not self.more:
+            return event
+        match event:
+            case TextDelta():
+                return TextDelta(event.text + "".join(self.more))
+            case ReasoningDelta():
+                return ReasoningDelta(event.text + "".join(self.more))
+            case ToolOutput():
+                return ToolOutput(event.call_id, event.text + "".join(self.more))
+            case _:
+                return event
+
+
+class Journal:
+    """Takes a session's events as they happen and writes them in small batches.
+
+    An event is on disk at most 250 ms after ``append``, or when ``flush``
+    returns. A write that fails is never silent: ``on_error`` hears of it, the
+    events stay here, it is tried again, and ``flush`` raises while it fails.
+    All methods are called on the event loop.
+    """
+
+    def __init__(self, db: Database, session_id: str, owner: str) -> None:
+        self.session_id = session_id
+        self.on_error: Callable[[StorageError], None] | None = None
+        self.closed = False
+        self.running = False
+        """Whether a turn was started here and is not complete."""
+        self._db = db
+        self._owner = owner
+        self._indexer = Indexer()
+        self._turn_id = ""
+        self._buffer: list[_Entry] = []
+        self._appended = 0
+        self._stored = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Future[None] | None = None
+        self._first = True
+
+    def append(self, event: Event) -> None:
+        """Take one event; returns at once. Raises StorageError after ``close``."""
+        if self.closed:
+            raise StorageError("This chat is closed.")
+        match event:
+            case TurnStarted():
+                self._turn_id, self.running = event.turn_id, True
+            case TurnComplete():
+                self.running = False
+            case _:
+                pass
+        self._appended += 1
+        passages = self._indexer.feed(event)
+        last = self._buffer[-1] if self._buffer else None
+        if last is not None and _joins(last.event, event):
+            assert isinstance(event, TextDelta | ReasoningDelta | ToolOutput)
+            last.more.append(event.text)
+            last.passages += passages
+        else:
+            self._buffer.append(_Entry(event, time.time(), self._turn_id, passages))
+        self._wake(FLUSH_AFTER)
+
+    async def flush(self) -> None:
+        """Return when everything appended so far is stored; raises StorageError if it is not."""
+        target = self._appended
+        while self._stored < target:
+            if self._writing is None:
+                self._write()
+            assert self._writing is not None
+            await asyncio.shield(self._writing)
+
+    async def close(self) -> None:
+        """Flush and stop. Raises StorageError, and stays open, if that fails."""
+        if not self.closed:
+            while self._stored < self._appended:  # also what comes while we wait
+                await self.flush()
+            self.discard()
+
+    def discard(self) -> None:
+        """Stop and forget what is not written: the session was deleted."""
+        self.closed, self.running = True, False
+        self._buffer = []
+        self._stored = self._appended
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _wake(self, after: float) -> None:
+        if self._timer is None and self._writing is None and not self.closed:
+            self._timer = asyncio.get_running_loop().call_later(after, self._write)
+
+    def _write(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._writing is not None or not self._buffer:
+            return
+        batch, upto = self._buffer, self._appended
+        self._buffer = []
+        job = partial(store, self.session_id, self._owner, batch, recover=self._first)
+        # A future, no task: whoever cancels every task at the end must not cut this short.
+        self._writing = asyncio.wrap_future(self._db.submit(job))
+        self._writing.add_done_callback(partial(self._written, batch, upto))
+
+    def _written(self, batch: list[_Entry], upto: int, done: asyncio.Future[None]) -> None:
+        self._writing = None
+        error = done.exception()
+        if self.closed:
+            return
+        if error is None:
+            self._first = False
+            self._stored = upto
+            if self._buffer:
+                self._wake(FLUSH_AFTER)
+            return
+        self._buffer = batch + self._buffer
+        self._wake(RETRY_AFTER)
+        if self.on_error is not None:
+            self.on_error(error if isinstance(error, StorageError) else _unsaved(error))
+
+
+def _unsaved(error: BaseException) -> StorageError:
+    return StorageError(f"This chat could not be saved: {error}")
+
+
+def _joins(last: Event, event: Event) -> bool:
+    match event:
+        case TextDelta() | ReasoningDelta():
+            return type(last) is type(event)
+        case ToolOutput():
+            return isinstance(last, ToolOutput) and last.call_id == event.call_id
+        case _:
+            return False
+
+
+def dumps(value: Json) -> str:
+    """JSON that SQLite can keep: readable, and escaped only where a lone surrogate demands it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def store(
+    session_id: str, owner: str, batch: list[_Entry], db: Connection, *, recover: bool
+) -> None:
+    """Write a batch with everything derived from it (in the writer's transaction)."""
+    if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
+        raise StorageError("This chat was deleted, so its latest messages cannot be saved.")
+    row = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
+    seq: int = row.fetchone()[0] or 0
+    if recover:
+        _index_rest(db, session_id, seq)
+    for entry in batch:
+        seq += 1
+        event = entry.whole()
+        _run(
+            db,
+            "INSERT INTO transcript (session_id, seq, turn_id, at, body) VALUES (?, ?, ?, ?, ?)",
+            (session_id, seq, entry.turn_id, entry.at, _body(event)),
+        )
+        _derive(db, session_id, owner, entry.turn_id, entry.at, event)
+        _index(db, session_id, seq, entry.passages)
+
+
+def _body(event: Event) -> str:
+    """One event that no JSON can be made of must not hold up all the others."""
+    try:
+        return dumps(encode_event(event))
+    except (RecursionError, TypeError, ValueError):
+        lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
+        return dumps(encode_event(lost))
+
+
+def _run(db: Connection, statement: str, values: tuple[str | float | None, ...]) -> None:
+    """Execute with values that SQLite may not take as they are: odd text, huge numbers."""
+    db.execute(statement, [_fitting(value) for value in values])
+
+
+def _fitting(value: str | float | None) -> str | float | None:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, int):
+        return max(-(2**63), min(value, 2**63 - 1))
+    return value
+
+
+def _index(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
+    db.executemany(
+        "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
+        [(session_id, seq, kind, text) for kind, text in passages],
+    )
+
+
+def _index_rest(db: Connection, session_id: str, last: int) -> None:
+    """Index a block that was still growing when the program ended."""
+    rows = db.execute(
+        """SELECT body FROM transcript WHERE session_id = ?1 AND seq >
+        (SELECT coalesce(max(seq), 0) FROM said WHERE session_id = ?1) ORDER BY seq""",
+        (session_id,),
+    )
+    indexer = Indexer()
+    for (body,) in rows.fetchall():
+        try:
+            event = decode_event(json.loads(body))
+        except ValueError:
+            continue
+        _index(db, session_id, last, indexer.feed(event))
+    _index(db, session_id, last, indexer.finish())
+
+
+def _derive(
+    db: Connection, session_id: str, owner: str, turn_id: str, at: float, event: Event
+) -> None:
+    """The tables that are sums and lists of events."""
+    match event:
+        case TurnStarted():
+            _run(
+                db,
+                """INSERT INTO turns (session_id, turn_id, agent, provider, model, mode, owner,
+                started) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (session_id, turn_id, event.agent, event.provider, event.model, event.mode,
+                 owner, at),
+            )  # fmt: skip
+            _state(db, session_id, "running", at)
+        case TurnComplete():
+            _run(
+                db,
+                """UPDATE turns SET ended = ?, reason = ?, detail = ?, steps = ?, seconds = ?
+                WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?)""",
+                (at, event.reason, event.detail, event.steps, event.seconds, session_id),
+            )
+            _state(db, session_id, event.reason, at)
+        case StepEnded():
+            used = event.usage
+            _run(
+                db,
+                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
+                cache_read, cache_write, output, reasoning, seconds)
+                SELECT ?1, ?2, ?3, coalesce(max(provider), ''), coalesce(max(model), ''), ?4, ?5,
+                ?6, ?7, ?8, ?9, ?10 FROM turns
+                WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+                (session_id, turn_id, at, event.step, used.input, used.cache_read,
+                 used.cache_write, used.output, used.reasoning, event.seconds),
+            )  # fmt: skip
+        case ToolQueued():
+            _run(
+                db,
+                """INSERT INTO tool_calls (session_id, turn_id, call_id, name, arguments, target,
+                effect, queued) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (session_id, turn_id, event.call_id, event.name, dumps(event.arguments),
+                 event.target, event.effect, at),
+            )  # fmt: skip
+        case ToolFinished():
+            _run(
+                db,
+                """UPDATE tool_calls SET finished = ?, is_error = ?, seconds = ?, summary = ?
+                WHERE id = (SELECT max(id) FROM tool_calls WHERE session_id = ? AND call_id = ?)""",
+                (at, event.is_error, event.seconds, event.summary, session_id, event.call_id),
+            )
+        case AwaitingPermission():
+            asked = event.question
+            _run(
+                db,
+                """INSERT INTO approvals (session_id, turn_id, question_id, call_id, tool, title,
+                detail, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (session_id, turn_id, asked.id, asked.call_id, asked.tool, asked.title,
+                 asked.detail, at),
+            )  # fmt: skip
+            _state(db, session_id, "waiting", at)
+        case PermissionResolved():
+            _run(
+                db,
+                """UPDATE approvals SET resolved = ?, answer = ? WHERE id =
+                (SELECT max(id) FROM approvals WHERE session_id = ? AND question_id = ?)""",
+                (at, event.answer, session_id, event.question_id),
+            )
+            _resume(db, session_id)
+        case AwaitingReply():
+            _state(db, session_id, "waiting", at)
+        case ReplyGiven():
+            _resume(db, session_id)
+        case DraftCreated():
+            draft = event.draft
+            _run(
+                db,
+                """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
+                detail, created) VALUES (?, ?, ?, ?, ?, ?, '', ?)""",
+                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at),
+            )
+        case DraftResolved():
+            _run(
+                db,
+                """UPDATE drafts SET status = ?, detail = ?, resolved = ? WHERE id =
+                (SELECT max(id) FROM drafts WHERE session_id = ? AND draft_id = ?)""",
+                (event.status, event.detail, at, session_id, event.draft_id),
+            )
+        case _:
+            pass
+
+
+def _state(db: Connection, session_id: str, state: str, at: float) -> None:
+    db.execute(
+        "UPDATE sessions SET state = ?, updated = max(updated, ?) WHERE id = ?",
+        (state, at, session_id),
+    )
+
+
+def _resume(db: Connection, session_id: str) -> None:
+    """After an answer; one that falls away when the turn ends changes nothing."""
+    db.execute(
+        "UPDATE sessions SET state = 'running' WHERE id = ? AND state = 'waiting'", (session_id,)
+    )

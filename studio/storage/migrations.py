@@ -1,0 +1,106 @@
+"""The database's shape, one numbered step after the other.
+
+A step is never edited once a version with it is out: a change is a new step at
+the end. ``PRAGMA user_version`` counts the steps a file has had. All of them
+run in one transaction, so that a file is never half way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from sqlite3 import Connection
+
+
+def _sessions(db: Connection) -> None:
+    """Everything of a session goes with its row in ``sessions``."""
+    for statement in (
+        """CREATE TABLE sessions (
+            id TEXT PRIMARY KEY, title TEXT NOT NULL, folder TEXT NOT NULL, agent TEXT NOT NULL,
+            provider TEXT NOT NULL, model TEXT NOT NULL, permission_mode TEXT NOT NULL,
+            created REAL NOT NULL, updated REAL NOT NULL, state TEXT NOT NULL,
+            unread INTEGER NOT NULL)""",
+        "CREATE INDEX sessions_updated ON sessions (updated)",
+        """CREATE TABLE rules (
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            verdict TEXT NOT NULL, tool TEXT NOT NULL, pattern TEXT NOT NULL,
+            UNIQUE (session_id, verdict, tool, pattern))""",
+        """CREATE TABLE turns (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, agent TEXT NOT NULL, provider TEXT NOT NULL,
+            model TEXT NOT NULL, mode TEXT NOT NULL, owner TEXT NOT NULL, started REAL NOT NULL,
+            ended REAL, reason TEXT, detail TEXT, steps INTEGER, seconds REAL)""",
+        "CREATE INDEX turns_session ON turns (session_id)",
+        # One row for each event, in the words of domain.codec.
+        """CREATE TABLE transcript (
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            seq INTEGER NOT NULL, turn_id TEXT NOT NULL, at REAL NOT NULL, body TEXT NOT NULL,
+            PRIMARY KEY (session_id, seq))""",
+        # The provider's own history (H-1): a new epoch wherever it begins anew (H-9).
+        """CREATE TABLE epochs (
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            epoch INTEGER NOT NULL, at REAL NOT NULL, provider TEXT NOT NULL,
+            protocol TEXT NOT NULL, model TEXT NOT NULL, system TEXT NOT NULL,
+            tools TEXT NOT NULL, PRIMARY KEY (session_id, epoch))""",
+        """CREATE TABLE native (
+            session_id TEXT NOT NULL, epoch INTEGER NOT NULL, seq INTEGER NOT NULL,
+            body TEXT NOT NULL, PRIMARY KEY (session_id, epoch, seq),
+            FOREIGN KEY (session_id, epoch) REFERENCES epochs ON DELETE CASCADE)""",
+        # The rest is derived from events, for sums and lists.
+        """CREATE TABLE tool_calls (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, call_id TEXT NOT NULL, name TEXT NOT NULL,
+            arguments TEXT NOT NULL, target TEXT NOT NULL, effect TEXT NOT NULL,
+            queued REAL NOT NULL, finished REAL, is_error INTEGER, seconds REAL, summary TEXT)""",
+        "CREATE INDEX tool_calls_session ON tool_calls (session_id, call_id)",
+        """CREATE TABLE approvals (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, question_id TEXT NOT NULL, call_id TEXT NOT NULL,
+            tool TEXT NOT NULL, title TEXT NOT NULL, detail TEXT NOT NULL,
+            asked REAL NOT NULL, resolved REAL, answer TEXT)""",
+        "CREATE INDEX approvals_session ON approvals (session_id, question_id)",
+        """CREATE TABLE usage (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, at REAL NOT NULL, provider TEXT NOT NULL, model TEXT NOT NULL,
+            step INTEGER NOT NULL, input INTEGER NOT NULL, cache_read INTEGER NOT NULL,
+            cache_write INTEGER NOT NULL, output INTEGER NOT NULL, reasoning INTEGER NOT NULL,
+            seconds REAL NOT NULL)""",
+        "CREATE INDEX usage_session ON usage (session_id)",
+        "CREATE INDEX usage_at ON usage (at)",
+        """CREATE TABLE drafts (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, draft_id TEXT NOT NULL, call_id TEXT NOT NULL,
+            path TEXT NOT NULL, status TEXT NOT NULL, detail TEXT NOT NULL,
+            created REAL NOT NULL, resolved REAL)""",
+        "CREATE INDEX drafts_session ON drafts (session_id, draft_id)",
+        # What can be searched for: one row for each finished block.
+        """CREATE TABLE said (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            seq INTEGER NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL)""",
+        "CREATE INDEX said_session ON said (session_id, seq)",
+        """CREATE VIRTUAL TABLE words USING fts5 (
+            text, content='said', content_rowid='id',
+            tokenize="unicode61 remove_diacritics 2", prefix='2 3')""",
+        """CREATE TRIGGER said_added AFTER INSERT ON said BEGIN
+            INSERT INTO words (rowid, text) VALUES (new.id, new.text); END""",
+        """CREATE TRIGGER said_removed AFTER DELETE ON said BEGIN
+            INSERT INTO words (words, rowid, text) VALUES ('delete', old.id, old.text); END""",
+    ):
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions,)
+LATEST = len(MIGRATIONS)
+
+
+def migrate(db: Connection) -> None:
+    """Bring the file to the latest shape; call inside a transaction."""
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    for number, step in enumerate(MIGRATIONS[version:], version + 1):
+        step(db)
+        db.execute(f"PRAGMA user_version = {number}")

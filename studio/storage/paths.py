@@ -1,0 +1,98 @@
+"""Where things are kept on this computer."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+APP = "agent-studio"
+HOME_VARIABLE = "AGENT_STUDIO_HOME"
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Folders of one installation, and the files in them.
+
+    Nothing is created here; whoever writes calls ``private_folder`` first.
+    """
+
+    data: Path
+    config: Path
+    cache: Path
+    logs: Path
+    resources: Path
+    """What ships with the program: icons, built-in agents."""
+
+    @classmethod
+    def default(cls) -> Paths:
+        """The system's usual places, or everything below ``AGENT_STUDIO_HOME`` if that is set."""
+        home = os.environ.get(HOME_VARIABLE, "")
+        if home:
+            return cls.below(Path(home).expanduser().absolute())
+        return cls(
+            data=Path(platformdirs.user_data_dir(APP, appauthor=False)),
+            config=Path(platformdirs.user_config_dir(APP, appauthor=False)),
+            cache=Path(platformdirs.user_cache_dir(APP, appauthor=False)),
+            logs=Path(platformdirs.user_log_dir(APP, appauthor=False)),
+            resources=_resources(),
+        )
+
+    @classmethod
+    def below(cls, home: Path) -> Paths:
+        """Everything in one folder."""
+        return cls(
+            data=home,
+            config=home,
+            cache=home / "cache",
+            logs=home / "logs",
+            resources=_resources(),
+        )
+
+    @property
+    def database(self) -> Path:
+        return self.data / "studio.db"
+
+    @property
+    def settings(self) -> Path:
+        return self.config / "settings.json"
+
+    @property
+    def models(self) -> Path:
+        """The providers' model lists as last fetched."""
+        return self.cache / "models.json"
+
+    @property
+    def agents(self) -> Path:
+        """The person's own agents, one markdown file each."""
+        return self.config / "agents"
+
+    @property
+    def tools(self) -> Path:
+        """The person's own tools, one Python file each."""
+        return self.config / "tools"
+
+    def create(self) -> None:
+        """Make the folders the program writes to, readable by this person alone.
+
+        Raises OSError.
+        """
+        for folder in (self.data, self.config, self.cache, self.logs):
+            private_folder(folder)
+
+
+def private_folder(folder: Path) -> Path:
+    """Make ``folder`` and its missing parents with mode 0700; existing ones stay as they are."""
+    missing = [folder, *folder.parents]
+    for path in reversed(missing):
+        if not path.is_dir():
+            path.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def _resources() -> Path:
+    package = Path(__file__).parent.parent
+    packed = package / "resources"  # in a wheel or an installed program
+    return packed if packed.is_dir() else package.parent / "resources"

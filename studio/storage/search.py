@@ -1,0 +1,182 @@
+"""What can be searched for, and how a person's words become a query."""
+
+from __future__ import annotations
+
+import json
+import re
+from sqlite3 import Connection
+from typing import TypeAlias
+
+from studio.domain.events import (
+    AwaitingReply,
+    CallStarted,
+    DraftCreated,
+    Event,
+    Failed,
+    Notice,
+    ReasoningDelta,
+    ReplyGiven,
+    StepEnded,
+    TextDelta,
+    ToolFinished,
+    ToolQueued,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import File, Text
+from studio.domain.sessions import SearchHit
+
+Passage: TypeAlias = tuple[str, str]
+"""What kind of block it is (``said``, ``answer``, ``reasoning``, ``call``, ``result``,
+``question``, ``reply``, ``draft``), and its text."""
+
+LONGEST = 200_000  # characters of one block that are indexed
+LINE = 160  # characters of a matching line
+
+# Scripts written without spaces: the index sees a whole sentence as one word.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
+_BELL = "\x02"  # marks the match in a snippet; no text in the index holds it
+
+
+def storable(text: str) -> str:
+    """Text as SQLite can keep and find it: no lone surrogates, no control marks."""
+    cleaned = text.encode("utf-8", "replace").decode("utf-8")
+    return cleaned.replace("\0", " ").replace(_BELL, " ")
+
+
+class Indexer:
+    """Turns events into passages, each as soon as its block is finished."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._parts: list[str] = []
+
+    def feed(self, event: Event) -> list[Passage]:
+        """The passages that ``event`` finishes."""
+        match event:
+            case TextDelta():
+                return self._grow("answer", event.text)
+            case ReasoningDelta():
+                return self._grow("reasoning", event.text)
+            case TurnStarted():
+                said = [part.text for part in event.said if isinstance(part, Text)]
+                said += [part.name for part in event.said if isinstance(part, File)]
+                return [*self.finish(), *_passage("said", "\n\n".join(said))]
+            case ToolQueued():
+                return [*self.finish(), *_passage("call", f"{event.name}\n{_words(event)}")]
+            case ToolFinished():
+                return _passage("result", event.text)
+            case AwaitingReply():
+                return _passage("question", "\n".join((event.text, *event.choices)))
+            case ReplyGiven():
+                return _passage("reply", event.text)
+            case DraftCreated():
+                draft = event.draft
+                return [*self.finish(), *_passage("draft", f"{draft.path}\n{draft.after}")]
+            case CallStarted() | StepEnded() | Notice() | Failed() | TurnComplete():
+                return self.finish()
+            case _:
+                return []
+
+    def finish(self) -> list[Passage]:
+        """The block that was growing, if one was."""
+        found = _passage(self._kind, "".join(self._parts))
+        self._kind, self._parts = "", []
+        return found
+
+    def _grow(self, kind: str, text: str) -> list[Passage]:
+        done = self.finish() if self._kind not in ("", kind) else []
+        self._kind = kind
+        self._parts.append(text)
+        return done
+
+
+def _passage(kind: str, text: str) -> list[Passage]:
+    return [(kind, storable(text[:LONGEST]))] if text.strip() else []
+
+
+def _words(call: ToolQueued) -> str:
+    """A call's arguments as a person would write them: no quotes and escapes around text."""
+    return "\n".join(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for value in call.arguments.values()
+    )
+
+
+def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
+    """Sessions whose title or content has every word of ``text``, best first.
+
+    The last word may be unfinished. Any text is a valid question.
+    """
+    text = storable(text).strip()
+    if not text:
+        return []
+    hits: dict[str, SearchHit] = {}
+    for session_id, title in db.execute("SELECT id, title FROM sessions ORDER BY updated DESC"):
+        if all(word.casefold() in title.casefold() for word in text.split()):
+            hits[session_id] = SearchHit(session_id, title, title, "title")
+    query = _query(text)
+    if query is None:
+        rows = db.execute(
+            """SELECT said.session_id, sessions.title, said.kind, said.text
+            FROM said JOIN sessions ON sessions.id = said.session_id
+            WHERE said.text LIKE ? ESCAPE '\\' ORDER BY said.id DESC""",
+            (f"%{_escaped(text)}%",),
+        )
+        for session_id, title, kind, passage in rows:
+            if session_id not in hits:
+                hits[session_id] = SearchHit(session_id, title, _line(passage, text), kind)
+            if len(hits) >= limit:
+                break
+    else:
+        rows = db.execute(
+            f"""SELECT said.session_id, sessions.title, said.kind,
+                highlight(words, 0, '{_BELL}', '')
+            FROM words JOIN said ON said.id = words.rowid
+            JOIN sessions ON sessions.id = said.session_id
+            WHERE words MATCH ? ORDER BY rank, said.id DESC""",
+            (query,),
+        )
+        for session_id, title, kind, marked in rows:
+            if session_id not in hits:
+                hits[session_id] = SearchHit(session_id, title, _marked_line(marked), kind)
+            if len(hits) >= limit:
+                break
+    return list(hits.values())[:limit]
+
+
+def _query(text: str) -> str | None:
+    """An FTS5 query; None where the index cannot help and the text itself must be looked through.
+
+    Each word is quoted, so that no character of it is an operator.
+    """
+    words = [word.replace('"', '""') for word in text.split() if any(map(str.isalnum, word))]
+    if not words or _UNSPACED.search(text):
+        return None
+    return " ".join(f'"{word}"' for word in words) + "*"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", text)
+
+
+def _marked_line(marked: str) -> str:
+    at = marked.find(_BELL)
+    return _cut(marked.replace(_BELL, ""), max(at, 0))
+
+
+def _line(passage: str, text: str) -> str:
+    return _cut(passage, max(passage.casefold().find(text.casefold()), 0))
+
+
+def _cut(passage: str, at: int) -> str:
+    """The line of ``passage`` around position ``at``, not longer than a list shows."""
+    start = passage.rfind("\n", 0, at) + 1
+    end = passage.find("\n", at)
+    line = passage[start : end if end >= 0 else len(passage)]
+    at -= start
+    if len(line) > LINE:
+        begin = max(0, min(at - LINE // 3, len(line) - LINE))
+        piece = line[begin : begin + LINE].strip()
+        return ("…" if begin else "") + piece + ("…" if begin + LINE < len(line) else "")
+    return line.strip()
