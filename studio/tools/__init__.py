@@ -17,3 +17,25 @@ returns text, a list, an object or a ``Result``; raises ``ToolFailed`` to tell
 the model what went wrong (L-5). Add a tool by adding a file: ``discovery``
 finds it in ``builtin/`` and in the person's own folder.
 """
+
+from __future__ import annotations
+
+from studio.domain.errors import ToolFailed
+from studio.domain.tools import Draft, ToolSpec
+
+from .context import Context, Drafts
+from .definition import Tool, tool
+from .result import Result
+from .workspace import Workspace
+
+__all__ = [
+    "Context",
+    "Draft",
+    "Drafts",
+    "Result",
+    "Tool",
+    "ToolFailed",
+    "ToolSpec",
+    "Workspace",
+    "tool",
+]

@@ -1,1 +1,1 @@
-""""""
+"""The tools that come with the program, one file each."""

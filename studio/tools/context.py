@@ -1,0 +1,62 @@
+"""What a tool is given for one call (T-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from studio.domain.tools import Draft
+
+from .workspace import Workspace
+
+
+class Drafts(Protocol):
+    """The session's file changes that wait for the person."""
+
+    def text(self, path: str) -> str | None:
+        """The text of the draft of ``path`` that waits, if one does; ``a/b.py``, relative."""
+        ...
+
+    async def propose(self, draft: Draft) -> None:
+        """Put a draft before the person; an older one of the same path is superseded."""
+        ...
+
+
+class NoDrafts:
+    """Stands in where nobody can approve a draft; ``propose`` raises ``PermissionError``."""
+
+    def text(self, path: str) -> str | None:
+        return None
+
+    async def propose(self, draft: Draft) -> None:
+        raise PermissionError(f"Nobody is here to approve a draft of {draft.path}.")
+
+
+def _silent(text: str) -> None:
+    """Output that nobody watches."""
+
+
+async def _nobody(text: str, choices: Sequence[str]) -> str:
+    raise PermissionError("Nobody is here to answer.")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a tool may use, made anew for each call and never global.
+
+    ``emit`` shows output while the tool still runs; call it on the event
+    loop's thread (a tool that is a plain function may call it anywhere).
+    ``ask`` puts a question to the person and waits for the answer, one of the
+    choices or free words. ``environment`` is what child processes get, without
+    keys.
+    """
+
+    workspace: Workspace
+    drafts: Drafts = field(default_factory=NoDrafts)
+    emit: Callable[[str], None] = _silent
+    ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    agent: str = ""
+    session_id: str = ""
+    call_id: str = ""

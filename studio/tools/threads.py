@@ -1,0 +1,50 @@
+"""Foreign code in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_daemon_thread(function: Callable[[], T]) -> T:
+    """What ``function`` returns or raises, run in a new daemon thread.
+
+    For code that may never end: unlike ``asyncio.to_thread`` it takes no place
+    in the shared pool, and neither leaving the loop nor the program waits for it.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def succeed(value: T) -> None:
+        if not future.done():
+            future.set_result(value)
+
+    def fail(error: BaseException) -> None:
+        if not future.done():
+            future.set_exception(error)
+
+    def work() -> None:
+        try:
+            value = function()
+        except (StopIteration, SystemExit) as error:  # a future refuses the one, the loop the other
+            _post(loop, fail, RuntimeError(f"{type(error).__name__}: {error}"))
+        except BaseException as error:
+            _post(loop, fail, error)
+        else:
+            _post(loop, succeed, value)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True).start()
+    return await future
+
+
+def _post(loop: asyncio.AbstractEventLoop, function: Callable[[T], None], value: T) -> None:
+    try:
+        loop.call_soon_threadsafe(function, value)
+    except RuntimeError:
+        return  # the loop is closed: nobody waits any more
