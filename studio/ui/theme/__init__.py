@@ -64,6 +64,7 @@ class Theme(QObject):
         self._metrics: dict[str, QFontMetrics] = {}
         self._applied = False
         self._contrast = False
+        self._still = False
         self._dark = False
         self._colors: dict[str, QColor] = {}
         self._read_system()
@@ -85,6 +86,11 @@ class Theme(QObject):
     def color(self, token: str) -> QColor:
         """A token of ``tokens``, an overlay (``hover``, ``press``, …) or a shade."""
         return QColor(self._colors[token])
+
+    @property
+    def still(self) -> bool:
+        """The system asks for less motion: nothing spins, slides or fades."""
+        return self._still
 
     def overlay(self, percent: float) -> QColor:
         """Black on light, white on dark, this strong."""
@@ -203,8 +209,10 @@ class Theme(QObject):
             else self._setting == "dark"
         )
         if hasattr(hints, "accessibility"):
-            preference = hints.accessibility().contrastPreference()
-            self._contrast = preference == Qt.ContrastPreference.HighContrast
+            wishes = hints.accessibility()
+            self._contrast = wishes.contrastPreference() == Qt.ContrastPreference.HighContrast
+            if hasattr(wishes, "motionPreference"):  # Qt 6.12
+                self._still = wishes.motionPreference() == Qt.MotionPreference.ReducedMotion
         values = dict(tokens.DARK if self._dark else tokens.LIGHT)
         if self._contrast:
             values |= {name: values[other] for name, other in tokens.HIGH_CONTRAST.items()}

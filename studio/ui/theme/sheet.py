@@ -60,7 +60,7 @@ def sheet(theme: Theme) -> str:
 
     px = theme.px
     field = f"""
-QLineEdit {{
+QLineEdit {{ placeholder-text-color: {color("text3")};
   background: {color("field")}; color: {color("text1")};
   border: 1px solid {color("control")}; border-radius: 6px;
   padding: 0 {px(9)}px; min-height: {theme.height(30) - 2}px;

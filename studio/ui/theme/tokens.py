@@ -88,6 +88,7 @@ FONTS: Final[dict[str, tuple[int, int, bool]]] = {
     "small_medium": (12, 500, False),
     "small_strong": (12, 600, False),
     "label": (11, 600, False),
+    "tag": (11, 500, False),
     "tiny": (11, 400, False),
     "code": (12, 400, True),
     "code_strong": (12, 600, True),

@@ -1,0 +1,53 @@
+"""Controls every page is made of, painted from the theme.
+
+They are ``QAbstractButton`` or native widgets underneath, so that keyboard,
+focus and screen readers find what they expect.
+"""
+
+from .buttons import Button, IconButton, Painted
+from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle
+from .focus import FocusRing
+from .painting import (
+    keycaps_width,
+    paint_check,
+    paint_keycaps,
+    paint_ring,
+    paint_rounded,
+    paint_spinner,
+    paint_tag,
+    paint_tile,
+    tag_width,
+)
+from .panels import Card, Field, Hairline, Label, Spinner, Status, Tag, Tile
+from .ticker import Ticker
+
+__all__ = [
+    "Button",
+    "Card",
+    "Check",
+    "Combo",
+    "Field",
+    "FocusRing",
+    "Hairline",
+    "IconButton",
+    "Label",
+    "MenuButton",
+    "MenuItem",
+    "Painted",
+    "Segmented",
+    "Spinner",
+    "Status",
+    "Tag",
+    "Ticker",
+    "Tile",
+    "Toggle",
+    "keycaps_width",
+    "paint_check",
+    "paint_keycaps",
+    "paint_ring",
+    "paint_rounded",
+    "paint_spinner",
+    "paint_tag",
+    "paint_tile",
+    "tag_width",
+]

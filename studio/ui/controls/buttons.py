@@ -1,0 +1,194 @@
+"""Buttons."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
+
+from studio.ui.theme import Theme
+
+from .focus import FocusRing
+from .painting import keycaps_width, paint_keycaps, paint_rounded
+
+Kind: TypeAlias = Literal["primary", "secondary", "ghost", "danger", "link"]
+
+
+class Painted(QAbstractButton):
+    """A button that paints itself; follows the theme and shows the focus ring.
+
+    Clicking one never takes the focus from where the person is writing.
+    """
+
+    radius = 6
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._theme_changed)
+
+    def _theme_changed(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        FocusRing.of(self.theme).around(self, event.reason())
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        FocusRing.of(self.theme).leave(self)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.EnabledChange:
+            self.update()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def overlay(self) -> str | None:
+        """The overlay of the present state, if any."""
+        if not self.isEnabled():
+            return None
+        if self.isDown():
+            return "press"
+        return "hover" if self.underMouse() else None
+
+
+class Button(Painted):
+    """A button with words; ``keycap`` shows the key that does the same."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        text: str,
+        kind: Kind = "secondary",
+        icon: str | None = None,
+        keycap: str | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(theme, parent)
+        self._kind: Kind = kind
+        self._icon = icon
+        self._keycap = keycap
+        self.setText(text)
+        self.setAccessibleName(text.removesuffix("…"))
+        if kind == "link":
+            self.setCursor(Qt.CursorShape.PointingHandCursor)
+
+    def set_kind(self, kind: Kind) -> None:
+        self._kind = kind
+        self.update()
+
+    def set_text(self, text: str) -> None:
+        self.setText(text)
+        self.setAccessibleName(text.removesuffix("…"))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        pad = 2 if self._kind == "link" else t.px(12)
+        width = t.metrics("ui_medium").horizontalAdvance(self.text()) + 2 * pad
+        if self._icon:
+            width += t.px(16) + t.px(6)
+        if self._keycap:
+            width += keycaps_width(t, self._keycap) + t.px(8) - t.px(6)
+        return QSize(width, t.height(24 if self._kind == "link" else 28))
+
+    def _ink(self) -> str:
+        if not self.isEnabled():
+            return "text3"
+        return {
+            "primary": "accent_on",
+            "secondary": "text1",
+            "ghost": "text2",
+            "danger": "err",
+            "link": "accent_text",
+        }[self._kind]
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect, kind = self.theme, QRectF(self.rect()), self._kind
+        painter = QPainter(self)
+        filled = kind == "primary" and self.isEnabled()
+        if filled:
+            paint_rounded(painter, rect, self.radius, t.color("accent"))
+        elif kind not in ("ghost", "link"):
+            paint_rounded(painter, rect, self.radius, t.color("button"), t.color("control"))
+        over = self.overlay()
+        if over and kind != "link":
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        ink = t.color(self._ink())
+        font = t.font("ui_medium")
+        font.setUnderline(kind == "link" and over is not None)
+        x = 2.0 if kind == "link" else float(t.px(12))
+        if self._icon:
+            side = t.px(16)
+            t.paint_icon(
+                painter, QRectF(x, (rect.height() - side) / 2, side, side), self._icon, ink
+            )
+            x += side + t.px(6)
+        painter.setFont(font)
+        painter.setPen(ink)
+        text = QRectF(x, 0, rect.width() - x, rect.height())
+        painter.drawText(
+            text, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, self.text()
+        )
+        if self._keycap:
+            at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)
+            paint_keycaps(painter, t, QPointF(at, rect.center().y()), self._keycap, filled)
+        painter.end()
+
+
+class IconButton(Painted):
+    """A button with an icon; ``tooltip`` is also its name. May be checkable."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        icon: str,
+        tooltip: str,
+        size: int = 28,
+        icon_size: int = 16,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(theme, parent)
+        self._icon = icon
+        self._size = size
+        self._icon_size = icon_size
+        self.set_tooltip(tooltip)
+
+    def set_icon(self, icon: str) -> None:
+        self._icon = icon
+        self.update()
+
+    def set_tooltip(self, tooltip: str) -> None:
+        self.setToolTip(tooltip)
+        self.setAccessibleName(tooltip)
+
+    def sizeHint(self) -> QSize:
+        side = self.theme.px(self._size)
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        if self.isChecked():
+            paint_rounded(painter, rect, self.radius, t.color("selected"))
+        over = self.overlay()
+        if over:
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        ink = "text3" if not self.isEnabled() else "text1" if self.isChecked() else "text2"
+        side = t.px(self._icon_size)
+        mark = QRectF(0, 0, side, side)
+        mark.moveCenter(rect.center())
+        if not self.isEnabled():
+            painter.setOpacity(0.6)
+        t.paint_icon(painter, mark, self._icon, ink)
+        painter.end()

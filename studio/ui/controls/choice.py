@@ -1,0 +1,354 @@
+"""Choosing: segments, switches, check boxes, and buttons that open a menu."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QMenu, QSizePolicy, QWidget
+
+from studio.ui.theme import Theme, elided
+
+from .buttons import Painted
+from .painting import paint_check, paint_rounded, paint_tile
+
+
+class _Segment(Painted):
+    radius = 5
+
+    def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
+        super().__init__(theme, parent)
+        self.setText(text)
+        self.setAccessibleName(text)
+        self.setCheckable(True)
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self._icon = icon
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        width = t.metrics("small_medium").horizontalAdvance(self.text()) + 2 * t.px(10)
+        if self._icon:
+            width += t.px(14) + t.px(5)
+        return QSize(width, t.height(28) - 4)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect, on = self.theme, QRectF(self.rect()), self.isChecked()
+        painter = QPainter(self)
+        if on:
+            border = None if t.dark else t.color("hair")
+            paint_rounded(painter, rect, self.radius, t.color("segment"), border)
+        elif over := self.overlay():
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        ink = "text1" if on else "text2"
+        if not self.isEnabled():
+            painter.setOpacity(0.5)
+        font_role = "small_medium"
+        width = t.metrics(font_role).horizontalAdvance(self.text())
+        whole = width + (t.px(19) if self._icon else 0)
+        x = (rect.width() - whole) / 2
+        if self._icon:
+            side = t.px(14)
+            t.paint_icon(
+                painter, QRectF(x, (rect.height() - side) / 2, side, side), self._icon, ink
+            )
+            x += t.px(19)
+        painter.setFont(t.font(font_role))
+        painter.setPen(t.color(ink))
+        painter.drawText(
+            QRectF(x, 0, width + 4, rect.height()), Qt.AlignmentFlag.AlignVCenter, self.text()
+        )
+        painter.end()
+
+
+class Segmented(QWidget):
+    """One of a few, side by side. ``chosen`` tells the index a person chose."""
+
+    chosen = Signal(int)
+
+    def __init__(
+        self,
+        theme: Theme,
+        segments: Sequence[tuple[str, str | None]],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(2, 2, 2, 2)
+        row.setSpacing(0)
+        self._group = QButtonGroup(self)
+        for index, (text, icon) in enumerate(segments):
+            segment = _Segment(theme, text, icon or "", self)
+            self._group.addButton(segment, index)
+            row.addWidget(segment)
+        self.set_current(0)
+        self._group.idClicked.connect(self.chosen)
+        theme.changed.connect(self.update)
+
+    @property
+    def current(self) -> int:
+        return self._group.checkedId()
+
+    def set_current(self, index: int) -> None:
+        button = self._group.button(index)
+        if button is not None:
+            button.setChecked(True)
+
+    def segment(self, index: int) -> Painted:
+        """The button of one segment, to disable it for example."""
+        button = self._group.button(index)
+        assert isinstance(button, Painted)
+        return button
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_rounded(painter, QRectF(self.rect()), 6, self.theme.color("track"))
+        painter.end()
+
+
+class Toggle(Painted):
+    """A switch. Its name is what it switches."""
+
+    radius = 10
+
+    def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self.setCheckable(True)
+        self.setAccessibleName(name)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(34), max(self.theme.px(20), 20))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        painter.setOpacity(1.0 if self.isEnabled() else 0.5)
+        paint_rounded(
+            painter, rect, rect.height() / 2, t.color("accent" if self.isChecked() else "strong")
+        )
+        if over := self.overlay():
+            paint_rounded(painter, rect, rect.height() / 2, t.color(over))
+        side = rect.height() - 4
+        x = rect.width() - side - 2 if self.isChecked() else 2
+        paint_rounded(painter, QRectF(x, 2, side, side), side / 2, t.color("accent_on"))
+        painter.end()
+
+
+class Check(Painted):
+    """A check box with words."""
+
+    radius = 4
+
+    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self.setCheckable(True)
+        self.setText(text)
+        self.setAccessibleName(text)
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        width = t.px(16)
+        if self.text():
+            width += t.px(8) + t.metrics("ui").horizontalAdvance(self.text()) + 2
+        return QSize(width, t.height(24))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        side = t.px(16)
+        box = QRectF(0, (rect.height() - side) / 2, side, side)
+        paint_check(painter, t, box, self.isChecked(), self.isEnabled())
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text1" if self.isEnabled() else "text3"))
+        painter.drawText(
+            rect.adjusted(side + t.px(8), 0, 0, 0), Qt.AlignmentFlag.AlignVCenter, self.text()
+        )
+        painter.end()
+
+
+@dataclass(frozen=True, slots=True)
+class MenuItem:
+    """One line of a menu. ``detail`` stands at its right; an empty ``key`` heads a section."""
+
+    key: str
+    text: str
+    icon: str = ""
+    detail: str = ""
+    enabled: bool = True
+
+
+class MenuButton(Painted):
+    """A button that shows a choice and opens a menu of others.
+
+    ``chosen`` tells the key a person chose; the button then shows it.
+    ``opening`` comes before the menu shows: the place to refresh the items.
+    """
+
+    chosen = Signal(str)
+    opening = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        name: str,
+        text: str = "",
+        icon: str = "",
+        hue: str = "",
+        boxed: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(theme, parent)
+        self._name = name
+        self._icon = icon
+        self._hue = hue
+        self._boxed = boxed
+        self._items: list[MenuItem] = []
+        self._current = ""
+        self._menu: QMenu | None = None
+        self._face_is_fixed = False
+        if boxed:
+            self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.set_face(text, icon, hue)
+        self._face_is_fixed = False
+        self.clicked.connect(self.open)
+
+    @property
+    def current(self) -> str:
+        return self._current
+
+    def set_items(self, items: Sequence[MenuItem]) -> None:
+        self._items = list(items)
+        if self._current:
+            self.set_current(self._current)
+
+    def set_current(self, key: str) -> None:
+        self._current = key
+        if self._face_is_fixed:
+            return
+        for item in self._items:
+            if item.key == key and key:
+                self._show_face(item.text, self._icon if not item.icon else item.icon, self._hue)
+
+    def set_face(self, text: str, icon: str = "", hue: str = "") -> None:
+        """Words and icon of the button itself, whatever is chosen in the menu."""
+        self._face_is_fixed = True
+        self._show_face(text, icon, hue)
+
+    def _show_face(self, text: str, icon: str, hue: str) -> None:
+        self.setText(text)
+        self._icon, self._hue = icon, hue
+        self.setAccessibleName(f"{self._name}, {text}" if text else self._name)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        role, pad = ("ui", t.px(10)) if self._boxed else ("small_medium", t.px(8))
+        width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + t.px(14) + t.px(4)
+        if self._icon:
+            width += t.px(16) + t.px(6)
+        if self._boxed:
+            return QSize(max(width, t.px(120)), t.height(30))
+        return QSize(width, t.height(28))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(self.sizeHint().width(), self.theme.px(64)), self.sizeHint().height())
+
+    def open(self) -> None:
+        """Open the menu below the button, or above where there is more room."""
+        self.opening.emit()
+        menu = QMenu(self)
+        menu.setFont(self.theme.font("ui"))
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        fill_menu(menu, self.theme, self._items, self._pick, self._current)
+        if self._boxed:
+            menu.setMinimumWidth(self.width())
+        self._menu = menu
+        place = self.mapToGlobal(QPoint(0, self.height() + 4))
+        screen = self.screen().availableGeometry()
+        height = menu.sizeHint().height()
+        if place.y() + height > screen.bottom():
+            place = self.mapToGlobal(QPoint(0, -height - 4))
+        menu.popup(place)
+
+    def _pick(self, key: str) -> None:
+        self.set_current(key)
+        self.chosen.emit(key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.open()
+            return
+        super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        if self._boxed:
+            paint_rounded(painter, rect, self.radius, t.color("button"), t.color("control"))
+        if over := self.overlay():
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        ink = "text3" if not self.isEnabled() else "text1" if self._boxed else "text2"
+        role = "ui" if self._boxed else "small_medium"
+        pad = t.px(10 if self._boxed else 8)
+        x = float(pad)
+        if self._icon:
+            side = t.px(16)
+            box = QRectF(x, (rect.height() - side) / 2, side, side)
+            if self._hue:
+                paint_tile(painter, t, box, self._icon, self._hue)
+            else:
+                t.paint_icon(painter, box.adjusted(1, 1, -1, -1), self._icon, "text2")
+            x += side + t.px(6)
+        mark = t.px(14)
+        end = rect.width() - pad - mark + (0 if self._boxed else t.px(2))
+        painter.setFont(t.font(role))
+        painter.setPen(t.color(ink))
+        room = end - t.px(4) - x
+        painter.drawText(
+            QRectF(x, 0, room + 2, rect.height()),
+            Qt.AlignmentFlag.AlignVCenter,
+            elided(t.metrics(role), self.text(), room + 1),
+        )
+        arrow = "chevrons-up-down" if self._boxed else "chevron-down"
+        t.paint_icon(painter, QRectF(end, (rect.height() - mark) / 2, mark, mark), arrow, "text2")
+        painter.end()
+
+
+class Combo(MenuButton):
+    """A field that is one of a list."""
+
+    def __init__(
+        self, theme: Theme, name: str, text: str = "", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(theme, name, text, boxed=True, parent=parent)
+
+
+def fill_menu(
+    menu: QMenu,
+    theme: Theme,
+    items: Sequence[MenuItem],
+    picked: Callable[[str], None],
+    current: str = "",
+) -> None:
+    """Put ``items`` into ``menu``; ``current`` is marked."""
+    for item in items:
+        if not item.key:
+            if menu.actions():
+                menu.addSeparator()
+            if item.text:
+                head = menu.addAction(item.text)
+                head.setEnabled(False)
+            continue
+        words = item.text.replace("&", "&&")
+        action = QAction(f"{words}\t{item.detail}" if item.detail else words, menu)
+        if item.icon:
+            action.setIcon(theme.icon(item.icon))
+        elif current and item.key == current:
+            action.setIcon(theme.icon("check", "accent_text"))
+        action.setEnabled(item.enabled)
+        action.triggered.connect(lambda _on=False, key=item.key: picked(key))
+        menu.addAction(action)

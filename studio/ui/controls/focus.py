@@ -1,0 +1,88 @@
+"""The ring around what has the keyboard's focus.
+
+It shows only where focus came by keyboard. It lies outside its control, so it
+is a ``QFocusFrame``: an overlay that follows the control wherever it goes.
+"""
+
+from __future__ import annotations
+
+import shiboken6
+from PySide6.QtCore import QObject, QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFocusFrame, QProxyStyle, QStyle, QStyleOption, QWidget
+
+from studio.ui.theme import Theme
+
+MARGIN = 4
+
+KEYBOARD = frozenset(
+    {
+        Qt.FocusReason.TabFocusReason,
+        Qt.FocusReason.BacktabFocusReason,
+        Qt.FocusReason.ShortcutFocusReason,
+    }
+)
+
+
+class _Margins(QProxyStyle):
+    """Only the frame has this style: a Python style for all would be slow."""
+
+    def pixelMetric(
+        self,
+        metric: QStyle.PixelMetric,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+    ) -> int:
+        if metric in (
+            QStyle.PixelMetric.PM_FocusFrameHMargin,
+            QStyle.PixelMetric.PM_FocusFrameVMargin,
+        ):
+            return MARGIN
+        return super().pixelMetric(metric, option, widget)
+
+
+class _Frame(QFocusFrame):
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._style = _Margins("Fusion")
+        self.setStyle(self._style)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        around = self.widget()
+        if around is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(self._theme.color("accent_text"), 2))
+        radius = float(getattr(around, "radius", 6)) + 3
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), radius, radius)
+        painter.end()
+
+
+class FocusRing(QObject):
+    """The ring; one for each theme."""
+
+    @staticmethod
+    def of(theme: Theme) -> FocusRing:
+        return theme.findChild(FocusRing) or FocusRing(theme)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._theme = theme
+        self._frame: _Frame | None = None
+
+    def around(self, widget: QWidget, reason: Qt.FocusReason) -> None:
+        """Call from ``focusInEvent``."""
+        if reason not in KEYBOARD:
+            self.leave(widget)
+            return
+        if self._frame is None or not shiboken6.isValid(self._frame):
+            self._frame = _Frame(self._theme)  # it dies with the window it was in
+        self._frame.setWidget(widget)
+
+    def leave(self, widget: QWidget) -> None:
+        """Call from ``focusOutEvent``."""
+        frame = self._frame
+        if frame is not None and shiboken6.isValid(frame) and frame.widget() is widget:
+            frame.setWidget(None)
