@@ -54,7 +54,7 @@ class Theme(QObject):
     def __init__(
         self, setting: Setting = "system", scale: float = 1.0, parent: QObject | None = None
     ) -> None:
-        super().__init__(parent)
+        super().__init__(parent or QApplication.instance())  # outlives every widget
         self._setting: Setting = setting
         self._scale = _bounded(scale)
         self._icons = Icons()
