@@ -25,17 +25,24 @@ from studio.domain.tools import Draft, ToolSpec
 
 from .context import Context, Drafts
 from .definition import Tool, tool
-from .result import Result
+from .drafting import DraftConflict, make_draft, undo_draft, write_draft
+from .result import Result, render, shorten
 from .workspace import Workspace
 
 __all__ = [
     "Context",
     "Draft",
+    "DraftConflict",
     "Drafts",
     "Result",
     "Tool",
     "ToolFailed",
     "ToolSpec",
     "Workspace",
+    "make_draft",
+    "render",
+    "shorten",
     "tool",
+    "undo_draft",
+    "write_draft",
 ]

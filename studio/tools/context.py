@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
 from .workspace import Workspace
@@ -24,13 +25,13 @@ class Drafts(Protocol):
 
 
 class NoDrafts:
-    """Stands in where nobody can approve a draft; ``propose`` raises ``PermissionError``."""
+    """Stands in where nobody can approve a draft; ``propose`` raises ToolFailed."""
 
     def text(self, path: str) -> str | None:
         return None
 
     async def propose(self, draft: Draft) -> None:
-        raise PermissionError(f"Nobody is here to approve a draft of {draft.path}.")
+        raise ToolFailed(f"Nobody is here to approve a draft of {draft.path}.")
 
 
 def _silent(text: str) -> None:
@@ -38,7 +39,7 @@ def _silent(text: str) -> None:
 
 
 async def _nobody(text: str, choices: Sequence[str]) -> str:
-    raise PermissionError("Nobody is here to answer.")
+    raise ToolFailed("Nobody is here to answer.")
 
 
 @dataclass(frozen=True, slots=True)

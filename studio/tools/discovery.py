@@ -35,7 +35,7 @@ class Toolbox:
             self.tools[name] = tool
         elif known is not tool:
             self.problems.append(
-                f"{origin}: a tool “{name}” is there already ({_place(known)}), this one is left out."
+                f"{origin}: there is a tool “{name}” already ({_place(known)}), this is left out."
             )
 
 

@@ -30,7 +30,7 @@ def schema_of(hint: Any, *, optional: bool = False) -> JsonObject:
         return {"type": _PLAIN[hint]}
     if hint is Any or hint is object:
         return {}
-    origin = get_origin(hint)
+    origin: Any = get_origin(hint)
     arguments = get_args(hint)
     if origin is Literal:
         return _literal(arguments)
@@ -53,7 +53,7 @@ def schema_of(hint: Any, *, optional: bool = False) -> JsonObject:
         if len(arguments) == 2 and arguments[1] is not Any:
             return {"type": "object", "additionalProperties": schema_of(arguments[1])}
         return {"type": "object"}
-    if isinstance(hint, type) and (dataclasses.is_dataclass(hint) or is_typeddict(hint)):
+    if dataclasses.is_dataclass(hint) or is_typeddict(hint):
         return _record(hint)
     raise TypeError(f"{hint!r} has no JSON schema.")
 
@@ -66,14 +66,14 @@ def _literal(values: tuple[Any, ...]) -> JsonObject:
     return schema
 
 
-def _record(hint: type) -> JsonObject:
+def _record(hint: Any) -> JsonObject:
     hints = get_type_hints(hint)
     if is_typeddict(hint):
-        required = [name for name in hints if name in cast("Any", hint).__required_keys__]
+        required = [name for name in hints if name in hint.__required_keys__]
     else:
         required = [
             field.name
-            for field in dataclasses.fields(cast("Any", hint))
+            for field in dataclasses.fields(hint)
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         ]
     schema: JsonObject = {
@@ -92,7 +92,7 @@ def build(hint: Any, value: Any) -> Any:
     """A checked JSON value as the hint's type: dataclasses, tuples and sets are made."""
     if value is None:
         return None
-    origin = get_origin(hint) or hint
+    origin: Any = get_origin(hint) or hint
     arguments = get_args(hint)
     if origin in (Union, types.UnionType):
         fitting = [kind for kind in arguments if kind is not type(None)]
@@ -100,7 +100,7 @@ def build(hint: Any, value: Any) -> Any:
     if isinstance(value, list):
         item = arguments[0] if arguments else Any
         items = [build(item, one) for one in cast("list[Any]", value)]
-        return origin(items) if origin in (tuple, set, frozenset) else items
+        return cast("Any", origin)(items) if origin in (tuple, set, frozenset) else items
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):

@@ -27,17 +27,15 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
     workspace = context.workspace
     stop = threading.Event()
 
-    def work() -> tuple[str, Slice, bool]:
-        draft = context.drafts.text(workspace.relative(workspace.resolve(path)))
+    def work() -> Slice:
         if draft is not None:
-            name = workspace.relative(workspace.resolve(path))
-            return name, slice_text(draft, first_line, lines, LIMIT), True
-        file = workspace.file(path)
-        name = workspace.relative(file)
-        return name, slice_file(file, name, first_line, lines, LIMIT, stop.is_set), False
+            return slice_text(draft, first_line, lines, LIMIT)
+        return slice_file(workspace.file(path), name, first_line, lines, LIMIT, stop.is_set)
 
+    name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
+    draft = context.drafts.text(name)
     try:
-        name, part, is_draft = await asyncio.to_thread(work)
+        part = await asyncio.to_thread(work)
     finally:
         stop.set()
     count = part.last - part.first + 1
@@ -45,7 +43,7 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
         total = plural(part.total or 0, "line")
         raise ToolFailed(f"{name} has only {total}; there is no line {first_line}.")
     head = _head(name, part, count)
-    if is_draft:
+    if draft is not None:
         head = f"{head} This is your draft, which is not written to the file yet."
     source = f"{name}:{part.first}-{part.last}" if count else name
     return Result(f"{head}\n{part.text}", plural(count, "line"), (source,))

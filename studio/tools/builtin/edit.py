@@ -1,0 +1,99 @@
+"""A draft that replaces part of a file."""
+
+from __future__ import annotations
+
+import asyncio
+
+from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
+from studio.tools.drafting import current, propose
+from studio.tools.result import plural
+
+
+@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen")
+async def edit(
+    context: Context, path: str, old: str, new: str, replace_all: bool = False
+) -> Result:
+    """Replace text in a file. Makes a draft that the person approves before it is written;
+    further edits build on the draft. The old text must be in the file exactly once, spaces
+    and line breaks included, unless replace_all is true.
+
+    path: The file, relative to the working folder.
+    old: The text to replace, exactly as read shows it, with enough lines to be unique.
+    new: The text to put in its place.
+    replace_all: Replace every place where the old text is.
+    """
+    if not old:
+        raise ToolFailed("“old” is empty. To write a whole file use write.")
+    if old == new:
+        raise ToolFailed("“old” and “new” are the same.")
+    workspace = context.workspace
+    name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
+    waiting = context.drafts.text(name)
+    draft = await asyncio.to_thread(_draft, workspace, path, waiting, old, new, replace_all)
+    return await propose(context, draft)
+
+
+def _draft(
+    workspace: Workspace, path: str, waiting: str | None, old: str, new: str, every: bool
+) -> Draft:
+    if waiting is None:
+        workspace.file(path, write=True)  # says what is wrong with the path
+        text = current(workspace, path)[1] or ""
+    else:
+        text = waiting
+    return make_draft(workspace, path, replaced(text, path, old, new, every=every))
+
+
+def replaced(text: str, name: str, old: str, new: str, *, every: bool = False) -> str:
+    """``text`` with ``old`` replaced; ToolFailed that helps if it is not there just once.
+
+    Models write ``\\n``: where the file has ``\\r\\n`` both sides are read so.
+    """
+    count = text.count(old)
+    if count == 0 and "\r\n" in text:
+        old, new = _windows(old), _windows(new)
+        count = text.count(old)
+    if count == 0:
+        raise ToolFailed(_not_found(text, name, old))
+    if count > 1 and not every:
+        lines = ", ".join(str(line) for line in _places(text, old))
+        raise ToolFailed(
+            f"“old” is {plural(count, 'time')} in {name} (lines {lines}). Give more lines "
+            "around it so that it is there once, or set replace_all."
+        )
+    return text.replace(old, new)
+
+
+def _windows(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _places(text: str, old: str) -> list[int]:
+    """The line numbers of the first few matches."""
+    found: list[int] = []
+    index = text.find(old)
+    while index >= 0 and len(found) < 10:
+        found.append(text.count("\n", 0, index) + 1)
+        index = text.find(old, index + len(old))
+    return found
+
+
+def _not_found(text: str, name: str, old: str) -> str:
+    """What is there instead, so that the next try can be right."""
+    start = f"“old” is not in {name}."
+    wanted = [line.strip() for line in old.strip().splitlines()]
+    lines = text.splitlines()
+    bare = [line.strip() for line in lines]
+    for number in range(len(lines) - len(wanted) + 1):
+        if wanted and bare[number : number + len(wanted)] == wanted:
+            there = "\n".join(lines[number : number + len(wanted)])
+            return (
+                f"{start} Lines {number + 1}-{number + len(wanted)} differ from it only in "
+                f"spaces or line breaks; the file has:\n{there}"
+            )
+    first = next((line for line in wanted if line), "")
+    if first in bare:
+        number = bare.index(first)
+        there = "\n".join(lines[number : number + len(wanted)][:20])
+        return f"{start} Its first line is line {number + 1}, but what follows is:\n{there}"
+    return f"{start} Read the file and copy the text exactly."

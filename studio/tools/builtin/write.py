@@ -1,0 +1,26 @@
+"""A draft of a whole file."""
+
+from __future__ import annotations
+
+import asyncio
+
+from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
+from studio.tools.drafting import current, propose
+
+
+@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen")
+async def write(context: Context, path: str, content: str) -> Result:
+    """Write a file whole: a new one, or one whose text is replaced. Makes a draft that the
+    person approves before it is written. To change part of a file use edit.
+
+    path: The file, relative to the working folder. Missing folders are made.
+    content: The whole text of the file.
+    """
+    return await propose(context, await asyncio.to_thread(_draft, context.workspace, path, content))
+
+
+def _draft(workspace: Workspace, path: str, content: str) -> Draft:
+    before = current(workspace, path)[1]
+    if before and "\n" in before and before.count("\r\n") == before.count("\n"):
+        content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    return make_draft(workspace, path, content)
