@@ -1,0 +1,62 @@
+"""A strict simulator of the providers: test double, demo, check on our own requests.
+
+    async with Simulator([Turn(Text("Hello."))]) as sim:
+        ...  # talk to sim.url("anthropic") with any key that does not begin with "bad"
+    assert not sim.violations
+
+Standard library only.
+"""
+
+from .chunking import every, scattered
+from .exchange import Exchange, Violation
+from .faults import (
+    Byte,
+    Fault,
+    cut,
+    dup,
+    eof,
+    error_event,
+    garbage,
+    html,
+    stall,
+    status,
+    tool_json,
+)
+from .script import Call, Pace, Raw, Script, Table, Text, Think, Turn, Usage, When
+from .simulator import Simulator
+from .view import Called, Offered, RequestView, Returned, Said, SurfaceName
+
+__all__ = [
+    "Byte",
+    "Call",
+    "Called",
+    "Exchange",
+    "Fault",
+    "Offered",
+    "Pace",
+    "Raw",
+    "RequestView",
+    "Returned",
+    "Said",
+    "Script",
+    "Simulator",
+    "SurfaceName",
+    "Table",
+    "Text",
+    "Think",
+    "Turn",
+    "Usage",
+    "Violation",
+    "When",
+    "cut",
+    "dup",
+    "eof",
+    "error_event",
+    "every",
+    "garbage",
+    "html",
+    "scattered",
+    "stall",
+    "status",
+    "tool_json",
+]

@@ -1,0 +1,101 @@
+"""What can go wrong on the wire, as values a turn carries.
+
+A place in a stream, ``at``, is an event's index (negative counts from the
+end), ``Byte(n)``, or "headers" for before anything was sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Byte:
+    """A place in a stream counted in bytes of the body."""
+
+    offset: int
+
+
+Place: TypeAlias = int | Byte | Literal["headers"]
+ToolJson: TypeAlias = Literal["truncated", "invalid", "empty", "null", "double_encoded", "huge"]
+ErrorKind: TypeAlias = Literal["overloaded", "rate_limit", "server", "invalid_request", "timeout"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fault:
+    """One thing that goes wrong; made by the functions below."""
+
+    kind: Literal[
+        "status", "html", "cut", "eof", "stall", "error_event", "garbage", "tool_json", "dup"
+    ]
+    at: Place = 0
+    times: int | None = None
+    code: int = 0
+    retry_after: float | str | None = None
+    variant: str = ""
+    reset: bool = False
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the whole reply falls away."""
+        return self.kind in ("status", "html")
+
+
+def status(
+    code: int,
+    *,
+    times: int | None = None,
+    retry_after: float | str | None = None,
+    variant: str = "",
+) -> Fault:
+    """An HTTP error with this provider's body.
+
+    With ``times`` it happens that often and then the turn is answered; without,
+    it is the turn's answer. ``retry_after`` is in seconds, or the text of the
+    header. ``variant`` "insufficient_quota" is OpenAI's 429 that no retry helps.
+    """
+    return Fault("status", code=code, times=times, retry_after=retry_after, variant=variant)
+
+
+def html(code: int = 200, *, times: int | None = None) -> Fault:
+    """A web page where JSON was expected."""
+    return Fault("html", code=code, times=times)
+
+
+def cut(at: Place = -1, *, reset: bool = False) -> Fault:
+    """The connection breaks: closed without the last HTTP chunk, or reset."""
+    return Fault("cut", at=at, reset=reset)
+
+
+def eof(at: Place = -1) -> Fault:
+    """A clean end of the body before its last event."""
+    return Fault("eof", at=at)
+
+
+def stall(at: Place = 0) -> Fault:
+    """Nothing more comes until the client hangs up."""
+    return Fault("stall", at=at)
+
+
+def error_event(kind: ErrorKind = "overloaded", at: Place = -1, *, variant: str = "") -> Fault:
+    """An error inside the 200 stream, in this provider's form; the stream then ends.
+
+    ``variant`` "failed" gives OpenAI Responses' other form.
+    """
+    return Fault("error_event", at=at, variant=f"{kind}:{variant}")
+
+
+def garbage(at: Place = -1, kind: Literal["json", "utf8", "truncated"] = "json") -> Fault:
+    """An event that cannot be read, in place of the one at ``at``; the stream goes on."""
+    return Fault("garbage", at=at, variant=kind)
+
+
+def tool_json(kind: ToolJson = "truncated") -> Fault:
+    """The last call's arguments are damaged; the turn's own ``stop`` says how it ends."""
+    return Fault("tool_json", variant=kind)
+
+
+def dup(at: Place = -1) -> Fault:
+    """The event at ``at`` comes twice."""
+    return Fault("dup", at=at)

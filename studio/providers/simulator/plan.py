@@ -1,0 +1,109 @@
+"""A turn's faults, applied: to the turn before it is rendered, to its events after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .faults import Byte, Fault, Place
+from .http import Answer, Frame
+from .script import Call, Part, Turn
+from .surfaces.base import Surface
+from .wire import compact
+
+
+def damage(turn: Turn) -> Turn:
+    """The turn with its last call's arguments as its ``tool_json`` fault wants them."""
+    for fault in turn.faults:
+        if fault.kind == "tool_json":
+            parts: list[Part] = list(turn.parts)
+            for index in range(len(parts) - 1, -1, -1):
+                part = parts[index]
+                if isinstance(part, Call):
+                    raw = _damaged(compact(part.arguments), fault.variant)
+                    parts[index] = Call(part.name, part.arguments, part.id, raw)
+                    break
+            turn = turn.with_parts(*parts)
+    return turn
+
+
+def _damaged(raw: str, kind: str) -> str:
+    match kind:
+        case "truncated":
+            return raw[: max(1, len(raw) * 2 // 3)]
+        case "invalid":
+            return raw[:-1] + ",}"
+        case "empty":
+            return ""
+        case "null":
+            return "null"
+        case "double_encoded":
+            return compact(raw)
+        case _:  # huge
+            return compact({"content": "x" * 5_000_000})
+
+
+def page() -> Answer:
+    """A web page, as a captive portal or a broken proxy sends it."""
+    body = (
+        b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Sign in</body></html>\n"
+    )
+    return Answer([Frame(body)], content_type="text/html; charset=utf-8")
+
+
+def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
+    """The answer with what goes wrong in its body."""
+    for fault in faults:
+        match fault.kind:
+            case "cut":
+                before = _before(answer.frames, fault.at)
+                answer.frames, answer.ending = before, "reset" if fault.reset else "cut"
+            case "eof":
+                answer.frames = _before(answer.frames, fault.at)
+            case "stall":
+                answer.ending = "silence" if fault.at == "headers" else "stall"
+                answer.frames = _before(answer.frames, fault.at)
+            case "error_event":
+                kind, _, variant = fault.variant.partition(":")
+                before = _before(answer.frames, fault.at)
+                answer.frames = [*before, surface.error_frame(kind, variant)]
+            case "garbage":
+                index = _index(answer.frames, fault.at)
+                answer.frames[index] = Frame(_garbled(answer.frames[index].data, fault.variant))
+            case "dup":
+                index = _index(answer.frames, fault.at)
+                answer.frames.insert(index, answer.frames[index])
+            case _:
+                pass
+    return answer
+
+
+def _index(frames: Sequence[Frame], at: Place) -> int:
+    if not isinstance(at, int):
+        raise ValueError("this fault happens at an event")
+    return max(0, min(len(frames) - 1, at if at >= 0 else len(frames) + at))
+
+
+def _before(frames: Sequence[Frame], at: Place) -> list[Frame]:
+    if at == "headers":
+        return []
+    if isinstance(at, int):
+        return list(frames[:at])
+    assert isinstance(at, Byte)
+    kept: list[Frame] = []
+    left = at.offset
+    for frame in frames:
+        kept.append(Frame(frame.data[:left], frame.tokens))
+        left -= len(frame.data)
+        if left <= 0:
+            break
+    return kept
+
+
+def _garbled(data: bytes, kind: str) -> bytes:
+    match kind:
+        case "utf8":
+            return data.replace(b'"', b'"\xff\xfe', 1)
+        case "truncated":
+            return data[: len(data) // 2] + (b"\r\n\r\n" if data.endswith(b"\r\n") else b"\n\n")
+        case _:
+            return data.replace(b"{", b"{{", 1)

@@ -1,0 +1,22 @@
+"""How a rule says no."""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """A request broke a rule. ``str()`` is the provider's own text."""
+
+    def __init__(
+        self,
+        rule: str,
+        message: str,
+        *,
+        status: int = 400,
+        param: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.status = status
+        self.param = param
+        self.code = code

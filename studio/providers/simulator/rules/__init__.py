@@ -1,0 +1,1 @@
+"""What each provider refuses, with its own words, one module each."""

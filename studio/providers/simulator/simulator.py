@@ -1,0 +1,244 @@
+"""A local server that speaks like the providers and is as strict as they are.
+
+It is the test double, the demo provider that needs no key, and a check on the
+program's own requests: each request is validated before the script is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+import random
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from . import chunking as chunks
+from . import http, plan
+from .catalogue import models_answer, show_answer
+from .connection import Connection, Sleep
+from .exchange import Exchange, Violation
+from .http import Answer, Frame, HttpRequest
+from .maker import Maker
+from .refused import Refused
+from .routes import Route, authorize, guess, route
+from .script import Pace, Player, Raw, Script
+from .signing import Signer
+from .surfaces.anthropic import Anthropic
+from .surfaces.base import Surface, json_answer, tokens
+from .surfaces.chat import Chat
+from .view import RequestView, SurfaceName
+from .wire import compact
+
+Strictness: TypeAlias = bool | Literal["warn", "beyond"]
+_SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
+
+
+class Simulator:
+    """The server. Use as an async context manager, or ``start`` and ``stop``.
+
+    ``strict`` False checks nothing, "warn" records and answers, "beyond" adds
+    house rules. ``pace`` False ignores the turns' own pace; ``sleep`` waits for
+    it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
+    the pages of model lists. A model whose name begins with ``missing`` is
+    not found; any other name is.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        strict: Strictness = True,
+        seed: int | None = 0,
+        chunking: chunks.Name | chunks.Chunking = "event",
+        pace: bool = True,
+        key: bytes = b"agent studio simulator",
+        sleep: Sleep = asyncio.sleep,
+        page_size: int = 50,
+    ) -> None:
+        self.requests: list[Exchange] = []
+        self.violations: list[Violation] = []
+        self.port = 0
+        self._strict: Strictness = strict
+        self._player = Player(script)
+        self._chunking = chunks.chunking(chunking)
+        self._pace = pace
+        self._sleep = sleep
+        self._page_size = page_size
+        number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
+        self._chance = random.Random(number)
+        self._maker = Maker(random.Random(number), Signer(key), beyond=strict == "beyond")
+        surfaces: list[Surface] = [Anthropic(), Chat()]
+        self._surfaces: dict[SurfaceName, Surface] = {s.name: s for s in surfaces}
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._arrived = asyncio.Condition()
+
+    async def start(self, port: int = 0) -> int:
+        """Listen on this computer's loopback; returns the port. OSError if it is taken."""
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", port, limit=http.HEAD_LIMIT
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self.port
+
+    async def stop(self) -> None:
+        """Stop listening and close what is still open."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await server.wait_closed()
+
+    async def __aenter__(self) -> Simulator:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    def url(self, surface: SurfaceName) -> str:
+        """The base URL in the form this surface's SDK wants it."""
+        root = f"http://127.0.0.1:{self.port}"
+        return f"{root}/v1" if surface in ("chat", "responses") else root
+
+    async def wait_requests(self, count: int) -> Exchange:
+        """Wait until this many requests have come; returns the last of them."""
+        async with self._arrived:
+            await self._arrived.wait_for(lambda: len(self.requests) >= count)
+        return self.requests[count - 1]
+
+    async def wait_disconnect(self, number: int = -1) -> Exchange:
+        """Wait until the client of an exchange hung up; its ``sent`` says how much had gone."""
+        exchange = self.requests[number]
+        await exchange.gone.wait()
+        return exchange
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = writer.get_extra_info("peername")
+        if not peer or not ipaddress.ip_address(peer[0]).is_loopback:
+            writer.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(
+            reader,
+            writer,
+            chunking=self._chunking,
+            chance=self._chance,
+            sleep=self._sleep,
+        )
+        try:
+            await connection.serve(self._answer)
+        finally:
+            # A client may be gone already; closing then has nothing left to do.
+            await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+    async def _announce(self) -> None:
+        async with self._arrived:
+            self._arrived.notify_all()
+
+    def _answer(self, request: HttpRequest) -> tuple[Exchange, Answer, Pace | None]:
+        exchange = self._record(request)
+        pace = None
+        try:
+            target = route(request)
+            exchange.surface = target.surface
+            authorize(request, target.surface)
+            answer, pace = self._reply(target, request, exchange)
+        except Refused as refused:
+            exchange.violation = self._violation(refused, exchange)
+            answer = self._surfaces[exchange.surface].failure(refused)
+        exchange.status = answer.status
+        return exchange, answer, pace if self._pace else None
+
+    def _record(self, request: HttpRequest) -> Exchange:
+        exchange = Exchange(
+            number=len(self.requests),
+            method=request.method,
+            path=request.path,
+            query={name: value for name, value in request.query.items() if name != "key"},
+            headers={name: value for name, value in request.headers.items() if name not in _SECRET},
+            surface=guess(request),
+        )
+        self.requests.append(exchange)
+        task = asyncio.get_running_loop().create_task(self._announce())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return exchange
+
+    def _violation(self, refused: Refused, exchange: Exchange) -> Violation:
+        violation = Violation(refused.rule, str(refused), exchange.surface, exchange.path)
+        if refused.rule not in ("auth", "model", "route", "fault"):
+            self.violations.append(violation)
+        return violation
+
+    def _reply(
+        self, target: Route, request: HttpRequest, exchange: Exchange
+    ) -> tuple[Answer, Pace | None]:
+        if target.action == "models":
+            return models_answer(target.surface, request, self._page_size), None
+        if target.action == "version":
+            return json_answer({"version": "0.99.0"}), None
+        try:
+            body = request.json()
+        except ValueError:
+            raise Refused("json", "The request body is not valid JSON.") from None
+        exchange.json = body
+        if target.action == "show":
+            return show_answer(body), None
+        surface = self._surfaces[target.surface]
+        view = surface.view(request, body)
+        view = replace(view, nth=self._player.nth, model=target.model or view.model)
+        if view.model.startswith("missing"):
+            raise surface.no_model(view)
+        if target.action == "count":
+            return json_answer(surface.count(tokens(compact(body)))), None
+        self._check(surface, view, exchange)
+        return self._play(surface, view)
+
+    def _check(self, surface: Surface, view: RequestView, exchange: Exchange) -> None:
+        if not self._strict:
+            return
+        try:
+            surface.check(view, self._maker)
+        except Refused as refused:
+            if self._strict != "warn":
+                raise
+            exchange.violation = self._violation(refused, exchange)
+
+    def _play(self, surface: Surface, view: RequestView) -> tuple[Answer, Pace | None]:
+        try:
+            reply = self._player.reply(view)
+        except LookupError as error:
+            raise Refused("script", str(error)) from None
+        for number, expected in enumerate(reply.expect):
+            if not expected(view):
+                raise Refused("expect", f"expectation {number} of the script's turn failed")
+        if fault := self._player.failing(reply):
+            return plan.page() if fault.kind == "html" else surface.status(fault), None
+        self._player.nth += 1
+        if isinstance(reply, Raw):
+            answer = Answer([Frame(reply.data)], reply.content_type, reply.status)
+        else:
+            answer = surface.render(plan.damage(reply), view, self._maker)
+        self._maker.replies += 1
+        return plan.spoil(answer, reply.faults, surface), reply.pace
+
+
+def demo_urls(port: int) -> dict[str, str]:
+    """Base URLs of the five surfaces, by name."""
+    root = f"http://127.0.0.1:{port}"
+    return {
+        "Anthropic Messages": root,
+        "OpenAI Responses": f"{root}/v1",
+        "OpenAI Chat Completions": f"{root}/v1",
+        "Gemini": root,
+        "Ollama": root,
+    }

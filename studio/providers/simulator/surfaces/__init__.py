@@ -1,0 +1,1 @@
+"""The five wire protocols the simulator speaks, one module each."""

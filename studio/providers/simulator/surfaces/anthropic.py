@@ -1,0 +1,260 @@
+"""Anthropic Messages: server-sent events with indexed blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio.providers.simulator.http import Answer, Frame, HttpRequest
+from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.rules import anthropic as rules
+from studio.providers.simulator.script import Call, Stop, Text, Think, Turn, Usage
+from studio.providers.simulator.view import (
+    Called,
+    Item,
+    Offered,
+    RequestView,
+    Returned,
+    Said,
+    named,
+)
+from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
+
+from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+
+_STOPS: dict[Stop, str] = {
+    "end": "end_turn",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "refusal": "refusal",
+    "pause_turn": "pause_turn",
+    "context_exceeded": "model_context_window_exceeded",
+    "content_filter": "refusal",
+    "safety": "refusal",
+    "malformed_function_call": "end_turn",
+    "empty": "end_turn",
+}
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+_KINDS = {
+    "overloaded": ("overloaded_error", "Overloaded"),
+    "rate_limit": ("rate_limit_error", "This request would exceed your rate limit."),
+    "server": ("api_error", "Internal server error"),
+    "invalid_request": ("invalid_request_error", "Invalid request"),
+    "timeout": ("timeout_error", "The request timed out"),
+}
+
+
+def joined(content: Any) -> str:
+    """The words in a string or a list of blocks."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(block.get("text")) for block in objs(content) if "text" in block)
+
+
+class Anthropic(Surface):
+    """``POST /v1/messages`` and its token count."""
+
+    name = "anthropic"
+
+    def view(self, request: HttpRequest, body: Body) -> RequestView:
+        items: list[Item] = []
+        for message in objs(body.get("messages")):
+            items += _items(message)
+        return RequestView(
+            surface="anthropic",
+            model=text(body.get("model")),
+            stream=bool(body.get("stream")),
+            items=named(items),
+            tools=[
+                Offered(
+                    text(tool.get("name")),
+                    text(tool.get("description")),
+                    obj(tool.get("input_schema")),
+                )
+                for tool in objs(body.get("tools"))
+            ],
+            system=joined(body.get("system")),
+            body=body,
+            version=request.headers.get("anthropic-version", ""),
+        )
+
+    def check(self, view: RequestView, maker: Maker) -> None:
+        rules.check(view, maker)
+
+    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+        prefix = rules.prefix(view.body)
+        blocks: list[Body] = []
+        for part in () if turn.stop == "empty" else turn.parts:
+            match part:
+                case Think(thought):
+                    signature = maker.signer.sign(thought, prefix)
+                    block: Body = {"type": "thinking", "thinking": thought, "signature": signature}
+                case Text(said):
+                    block = {"type": "text", "text": said}
+                case Call():
+                    block = {
+                        "type": "tool_use",
+                        "id": part.id or maker.id("toolu_"),
+                        "name": part.name,
+                        "input": arguments(raw_arguments(part)),
+                    }
+            blocks.append(block)
+            prefix = [*prefix, rules.element("assistant", block)]
+        message: Body = {
+            "id": maker.id("msg_"),
+            "type": "message",
+            "role": "assistant",
+            "model": view.model,
+            "content": blocks,
+            "stop_reason": _STOPS[turn.stop],
+            "stop_sequence": None,
+            "stop_details": None,
+            "usage": _usage(usage_of(turn, view)),
+        }
+        if message["stop_reason"] == "refusal":
+            message["stop_details"] = {"type": "refusal", "category": "other", "explanation": None}
+        if not view.stream:
+            return json_answer(message, request_id=maker.id("req_"))
+        return Answer(
+            self._events(message, turn),
+            content_type="text/event-stream; charset=utf-8",
+            headers={"request-id": maker.id("req_"), "cache-control": "no-cache"},
+        )
+
+    def _events(self, message: Body, turn: Turn) -> list[Frame]:
+        usage = obj(message["usage"])
+        start: Body = {
+            **message,
+            "content": [],
+            "stop_reason": None,
+            "stop_details": None,
+            "usage": {**usage, "output_tokens": 1},
+        }
+        frames = [_frame("message_start", message=start), _frame("ping")]
+        parts = [] if turn.stop == "empty" else list(turn.parts)
+        for index, block in enumerate(objs(message["content"])):
+            frames += _block(index, block, parts[index])
+        frames.append(
+            _frame(
+                "message_delta",
+                delta={
+                    name: message[name] for name in ("stop_reason", "stop_sequence", "stop_details")
+                },
+                usage={
+                    **usage,
+                    "output_tokens_details": {"thinking_tokens": usage_thinking(usage)},
+                },
+            )
+        )
+        return [*frames, _frame("message_stop")]
+
+    def failure(self, refused: Refused) -> Answer:
+        kind = _TYPES.get(refused.status, "api_error")
+        request_id = "req_simulated"
+        body: Body = {
+            "type": "error",
+            "error": {"type": kind, "message": str(refused)},
+            "request_id": request_id,
+        }
+        return json_answer(body, refused.status, request_id=request_id)
+
+    def error_frame(self, kind: str, variant: str) -> Frame:
+        error, message = _KINDS[kind]
+        return _frame("error", error={"type": error, "message": message})
+
+
+def usage_thinking(usage: Body) -> int:
+    return int(obj(usage.get("output_tokens_details")).get("thinking_tokens", 0))
+
+
+def _items(message: Body) -> list[Item]:
+    role = message.get("role")
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    items: list[Item] = []
+    said: list[str] = []
+    for block in objs(content):
+        match block.get("type"):
+            case "text":
+                said.append(text(block.get("text")))
+            case "tool_use":
+                items.append(
+                    Called(text(block.get("id")), text(block.get("name")), obj(block.get("input")))
+                )
+            case "tool_result":
+                items.append(
+                    Returned(
+                        text(block.get("tool_use_id")),
+                        "",
+                        joined(block.get("content")),
+                        block.get("is_error") is True,
+                    )
+                )
+            case _:
+                pass
+    if said:
+        spoken = Said(
+            "assistant" if role == "assistant" else "system" if role == "system" else "user",
+            "\n".join(said),
+        )
+        items.insert(0 if role == "assistant" else len(items), spoken)
+    return items
+
+
+def _usage(usage: Usage) -> Body:
+    return {
+        "input_tokens": max(0, usage.inp - usage.cache_read - usage.cache_write),
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "cache_creation": {
+            "ephemeral_5m_input_tokens": usage.cache_write,
+            "ephemeral_1h_input_tokens": 0,
+        },
+        "output_tokens": usage.out,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning},
+        "service_tier": "standard",
+    }
+
+
+def _frame(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
+    data = compact({"type": kind, **fields})
+    return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
+
+
+def _block(index: int, block: Body, part: Think | Text | Call) -> list[Frame]:
+    def delta(kind: str, name: str, piece: str) -> Frame:
+        return _frame(
+            "content_block_delta", tokens=1.0, index=index, delta={"type": kind, name: piece}
+        )
+
+    match part:
+        case Think(thought):
+            empty: Body = {"type": "thinking", "thinking": "", "signature": ""}
+            deltas = [delta("thinking_delta", "thinking", piece) for piece in words(thought)]
+            deltas.append(delta("signature_delta", "signature", text(block["signature"])))
+        case Text(said):
+            empty = {"type": "text", "text": ""}
+            deltas = [delta("text_delta", "text", piece) for piece in words(said)]
+        case Call():
+            empty = {**block, "input": {}, "caller": {"type": "direct"}}
+            raw = raw_arguments(part)
+            pieces = ["", *(fragments(raw) if raw != "{}" else [])]
+            deltas = [delta("input_json_delta", "partial_json", piece) for piece in pieces]
+    return [
+        _frame("content_block_start", index=index, content_block=empty),
+        *deltas,
+        _frame("content_block_stop", index=index),
+    ]

@@ -1,0 +1,124 @@
+"""What every surface of the simulator does, and what they share."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+
+from studio.providers.simulator.faults import Fault
+from studio.providers.simulator.http import Answer, Frame, HttpRequest
+from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.script import Call, Part, Text, Think, Turn, Usage
+from studio.providers.simulator.view import RequestView, SurfaceName
+from studio.providers.simulator.wire import Body, compact
+
+
+class Surface(ABC):
+    """One wire protocol: reads requests, checks them, renders turns, words errors."""
+
+    name: SurfaceName
+
+    @abstractmethod
+    def view(self, request: HttpRequest, body: Body) -> RequestView:
+        """The neutral form of a request."""
+
+    @abstractmethod
+    def check(self, view: RequestView, maker: Maker) -> None:
+        """Raises Refused for the first rule the request breaks."""
+
+    @abstractmethod
+    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+        """The turn in this protocol."""
+
+    @abstractmethod
+    def failure(self, refused: Refused) -> Answer:
+        """An error response in this provider's form."""
+
+    @abstractmethod
+    def error_frame(self, kind: str, variant: str) -> Frame:
+        """An error inside a 200 stream."""
+
+    def no_model(self, view: RequestView) -> Refused:
+        """The error for a model nobody has."""
+        return Refused("model", f"model: {view.model}", status=404)
+
+    def count(self, tokens: int) -> Body:
+        """The answer to a token count."""
+        return {"input_tokens": tokens}
+
+    def status(self, fault: Fault) -> Answer:
+        """The answer for a ``status`` fault."""
+        refused = Refused("fault", _WORDS.get(fault.code, "Error"), status=fault.code)
+        if fault.variant:
+            refused.code = fault.variant
+        answer = self.failure(refused)
+        if fault.retry_after is not None:
+            answer.headers["retry-after"] = _seconds(fault.retry_after)
+        return answer
+
+
+_WORDS = {
+    400: "Invalid request",
+    401: "Invalid authentication",
+    402: "Your credit balance is too low.",
+    403: "Permission denied",
+    404: "Not found",
+    408: "Request timed out",
+    409: "Conflict",
+    413: "Request exceeds the maximum size",
+    429: "This request would exceed your rate limit. Try again later.",
+    500: "Internal server error",
+    502: "Bad gateway",
+    503: "The service is temporarily unavailable. Try again later.",
+    504: "The request timed out",
+    529: "Overloaded",
+}
+
+
+def _seconds(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def json_answer(body: Body, status: int = 200, **headers: str) -> Answer:
+    """A whole JSON body."""
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer([Frame(compact(body).encode())], status=status, headers=names)
+
+
+def words(text: str) -> list[str]:
+    """Text in pieces of about a token: a word with the space before it."""
+    return re.findall(r"\s*\S{1,12}|\s+$", text)
+
+
+def fragments(json_text: str, size: int = 7) -> list[str]:
+    """A JSON string in the small pieces in which arguments stream."""
+    return [json_text[at : at + size] for at in range(0, len(json_text), size)]
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text is."""
+    return -(-len(text) // 4)
+
+
+def raw_arguments(call: Call) -> str:
+    """The JSON text of a call's arguments, damaged where the script says so."""
+    return compact(call.arguments) if call.raw is None else call.raw
+
+
+def usage_of(turn: Turn, view: RequestView) -> Usage:
+    """The turn's usage, or an estimate from the lengths of what was sent and said."""
+    if turn.usage is not None:
+        return turn.usage
+    sent = tokens(compact(view.body))
+    said = [_length(part) for part in turn.parts]
+    thought = sum(_length(part) for part in turn.parts if isinstance(part, Think))
+    return Usage(inp=sent, out=max(1, sum(said)), reasoning=thought)
+
+
+def _length(part: Part) -> int:
+    match part:
+        case Think(text) | Text(text):
+            return tokens(text)
+        case Call():
+            return tokens(raw_arguments(part)) + 8

@@ -1,0 +1,199 @@
+"""OpenAI Chat Completions: server-sent chunks and ``[DONE]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio.providers.simulator.http import Answer, Frame, HttpRequest
+from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.rules import chat as rules
+from studio.providers.simulator.script import Call, Stop, Text, Think, Turn, Usage
+from studio.providers.simulator.view import (
+    Called,
+    Item,
+    Offered,
+    RequestView,
+    Returned,
+    Said,
+    named,
+)
+from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
+
+from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+from .openai_errors import error_answer, error_body, no_model
+
+_STOPS: dict[Stop, str] = {
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "context_exceeded": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+}
+
+
+def joined(content: Any) -> str:
+    """The words in a string or a list of content parts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(part.get("text")) for part in objs(content) if "text" in part)
+
+
+class Chat(Surface):
+    """``POST /v1/chat/completions``."""
+
+    name = "chat"
+
+    def view(self, request: HttpRequest, body: Body) -> RequestView:
+        messages = objs(body.get("messages"))
+        items: list[Item] = []
+        for message in messages:
+            items += _items(message)
+        return RequestView(
+            surface="chat",
+            model=text(body.get("model")),
+            stream=bool(body.get("stream")),
+            items=named(items),
+            tools=[
+                Offered(
+                    text(function.get("name")),
+                    text(function.get("description")),
+                    obj(function.get("parameters")),
+                )
+                for tool in objs(body.get("tools"))
+                if (function := obj(tool.get("function")))
+            ],
+            system="\n".join(
+                joined(message.get("content"))
+                for message in messages
+                if message.get("role") in ("system", "developer")
+            ),
+            body=body,
+            include_usage=obj(body.get("stream_options")).get("include_usage") is True,
+        )
+
+    def check(self, view: RequestView, maker: Maker) -> None:
+        rules.check(view, maker)
+
+    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+        parts = [] if turn.stop == "empty" else list(turn.parts)
+        finish = _STOPS.get(turn.stop, "stop")
+        base: Body = {
+            "id": maker.id("chatcmpl-"),
+            "object": "chat.completion.chunk",
+            "created": 1790000000,
+            "model": view.model,
+            "system_fingerprint": "fp_simulated",
+        }
+        usage = _usage(usage_of(turn, view))
+        calls = [
+            {
+                "id": part.id or maker.id("call_"),
+                "type": "function",
+                "function": {"name": part.name, "arguments": raw_arguments(part)},
+            }
+            for part in parts
+            if isinstance(part, Call)
+        ]
+        if not view.stream:
+            return json_answer(_whole(base, parts, calls, finish, turn, usage))
+        frames = [_chunk(base, {"role": "assistant", "content": "", "refusal": None})]
+        number = 0
+        for part in parts:
+            match part:
+                case Think(thought):
+                    frames += [_chunk(base, {"reasoning_content": p}, 1) for p in words(thought)]
+                case Text(said):
+                    name = "refusal" if turn.stop == "refusal" else "content"
+                    frames += [_chunk(base, {name: piece}, 1) for piece in words(said)]
+                case Call():
+                    frames += _call(base, number, calls[number])
+                    number += 1
+        frames.append(_chunk(base, {}, finish=finish))
+        if view.include_usage:
+            frames.append(_event({**base, "choices": [], "usage": usage}))
+        frames.append(Frame(b"data: [DONE]\n\n"))
+        return Answer(frames, content_type="text/event-stream; charset=utf-8")
+
+    def no_model(self, view: RequestView) -> Refused:
+        return no_model(view.model, 404)
+
+    def failure(self, refused: Refused) -> Answer:
+        return error_answer(refused)
+
+    def error_frame(self, kind: str, variant: str) -> Frame:
+        return _event({"error": error_body(kind)})
+
+
+def _items(message: Body) -> list[Item]:
+    said = joined(message.get("content"))
+    match message.get("role"):
+        case "tool":
+            return [Returned(text(message.get("tool_call_id")), "", said)]
+        case "assistant":
+            items: list[Item] = [Said("assistant", said)] if said else []
+            for call in objs(message.get("tool_calls")):
+                function = obj(call.get("function"))
+                items.append(
+                    Called(
+                        text(call.get("id")),
+                        text(function.get("name")),
+                        arguments(function.get("arguments")),
+                    )
+                )
+            return items
+        case "system" | "developer":
+            return [Said("system", said)]
+        case _:
+            return [Said("user", said)]
+
+
+def _whole(
+    base: Body,
+    parts: list[Think | Text | Call],
+    calls: list[dict[str, Any]],
+    finish: str,
+    turn: Turn,
+    usage: Body,
+) -> Body:
+    said = "".join(part.text for part in parts if isinstance(part, Text))
+    thought = "".join(part.text for part in parts if isinstance(part, Think))
+    message: Body = {"role": "assistant", "content": said or None, "refusal": None}
+    if turn.stop == "refusal":
+        message |= {"content": None, "refusal": said}
+    if thought:
+        message["reasoning_content"] = thought
+    if calls:
+        message["tool_calls"] = calls
+    choice: Body = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
+    return {**base, "object": "chat.completion", "choices": [choice], "usage": usage}
+
+
+def _usage(usage: Usage) -> Body:
+    return {
+        "prompt_tokens": usage.inp,
+        "completion_tokens": usage.out,
+        "total_tokens": usage.inp + usage.out,
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "audio_tokens": 0},
+    }
+
+
+def _event(body: Body, tokens: float = 0.0) -> Frame:
+    # Escaped, as many compatible servers do it.
+    return Frame(f"data: {compact(body, ascii_only=True)}\n\n".encode(), tokens)
+
+
+def _chunk(base: Body, delta: Body, tokens: float = 0.0, finish: str | None = None) -> Frame:
+    choice: Body = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return _event({**base, "choices": [choice]}, tokens)
+
+
+def _call(base: Body, index: int, call: Body) -> list[Frame]:
+    function = obj(call["function"])
+    first = {"index": index, **call, "function": {"name": function["name"], "arguments": ""}}
+    rest = [
+        _chunk(base, {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}, 1)
+        for piece in fragments(text(function["arguments"]))
+    ]
+    return [_chunk(base, {"tool_calls": [first]}), *rest]
