@@ -1,0 +1,113 @@
+"""A conversation led elsewhere, made fit for a new native history (H-7).
+
+``paired`` is what every ``rebuild`` starts from: each message that calls tools
+is followed by a message that begins with exactly the results of these calls,
+once each, in call order, and no id stands for two calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from studio.domain.messages import (
+    Block,
+    File,
+    Image,
+    Message,
+    Reasoning,
+    Said,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+LOST = "The result of this call was not recorded."
+ID_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What the person said, then what the model answered, then the results of its calls.
+
+    Any part may be empty. ``results`` match ``calls`` one by one.
+    """
+
+    said: tuple[Said, ...] = ()
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+def paired(messages: Sequence[Message]) -> list[Exchange]:
+    """The conversation as exchanges, in order, without foreign reasoning.
+
+    A call without a result gets an error result that says so; a result without
+    its call is dropped; an id used before is made unique.
+    """
+    exchanges: list[Exchange] = []
+    used: set[str] = set()
+    said: list[Said] = []
+    for index, message in enumerate(messages):
+        if message.role == "user":
+            said += _said(message.blocks)
+            continue
+        text = "\n\n".join(
+            block.text for block in message.blocks if isinstance(block, Text) and block.text.strip()
+        )
+        old = [block for block in message.blocks if isinstance(block, ToolCall)]
+        calls = [replace(call, id=_unique(call.id, used)) for call in old]
+        results = _results(old, calls, _answers(messages, index))
+        if not (text or calls):
+            continue
+        exchanges.append(Exchange(tuple(said), text, tuple(calls), tuple(results)))
+        said = []
+    if said:
+        exchanges.append(Exchange(tuple(said)))
+    return exchanges
+
+
+def _said(blocks: Iterable[Block]) -> list[Said]:
+    return [
+        block
+        for block in blocks
+        if isinstance(block, Image | File) or (isinstance(block, Text) and block.text.strip())
+    ]
+
+
+def _answers(messages: Sequence[Message], index: int) -> list[ToolResult]:
+    """The results between the message at ``index`` and the model's next one."""
+    found: list[ToolResult] = []
+    for message in messages[index + 1 :]:
+        if message.role == "assistant":
+            if any(not isinstance(block, Reasoning) for block in message.blocks):
+                break
+            continue
+        found += [block for block in message.blocks if isinstance(block, ToolResult)]
+    return found
+
+
+def _results(
+    old: Sequence[ToolCall], new: Sequence[ToolCall], found: list[ToolResult]
+) -> list[ToolResult]:
+    results: list[ToolResult] = []
+    for before, call in zip(old, new, strict=True):
+        # The first with the id that is not taken yet: two calls may share an id.
+        match = next((result for result in found if result.call_id == before.id), None)
+        if match is None:
+            results.append(ToolResult(call.id, call.name, (Text(LOST),), is_error=True))
+        else:
+            found.remove(match)
+            results.append(replace(match, call_id=call.id, name=call.name))
+    return results
+
+
+def _unique(wanted: str, used: set[str]) -> str:
+    base = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in wanted)
+    base = base[: ID_LENGTH - 6] if len(base) > ID_LENGTH else base
+    candidate, number = base or "call", 1
+    while candidate in used:
+        number += 1
+        candidate = f"{(base or 'call')[: ID_LENGTH - 6]}_{number}"
+    used.add(candidate)
+    return candidate

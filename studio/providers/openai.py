@@ -1,0 +1,280 @@
+"""OpenAI by its Responses API, through the official SDK (P-1).
+
+Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
+travels in it encrypted. Requests go through the SDK's untyped door, so that
+items come and go as plain JSON, fields unknown to this SDK version included.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+from studio.domain.errors import ProviderError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+from studio.domain.tools import ToolSpec
+
+from .attachments import as_text, data_url
+from .base import Provider, Request
+from .compatible import result_text
+from .conversation import paired
+from .faults import Border
+from .http import Http
+from .openai_errors import fault_of_error
+from .responses_accumulator import ResponsesAccumulator, calls_of
+from .streaming import NativeStream
+from .wire import Unreadable
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+ADDRESS = "https://api.openai.com/v1"
+
+_CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
+_NOT_CHAT = re.compile(
+    r"embedding|audio|realtime|transcribe|translate|tts|whisper|image|dall-e|moderation|instruct"
+    r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
+)
+_REASONS = re.compile(r"^(gpt-([5-9]|\d\d)|codex-|o\d)")
+
+
+class OpenAIProvider(Provider):
+    """OpenAI. ``base_url`` ends in ``/v1``."""
+
+    name = "openai"
+    protocol = "responses"
+
+    def __init__(self, key: str, base_url: str, http: Http) -> None:
+        self._border = Border(self.name, "OpenAI", base_url or ADDRESS, key)
+        self._http = http
+        self._client: AsyncOpenAI | None = None
+        self._summaries = True  # until the account turns out not to be allowed them
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        return [{"role": "user", "content": [_part(block) for block in blocks]}]
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return [
+            {
+                "type": "function_call_output",
+                "call_id": result.call_id,
+                "output": _output(result),
+            }
+            for result in results
+        ]
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        answered = {
+            item.get("call_id") for item in history if item.get("type") == "function_call_output"
+        }
+        return [call for call in calls_of(history) if call.id not in answered]
+
+    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+        history: list[JsonObject] = []
+        for exchange in paired(messages):
+            if exchange.said:
+                history += self.said(exchange.said)
+            if exchange.text:
+                history.append({"role": "assistant", "content": exchange.text})
+            history += [
+                {
+                    "type": "function_call",
+                    "call_id": call.id,
+                    "name": call.name,
+                    "arguments": json.dumps(call.arguments or {}, ensure_ascii=False),
+                }
+                for call in exchange.calls
+            ]
+            history += self.results(exchange.results)
+        return history
+
+    def stream(self, request: Request) -> NativeStream[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            from openai import BadRequestError
+
+            client = await self._connect()
+            try:
+                return await self._send(client, stack, request)
+            except BadRequestError as error:
+                refused = error.param or ""
+                if not (self._summaries and refused.startswith("reasoning")):
+                    raise
+                self._summaries = False
+                return await self._send(client, stack, request)
+
+        def translate(error: Exception) -> ProviderError:
+            return self._translate(error, request.model)
+
+        return NativeStream(self.name, open, ResponsesAccumulator(self._fault), translate)
+
+    async def _send(
+        self, client: AsyncOpenAI, stack: AsyncExitStack, request: Request
+    ) -> AsyncIterator[JsonObject]:
+        from openai import AsyncStream
+
+        stream = await client.post(
+            "/responses",
+            cast_to=cast("type[JsonObject]", object),
+            body=self._body(request),
+            stream=True,
+            stream_cls=AsyncStream[JsonObject],
+        )
+        stack.push_async_callback(stream.close)
+        if "html" in stream.response.headers.get("content-type", ""):
+            raise Unreadable("a web page")
+        return _objects(stream)
+
+    def _body(self, request: Request) -> JsonObject:
+        body: JsonObject = {
+            "model": request.model,
+            "input": list[Json](request.history),
+            "store": False,
+            "stream": True,
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.output_limit is not None:
+            body["max_output_tokens"] = request.output_limit
+        if self._summaries and _REASONS.match(request.model) and "chat" not in request.model:
+            body["reasoning"] = {"summary": "auto"}
+        return body
+
+    async def models(self) -> list[ModelInfo]:
+        client = await self._connect()
+        try:
+            answer = await client.get("/models", cast_to=cast("type[JsonObject]", object))
+        except Exception as error:
+            raise self._translate(error, "") from error
+        # A page that is no JSON comes as text: the SDK does not mind.
+        listed: object = answer.get("data") if isinstance(answer, Mapping) else None
+        if not isinstance(listed, list):
+            raise self._border.fault("protocol")
+        return chat_models(cast("list[object]", listed), time.time())
+
+    async def _connect(self) -> AsyncOpenAI:
+        if not self._border.key.strip():
+            raise self._border.fault("no_key")
+        if self._client is None:
+            http_client = await self._http.client()
+            self._client = await asyncio.to_thread(self._make, http_client)
+        return self._client
+
+    def _make(self, http_client: Any) -> AsyncOpenAI:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            api_key=self._border.key,
+            base_url=self._border.base_url,
+            max_retries=0,
+            http_client=http_client,
+        )
+
+    def _fault(self, error: object) -> ProviderError:
+        """The error object inside a stream that began well."""
+        fields = cast("Mapping[str, object]", error) if isinstance(error, Mapping) else {}
+        words = fields.get("message")
+        fault = fault_of_error(error) or "server"
+        return self._border.fault(fault, words if isinstance(words, str) else "")
+
+    def _translate(self, error: Exception, model: str) -> ProviderError:
+        import httpx2
+        from openai import APIConnectionError, APIError, APIStatusError
+
+        match error:
+            case APIStatusError():
+                headers = error.response.headers
+                fault = fault_of_error(error.body)
+                try:
+                    text = error.response.text
+                except httpx2.StreamError:  # closed before it was read
+                    text = error.message
+                return self._border.answer(
+                    error.status_code, text, headers, fault=fault, model=model
+                )
+            case APIConnectionError():
+                cause = error.__cause__
+                return self._border.exception(
+                    cause if isinstance(cause, Exception) else ConnectionError()
+                )
+            case APIError():  # an error event that the SDK raises itself
+                return self._fault(error.body if error.body is not None else str(error))
+            case _:
+                return self._border.exception(error)
+
+
+def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
+    """The models of ``/v1/models`` that chat, newest first (P-2).
+
+    The list says nothing of a model's abilities, so names decide. Models shut
+    down before ``now`` (seconds since 1970) are left out.
+    """
+    found: list[tuple[float, ModelInfo]] = []
+    for entry in listed:
+        if not isinstance(entry, Mapping):
+            continue
+        fields = cast("Mapping[str, object]", entry)
+        identifier, created = fields.get("id"), fields.get("created")
+        if not isinstance(identifier, str) or not _CHAT.match(identifier):
+            continue
+        if _NOT_CHAT.search(identifier) or _is_past(fields.get("shutdown_date"), now):
+            continue
+        age = float(created) if isinstance(created, int | float) else 0.0
+        found.append((age, ModelInfo(identifier)))
+    found.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return [info for _, info in found]
+
+
+def _is_past(date: object, now: float) -> bool:
+    """``2026-11-21`` or seconds since 1970; anything else is not past."""
+    if isinstance(date, int | float):
+        return 0 < date < now
+    if isinstance(date, str) and re.match(r"\d{4}-\d\d-\d\d", date):
+        return date[:10] < time.strftime("%Y-%m-%d", time.gmtime(now))
+    return False
+
+
+async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObject]:
+    async for event in stream:
+        if not isinstance(event, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
+            raise Unreadable("not an object")
+        yield event
+
+
+def _part(block: Said) -> JsonObject:
+    match block:
+        case Text():
+            return {"type": "input_text", "text": block.text}
+        case Image():
+            return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
+        case File():
+            if (text := as_text(block)) is not None:
+                return {"type": "input_text", "text": text}
+            return {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
+
+
+def _output(result: ToolResult) -> Json:
+    """Text where there is only text; else a list of parts."""
+    images = [part for part in result.content if isinstance(part, Image)]
+    text = result_text(result)
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *[_part(image) for image in images]]
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.schema,
+        "strict": False,  # strict schemas forbid optional arguments
+    }

@@ -1,0 +1,55 @@
+"""What OpenAI's error objects mean; compatible servers use the same words (L-12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from studio.domain.errors import ProviderFault
+
+from .faults import fault_of_status, is_too_long
+
+CODES: dict[str, ProviderFault] = {
+    "invalid_api_key": "bad_key",
+    "incorrect_api_key": "bad_key",
+    "authentication_error": "bad_key",
+    "model_not_found": "not_found",
+    "not_found_error": "not_found",
+    "insufficient_quota": "no_credit",
+    "credit_balance_exhausted": "no_credit",
+    "billing_hard_limit_reached": "no_credit",
+    "billing_not_active": "no_credit",
+    "rate_limit_exceeded": "rate_limited",
+    "rate_limit_error": "rate_limited",
+    "slow_down": "rate_limited",
+    "server_is_overloaded": "overloaded",
+    "overloaded_error": "overloaded",
+    "server_error": "server",
+    "context_length_exceeded": "too_long",
+    "string_above_max_length": "too_long",
+    "exceed_context_size_error": "too_long",
+    "content_policy_violation": "refused",
+    "content_filter": "refused",
+    "invalid_prompt": "refused",
+    "unsupported_country_region_territory": "forbidden",
+}
+
+
+def fault_of_error(error: object) -> ProviderFault | None:
+    """The fault an error object names by code, type, number or words; None if none."""
+    if isinstance(error, str):
+        return "too_long" if is_too_long(error) else None
+    if not isinstance(error, Mapping):
+        return None
+    fields = cast("Mapping[str, object]", error)
+    for name in ("code", "type"):
+        value = fields.get(name)
+        if isinstance(value, str) and value in CODES:
+            return CODES[value]
+    if is_too_long(str(fields.get("message") or "")):
+        return "too_long"
+    for name in ("code", "status_code", "status"):
+        value = fields.get(name)
+        if isinstance(value, int) and value >= 400:
+            return fault_of_status(value)
+    return None

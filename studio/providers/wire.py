@@ -1,0 +1,240 @@
+"""JSON over the shared HTTP client, and reading streams: server-sent events, JSON lines.
+
+Tolerant where servers differ (comments, line ends, a missing last newline, a
+whole JSON body in place of a stream), strict where it matters: a page that is
+not this protocol is an error, and half an object at the end is never data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import cast
+
+from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.jsonvalue import JsonObject
+
+from .faults import Border, fault_of_status, is_too_long, words_of
+from .http import Http
+
+DONE: JsonObject = {"[DONE]": True}
+"""Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
+
+BODY_LIMIT = 32 * 1024 * 1024
+"""Bytes of one line or body that we are ready to hold."""
+
+
+class Unreadable(ValueError):
+    """What came is not this protocol; a stream's ``translate`` makes it a ProviderError."""
+
+
+class Endpoint:
+    """One server: sends JSON with the key, answers with chunks or an object.
+
+    ``judge`` knows what the error objects of this protocol mean, or None.
+    """
+
+    def __init__(
+        self,
+        border: Border,
+        http: Http,
+        judge: Callable[[object], ProviderFault | None],
+    ) -> None:
+        self.border = border
+        self._http = http
+        self._judge = judge
+        self._url = border.base_url.rstrip("/")
+
+    async def stream(
+        self, stack: AsyncExitStack, path: str, body: JsonObject, *, model: str = ""
+    ) -> AsyncIterator[bytes]:
+        """Post and return the answer's body as it comes; ``stack`` hangs up.
+
+        Raises ProviderError for any status that is not a success.
+        """
+        client = await self._http.client()
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        headers = {"content-type": "application/json", **self._authorization()}
+        response = await stack.enter_async_context(
+            client.stream("POST", self._url + path, content=content, headers=headers)
+        )
+        if not response.is_success:
+            raise self._refusal(
+                response.status_code, await response.aread(), response.headers, model
+            )
+        return response.aiter_bytes()
+
+    async def get(self, path: str) -> JsonObject:
+        """One JSON object; raises ProviderError whatever goes wrong."""
+        try:
+            client = await self._http.client()
+            response = await client.get(self._url + path, headers=self._authorization())
+            if not response.is_success:
+                raise self._refusal(response.status_code, response.content, response.headers, "")
+            return parse_object(response.content)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self.border.exception(error) from error
+
+    def fault(self, error: object) -> ProviderError:
+        """The error object inside a stream that began well."""
+        words = words_of({"error": error})
+        return self.border.fault(self._judge(error) or judged(words) or "server", words)
+
+    def _authorization(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.border.key}"} if self.border.key else {}
+
+    def _refusal(
+        self, status: int, content: bytes, headers: Mapping[str, str], model: str
+    ) -> ProviderError:
+        body = content.decode("utf-8", "replace")
+        try:
+            error = parse_object(content).get("error")
+        except Unreadable:
+            error = None
+        fault = self._judge(error) or (judged(words_of(body)) if status == 400 else None)
+        if (fault or fault_of_status(status)) == "bad_key" and not self.border.key:
+            fault = "no_key"
+        return self.border.answer(status, body, headers, fault=fault, model=model)
+
+
+def judged(words: str) -> ProviderFault | None:
+    return "too_long" if is_too_long(words) else None
+
+
+async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Whole lines without their ends (LF or CRLF), wherever the chunks were cut.
+
+    Works on bytes: a text reader would also split at the line separators that
+    JSON strings may hold.
+    """
+    pending = bytearray()
+    async for chunk in chunks:
+        pending += chunk
+        if len(pending) > BODY_LIMIT:
+            raise Unreadable("one line of the answer is too long")
+        if b"\n" not in chunk:
+            continue
+        *whole, rest = bytes(pending).split(b"\n")
+        pending = bytearray(rest)
+        for line in whole:
+            yield line.removesuffix(b"\r")
+    if pending:
+        yield bytes(pending).removesuffix(b"\r")
+
+
+async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
+    """The JSON object of each server-sent event; ``DONE`` for ``[DONE]``.
+
+    A server that answers with one JSON object instead of a stream yields that.
+    Raises ``Unreadable`` for a page or for broken JSON in a finished event;
+    an unfinished last event is dropped, as it is when a line drops.
+    """
+    data: list[bytes] = []
+    begun = False
+    reader = lines(chunks)
+    async for line in reader:
+        if not begun and line.strip():
+            start = line.removeprefix(b"\xef\xbb\xbf").lstrip()
+            if start.startswith((b"<", b"{")):
+                yield await _body(start, reader)
+                return
+            begun = True
+        if not line:
+            if data:
+                yield _event(b"\n".join(data))
+                data.clear()
+            continue
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            data.append(value.removeprefix(b" "))
+    if data:
+        try:
+            last = _event(b"\n".join(data))
+        except Unreadable:
+            return
+        yield last
+
+
+async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
+    """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
+    waiting: bytes | None = None
+    async for line in lines(chunks):
+        if not line.strip():
+            continue
+        if waiting is not None:
+            yield parse_object(waiting)
+        waiting = line
+    if waiting is not None:
+        try:
+            last = parse_object(waiting)
+        except Unreadable:
+            if waiting.lstrip().startswith(b"{"):
+                return  # the connection closed within a line
+            raise
+        yield last
+
+
+def parse_object(data: bytes) -> JsonObject:
+    """A JSON object, or ``Unreadable``."""
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Unreadable("not JSON") from error
+    if not isinstance(value, dict):
+        raise Unreadable("not an object")
+    return cast("JsonObject", value)
+
+
+def mended(text: str) -> str:
+    """``text`` with halves of surrogate pairs joined, lone ones replaced.
+
+    A server may cut its stream within a pair; what is left cannot be stored or sent.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class Words:
+    """Text that grows by pieces and is always whole Unicode."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> str:
+        """Take a piece; returns what can be shown now."""
+        piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        piece = mended(piece)
+        if piece:
+            self._pieces.append(piece)
+        return piece
+
+
+def _event(data: bytes) -> JsonObject:
+    if data.strip() == b"[DONE]":
+        return DONE
+    return parse_object(data)
+
+
+async def _body(first: bytes, rest: AsyncIterator[bytes]) -> JsonObject:
+    parts, size = [first], len(first)
+    async for line in rest:
+        parts.append(line)
+        size += len(line)
+        if size > BODY_LIMIT:
+            raise Unreadable("the answer is too long")
+    return parse_object(b"\n".join(parts))
