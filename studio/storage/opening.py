@@ -11,6 +11,7 @@ from sqlite3 import Connection
 
 from studio.domain.errors import StorageError
 
+from .files import free_name
 from .migrations import LATEST, migrate
 from .paths import private_folder
 
@@ -164,17 +165,6 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
         raise explain(error, path) from error
     notice = f"The saved chats were damaged. The file is kept as {kept}; a new one was begun."
     return db, notice
-
-
-def free_name(path: Path, what: str) -> Path:
-    """A name nobody has yet: ``studio.db.damaged-2026-11-21``, then ``…-2``."""
-    date = time.strftime("%Y-%m-%d")
-    name = path.with_name(f"{path.name}.{what}-{date}")
-    number = 2
-    while name.exists():
-        name = path.with_name(f"{path.name}.{what}-{date}-{number}")
-        number += 1
-    return name
 
 
 def _version_in_header(path: Path) -> int:

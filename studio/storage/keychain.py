@@ -1,0 +1,293 @@
+"""Keys of providers, in the operating system's keychain and nowhere else (P-4)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
+
+from studio.domain.errors import ConfigurationError
+
+SERVICE = "agent-studio"
+T = TypeVar("T")
+
+Source: TypeAlias = Literal["keychain", "session", "environment", ""]
+"""Where a key came from: ``session`` is this program's memory; "" is nowhere."""
+
+Status: TypeAlias = Literal["untried", "ready", "none", "locked", "silent", "failed"]
+"""What is known of the keychain. ``silent``: it does not answer, or waits for
+the person in a window of its own."""
+
+ENVIRONMENT: dict[str, tuple[str, ...]] = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+}
+
+_PROBLEMS: dict[Status, str] = {
+    "none": "This computer has no keychain that can be used.",
+    "locked": "The system's keychain is locked.",
+    "silent": "The system's keychain does not answer.",
+    "failed": "The system's keychain reports an error.",
+}
+
+_SECRET = re.compile(
+    r"(?:^|_)(?:\w*KEYS?|\w*TOKENS?|\w*SECRETS?|\w*PASSWORDS?|\w*PASSWD|\w*PASSPHRASE|PASS|PW"
+    r"|\w*CREDENTIALS?|AUTH|AUTHORIZATION|COOKIES?)$",
+    re.I,
+)
+
+
+class Backend(Protocol):
+    """The part of a ``keyring`` backend that is used; any call may block or raise."""
+
+    def get_password(self, service: str, username: str) -> str | None: ...
+    def set_password(self, service: str, username: str, password: str) -> None: ...
+    def delete_password(self, service: str, username: str) -> None: ...
+
+
+class KeychainUnavailable(ConfigurationError):
+    """The keychain could not keep a key; ``status`` says why.
+
+    The person may choose ``keep_for_session`` instead.
+    """
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(f"{_PROBLEMS.get(status, '')} The key can be kept for this session only.")
+        self.status: Status = status
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Callable[[Backend], Any]
+    deliver: Callable[[Any, BaseException | None], None]
+    """Called in the keychain's thread."""
+    abandoned: bool = False
+    """Whoever asked has given up; nothing happens if the work is not begun."""
+
+
+class Keychain:
+    """Reads and keeps keys by name, a provider's for example.
+
+    The keychain is asked in a thread of its own and given ``deadline`` seconds:
+    a frozen one never answers. An answer that comes later (the person typed the
+    keychain's password) still counts from then on. Keys read or kept are
+    remembered until the program ends.
+    """
+
+    def __init__(
+        self, service: str = SERVICE, deadline: float = 3.0, backend: Backend | None = None
+    ) -> None:
+        self.status: Status = "untried"
+        self._service = service
+        self._deadline = deadline
+        self._backend = backend
+        self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._busy_since: float | None = None
+        self._read: dict[str, str | None] = {}
+        self._session: dict[str, str] = {}
+        self._changes: dict[str, int] = {}
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the keychain, for the person; "" if nothing is known to be."""
+        return _PROBLEMS.get(self.status, "")
+
+    def source(self, name: str) -> Source:
+        """Where ``get`` found the key the last time."""
+        if name in self._session:
+            return "session"
+        if self._read.get(name):
+            return "keychain"
+        return "environment" if environment_key(name) else ""
+
+    async def get(self, name: str) -> str | None:
+        """The key: kept for this session, from the keychain, or from the environment.
+
+        None if there is none. Never raises; ``status`` says how the keychain is.
+        """
+        if name in self._session:
+            return self._session[name]
+        if name not in self._read:
+            change = self._changes.get(name, 0)
+
+            def note(key: str | None) -> None:
+                # Not if the key was changed while the keychain thought about it.
+                if self._changes.get(name, 0) == change:
+                    self._read[name] = key or None
+
+            with suppress(KeychainUnavailable):
+                await self._call(lambda backend: backend.get_password(self._service, name), note)
+        return self._session.get(name) or self._read.get(name) or environment_key(name)
+
+    async def set(self, name: str, key: str) -> Source:
+        """Keep a key in the keychain and return ``"keychain"``.
+
+        Raises KeychainUnavailable if it is not certain to be there, and
+        ConfigurationError for an empty key.
+        """
+        key = _checked(key)
+        change = self._changed(name)
+
+        def keep(backend: Backend) -> str:
+            backend.set_password(self._service, name, key)
+            if backend.get_password(self._service, name) != key:
+                raise LookupError("the keychain forgot the key")
+            return key
+
+        def note(kept: str) -> None:
+            if self._changes[name] == change:
+                self._session.pop(name, None)
+                self._read[name] = kept
+
+        await self._call(keep, note)
+        return "keychain"
+
+    def keep_for_session(self, name: str, key: str) -> Source:
+        """Keep a key in memory until the program ends; returns ``"session"``."""
+        key = _checked(key)
+        self._changed(name)
+        self._session[name] = key
+        return "session"
+
+    async def delete(self, name: str) -> None:
+        """Forget a key here and in the keychain.
+
+        It is no error if there was none. Raises KeychainUnavailable if one may
+        still be in the keychain.
+        """
+        self._changed(name)
+        self._session.pop(name, None)
+
+        def remove(backend: Backend) -> None:
+            if backend.get_password(self._service, name) is not None:
+                backend.delete_password(self._service, name)
+
+        def note(_: None) -> None:
+            self._read[name] = None
+
+        self._read.pop(name, None)
+        await self._call(remove, note)
+
+    def _changed(self, name: str) -> int:
+        self._changes[name] = self._changes.get(name, 0) + 1
+        return self._changes[name]
+
+    async def _call(self, work: Callable[[Backend], T], note: Callable[[T], None]) -> None:
+        """Do ``work`` in the keychain's thread, then ``note`` its result on this loop.
+
+        Raises KeychainUnavailable on any fault and when the deadline is over.
+        """
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[None] = loop.create_future()
+
+        def finish(result: T, error: BaseException | None) -> None:
+            self.status = "ready" if error is None else _status(error)
+            if error is None:
+                note(result)
+            if not done.done():
+                done.set_result(None)
+
+        def deliver(result: T, error: BaseException | None) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody wants to know
+                loop.call_soon_threadsafe(finish, result, error)
+
+        busy = self._busy_since
+        if busy is not None and time.monotonic() - busy > self._deadline:
+            self.status = "silent"  # still stuck in an earlier call: this one need not wait
+            raise KeychainUnavailable("silent")
+        job = _Job(work, deliver)
+        self._jobs.put(job)
+        if self._thread is None:
+            # A daemon: the program ends even while the keychain is silent.
+            self._thread = threading.Thread(target=self._serve, name="keychain", daemon=True)
+            self._thread.start()
+        try:
+            await asyncio.wait_for(done, self._deadline)
+        except TimeoutError:
+            self.status = "silent"
+            raise KeychainUnavailable("silent") from None
+        finally:
+            job.abandoned = True
+        if self.status != "ready":
+            raise KeychainUnavailable(self.status)
+
+    def _serve(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job.abandoned:
+                continue
+            self._busy_since = time.monotonic()
+            try:
+                if self._backend is None:
+                    self._backend = _system_backend()
+                result, error = job.work(self._backend), None
+            except BaseException as raised:
+                result, error = None, raised
+            self._busy_since = None
+            job.deliver(result, error)
+            del job, result, error
+
+
+def environment_key(name: str) -> str | None:
+    """A provider's key from the environment variables its own tools read; None if unset."""
+    for variable in ENVIRONMENT.get(name, ()):
+        key = os.environ.get(variable, "").strip()
+        if key:
+            return key
+    return None
+
+
+def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment for child processes: without keys, tokens, passwords.
+
+    A variable is left out if its name ends like a secret's (``…_KEY``,
+    ``…_TOKEN``, ``…_SECRET``, ``…_PASSWORD``, …) or its value is the value of
+    one of those.
+    """
+    source = os.environ if environment is None else environment
+    secrets = {value for name, value in source.items() if _SECRET.search(name) and len(value) > 7}
+    return {
+        name: value
+        for name, value in source.items()
+        if not _SECRET.search(name) and value not in secrets
+    }
+
+
+def _checked(key: str) -> str:
+    key = key.strip()
+    if not key:
+        raise ConfigurationError("The key is empty.")
+    return key
+
+
+def _system_backend() -> Backend:
+    """The system's keychain; only those keyring recommends, none that writes a plain file."""
+    from keyring import core
+    from keyring.errors import NoKeyringError
+
+    # Its annotations are incomplete.
+    core.init_backend(limit=cast("Any", core).recommended)
+    backend = core.get_keyring()
+    module = type(backend).__module__
+    if module.startswith(("keyring.backends.fail", "keyring.backends.null", "keyrings.alt")):
+        raise NoKeyringError
+    return cast("Backend", backend)
+
+
+def _status(error: BaseException) -> Status:
+    # By name: the exceptions of keyring's backends are not all importable everywhere.
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "NoKeyringError" in names:
+        return "none"
+    if names & {"KeyringLocked", "InitError", "LockedException", "PromptDismissedException"}:
+        return "locked"
+    return "failed"

@@ -1,0 +1,176 @@
+"""The person's settings, one JSON file that may be edited by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+
+from studio.domain.agents import PermissionMode
+from studio.domain.errors import StorageError
+from studio.domain.jsonvalue import Json, JsonObject
+
+from .files import free_name, write_atomically
+
+ThemeName: TypeAlias = Literal["system", "light", "dark"]
+RECENT = 10  # folders that are remembered
+
+
+@dataclass(slots=True)
+class Settings:
+    """Everything the program remembers between starts, except keys and sessions.
+
+    Dictionaries are by provider's name.
+    """
+
+    theme: ThemeName = "system"
+    text_size: int = 100
+    """Per cent."""
+    reduced_motion: bool = False
+
+    default_provider: str = ""
+    default_model: dict[str, str] = field(default_factory=dict[str, str])
+    default_agent: str = ""
+    default_permission_mode: PermissionMode = "ask"
+    base_urls: dict[str, str] = field(default_factory=dict[str, str])
+    enabled_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Models offered in menus; a provider that is not here offers all of its own."""
+    own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Models the person typed, listed or not."""
+    context_windows: dict[str, int] = field(default_factory=dict[str, int])
+    """Tokens by ``provider/model``, where the person knows better (P-5)."""
+    disabled_providers: list[str] = field(default_factory=list[str])
+    ollama_connected: bool = False
+    builtin_model: str = ""
+    """Path of a GGUF file for the built-in model; empty for the one that ships."""
+
+    last_folder: str = ""
+    recent_folders: list[str] = field(default_factory=list[str])
+    last_session: str = ""
+
+    window_geometry: str = ""
+    """Qt's own bytes, in base64."""
+    window_state: str = ""
+    sidebar_width: int = 264
+    sidebar_open: bool = True
+    inspector_width: int = 320
+    inspector_open: bool = False
+    first_run_done: bool = False
+    notifications: bool = True
+
+    unknown: JsonObject = field(default_factory=dict[str, Json])
+    """Keys of another version; written back as they were."""
+
+    def use_folder(self, folder: str) -> None:
+        """Remember a folder as the last one used."""
+        self.last_folder = folder
+        others = [known for known in self.recent_folders if known != folder]
+        self.recent_folders = [folder, *others][:RECENT]
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> Settings:
+        """Settings of a JSON object; a value of the wrong kind counts as not given."""
+        hints = _hints()
+        known = {
+            name: value for name, value in data.items() if name in hints and _is(value, hints[name])
+        }
+        settings = cls(**cast("dict[str, Any]", known))
+        settings.unknown = {name: value for name, value in data.items() if name not in hints}
+        return settings
+
+    def to_json(self) -> JsonObject:
+        """What the file holds; shares nothing with this object."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unknown"}
+        return cast("JsonObject", json.loads(json.dumps({**own, **self.unknown})))
+
+
+def _hints() -> dict[str, Any]:
+    hints = get_type_hints(Settings)
+    del hints["unknown"]
+    return hints
+
+
+def _is(value: object, hint: Any) -> bool:
+    """Whether a JSON value fits a field's type."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in parts
+    if origin in (Union, UnionType):
+        return any(_is(value, part) for part in parts)
+    if origin is list:
+        return isinstance(value, list) and all(
+            _is(item, parts[0]) for item in cast("list[object]", value)
+        )
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            _is(item, parts[1]) for item in cast("dict[str, object]", value).values()
+        )
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+class SettingsFile:
+    """Loads and saves settings, in a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values = Settings()
+        """The settings in force: defaults until ``load``. Change them, then ``save``."""
+        self.notice = ""
+        """After ``load``: what the person should know, a broken file for example."""
+        self._lock = asyncio.Lock()
+
+    async def load(self) -> Settings:
+        """Read the file into ``values``, and return them; defaults if there is none yet.
+
+        A file that is no JSON object is kept under another name, see
+        ``notice``. Raises StorageError if the file exists and cannot be read.
+        """
+        async with self._lock:
+            try:
+                self.values, self.notice = await asyncio.to_thread(self._load)
+            except OSError as error:
+                raise StorageError(
+                    f"{self.path} cannot be read ({error.strerror or error})."
+                ) from error
+        return self.values
+
+    async def save(self) -> None:
+        """Write ``values`` as they are now; raises StorageError, and the old file stays.
+
+        Saves happen in the order of the calls. One that was begun is finished
+        even if the caller is cancelled.
+        """
+        text = json.dumps(self.values.to_json(), indent=2)
+        await asyncio.shield(asyncio.ensure_future(self._save(text.encode() + b"\n")))
+
+    async def _save(self, data: bytes) -> None:
+        async with self._lock:
+            try:
+                await asyncio.to_thread(write_atomically, self.path, data)
+            except OSError as error:
+                raise StorageError(
+                    f"{self.path} cannot be written ({error.strerror or error}). "
+                    "The settings hold until the program ends."
+                ) from error
+
+    def _load(self) -> tuple[Settings, str]:
+        try:
+            raw = self.path.read_bytes()
+        except FileNotFoundError:
+            return Settings(), ""
+        try:
+            data = json.loads(raw.decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict):
+            return Settings.from_json(cast("JsonObject", data)), ""
+        kept = free_name(self.path, "broken")
+        self.path.rename(kept)
+        return Settings(), (
+            f"The settings could not be read, so the defaults are used. The file is kept as {kept}."
+        )
