@@ -5,7 +5,7 @@ focus and screen readers find what they expect.
 """
 
 from .buttons import Button, IconButton, Painted
-from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle
+from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle, fill_menu
 from .focus import FocusRing
 from .painting import (
     keycaps_width,
@@ -19,6 +19,7 @@ from .painting import (
     tag_width,
 )
 from .panels import Card, Field, Hairline, Label, Spinner, Status, Tag, Tile
+from .scroll import OverlayBar
 from .ticker import Ticker
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "Label",
     "MenuButton",
     "MenuItem",
+    "OverlayBar",
     "Painted",
     "Segmented",
     "Spinner",
@@ -41,6 +43,7 @@ __all__ = [
     "Ticker",
     "Tile",
     "Toggle",
+    "fill_menu",
     "keycaps_width",
     "paint_check",
     "paint_keycaps",

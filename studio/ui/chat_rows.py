@@ -1,0 +1,152 @@
+"""The rows of the list of chats: a plain model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtWidgets import QWidget
+
+from studio.domain.sessions import SearchHit, SessionInfo
+from studio.ui.theme import joined
+
+FAILED = frozenset({"error", "stalled"})
+"""How a last turn ended where the row should say so."""
+
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the list: a heading (no ``session``), a chat, or a chat that was found."""
+
+    title: str
+    session: SessionInfo | None = None
+    hit: SearchHit | None = None
+    age: str = ""
+
+    @property
+    def id(self) -> str:
+        if self.hit is not None:
+            return self.hit.session_id
+        return self.session.id if self.session is not None else ""
+
+    @property
+    def status(self) -> str:
+        """What the row's end shows: waiting, running, failed, unread, or else its age."""
+        info = self.session
+        if info is None:
+            return ""
+        if info.state in ("waiting", "running"):
+            return info.state
+        if info.state in FAILED:
+            return "failed"
+        return "unread" if info.unread else "age"
+
+    @property
+    def spoken(self) -> str:
+        if not self.id:
+            return self.title
+        words = {"waiting": "needs your answer", "running": "running"}
+        said = words.get(self.status, self.status if self.status != "age" else "")
+        return joined((self.title, said, self.age and f"{self.age} ago"))
+
+
+def age(seconds: float) -> str:
+    """A short age for a row's end."""
+    minutes = int(max(0.0, seconds) // 60)
+    if minutes < 1:
+        return "now"
+    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h"
+
+
+def grouped(sessions: Iterable[SessionInfo], now: float) -> list[Row]:
+    """Rows with headings by date, latest first."""
+    today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
+    limits = [
+        ("Today", today),
+        ("Yesterday", today - timedelta(days=1)),
+        ("Last 7 days", today - timedelta(days=7)),
+        ("Last 30 days", today - timedelta(days=30)),
+    ]
+    rows: list[Row] = []
+    heading = ""
+    for info in sorted(sessions, key=lambda info: info.updated, reverse=True):
+        when = datetime.fromtimestamp(info.updated)
+        group = next((name for name, start in limits if when >= start), "Older")
+        if group != heading:
+            heading = group
+            rows.append(Row(heading))
+        shown = age(now - info.updated) if group == "Today" else ""
+        rows.append(Row(info.title or "New chat", info, age=shown))
+    return rows
+
+
+class ChatModel(QAbstractListModel):
+    """Rows; ``renamed`` comes when a title was edited in place."""
+
+    renamed = Signal(str, str)
+    RowRole = int(Qt.ItemDataRole.UserRole)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.rows: list[Row] = []
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Replace the rows; a list of the same chats only repaints what changed."""
+        new = list(rows)
+        if [(row.id, row.hit is None) for row in new] == [
+            (row.id, row.hit is None) for row in self.rows
+        ] and [row.title for row in new if not row.id] == [
+            row.title for row in self.rows if not row.id
+        ]:
+            for at, (old, row) in enumerate(zip(self.rows, new, strict=True)):
+                if old != row:
+                    self.rows[at] = row
+                    self.dataChanged.emit(self.index(at), self.index(at))
+            return
+        self.beginResetModel()
+        self.rows = new
+        self.endResetModel()
+
+    def index_of(self, session_id: str) -> QModelIndex:
+        for at, row in enumerate(self.rows):
+            if row.id == session_id and session_id:
+                return self.index(at)
+        return QModelIndex()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+        if not index.isValid() or index.row() >= len(self.rows):
+            return None
+        row = self.rows[index.row()]
+        if role == self.RowRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return row.title
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return row.spoken
+        if role == Qt.ItemDataRole.ToolTipRole and row.session is not None:
+            return row.session.folder
+        return None
+
+    def setData(
+        self, index: Index, value: object, role: int = int(Qt.ItemDataRole.EditRole)
+    ) -> bool:
+        title = str(value).strip()
+        row = self.rows[index.row()]
+        if not title or title == row.title or row.session is None:
+            return False
+        self.rows[index.row()] = replace(row, title=title)
+        self.dataChanged.emit(index, index)
+        self.renamed.emit(row.id, title)
+        return True
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid() or not self.rows[index.row()].id:
+            return Qt.ItemFlag.NoItemFlags
+        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsEditable
