@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.jsonvalue import Json, JsonObject
@@ -25,7 +25,7 @@ from .attachments import as_text, data_url
 from .base import Provider, Request
 from .compatible import result_text
 from .conversation import paired
-from .faults import Border
+from .faults import Border, words_of
 from .http import Http
 from .openai_errors import fault_of_error
 from .responses_accumulator import ResponsesAccumulator, calls_of
@@ -33,6 +33,7 @@ from .streaming import NativeStream
 from .wire import Unreadable
 
 if TYPE_CHECKING:
+    from httpx2 import AsyncClient
     from openai import AsyncOpenAI
 
 ADDRESS = "https://api.openai.com/v1"
@@ -55,6 +56,7 @@ class OpenAIProvider(Provider):
         self._border = Border(self.name, "OpenAI", base_url or ADDRESS, key)
         self._http = http
         self._client: AsyncOpenAI | None = None
+        self._transport: AsyncClient | None = None
         self._summaries = True  # until the account turns out not to be allowed them
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -72,7 +74,9 @@ class OpenAIProvider(Provider):
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         answered = {
-            item.get("call_id") for item in history if item.get("type") == "function_call_output"
+            str(item.get("call_id"))
+            for item in history
+            if item.get("type") == "function_call_output"
         }
         return [call for call in calls_of(history) if call.id not in answered]
 
@@ -83,15 +87,16 @@ class OpenAIProvider(Provider):
                 history += self.said(exchange.said)
             if exchange.text:
                 history.append({"role": "assistant", "content": exchange.text})
-            history += [
-                {
-                    "type": "function_call",
-                    "call_id": call.id,
-                    "name": call.name,
-                    "arguments": json.dumps(call.arguments or {}, ensure_ascii=False),
-                }
-                for call in exchange.calls
-            ]
+            for call in exchange.calls:
+                arguments = json.dumps(call.arguments or {}, ensure_ascii=False)
+                history.append(
+                    {
+                        "type": "function_call",
+                        "call_id": call.id,
+                        "name": call.name,
+                        "arguments": arguments,
+                    }
+                )
             history += self.results(exchange.results)
         return history
 
@@ -151,11 +156,13 @@ class OpenAIProvider(Provider):
     async def models(self) -> list[ModelInfo]:
         client = await self._connect()
         try:
-            answer = await client.get("/models", cast_to=cast("type[JsonObject]", object))
+            answer = await client.get("/models", cast_to=object)
         except Exception as error:
             raise self._translate(error, "") from error
         # A page that is no JSON comes as text: the SDK does not mind.
-        listed: object = answer.get("data") if isinstance(answer, Mapping) else None
+        if not isinstance(answer, Mapping):
+            raise self._border.fault("protocol")
+        listed = cast("Mapping[str, object]", answer).get("data")
         if not isinstance(listed, list):
             raise self._border.fault("protocol")
         return chat_models(cast("list[object]", listed), time.time())
@@ -163,42 +170,37 @@ class OpenAIProvider(Provider):
     async def _connect(self) -> AsyncOpenAI:
         if not self._border.key.strip():
             raise self._border.fault("no_key")
-        if self._client is None:
-            http_client = await self._http.client()
-            self._client = await asyncio.to_thread(self._make, http_client)
+        transport = await self._http.client()
+        if self._client is None or transport is not self._transport:
+            self._transport = transport
+            self._client = await asyncio.to_thread(self._make, transport)
         return self._client
 
-    def _make(self, http_client: Any) -> AsyncOpenAI:
+    def _make(self, transport: AsyncClient) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
             api_key=self._border.key,
             base_url=self._border.base_url,
             max_retries=0,
-            http_client=http_client,
+            http_client=transport,
         )
 
     def _fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        fields = cast("Mapping[str, object]", error) if isinstance(error, Mapping) else {}
-        words = fields.get("message")
         fault = fault_of_error(error) or "server"
-        return self._border.fault(fault, words if isinstance(words, str) else "")
+        return self._border.fault(fault, words_of({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
-        import httpx2
         from openai import APIConnectionError, APIError, APIStatusError
 
         match error:
             case APIStatusError():
                 headers = error.response.headers
                 fault = fault_of_error(error.body)
-                try:
-                    text = error.response.text
-                except httpx2.StreamError:  # closed before it was read
-                    text = error.message
+                body = error.response.text if error.response.is_stream_consumed else error.body
                 return self._border.answer(
-                    error.status_code, text, headers, fault=fault, model=model
+                    error.status_code, body, headers, fault=fault, model=model
                 )
             case APIConnectionError():
                 cause = error.__cause__

@@ -1,0 +1,367 @@
+"""Which models there are: asked of the provider, remembered, never in the way (P-3).
+
+One ``Listing`` a provider. It is never empty for want of an answer: while a
+refresh runs the last list for this key is shown, and after any failure the
+list built into the program, with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Literal, Protocol, TypeAlias, cast
+
+from studio.domain.codec import decode, encode
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import ModelInfo
+
+ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
+KEPT_KEYS = 4
+"""Lists remembered for each provider: one for each of the last keys."""
+
+
+class Lister(Protocol):
+    """What the catalogue needs of a provider."""
+
+    async def models(self) -> list[ModelInfo]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The models of one provider as they are known now.
+
+    ``reason`` says why the list is the built-in or a remembered one. Times are
+    the clock's: when the list was fetched, when the running refresh began.
+    """
+
+    models: tuple[ModelInfo, ...] = ()
+    state: ListingState = "idle"
+    reason: str = ""
+    fetched_at: float | None = None
+    started_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Cached:
+    models: tuple[ModelInfo, ...]
+    fetched_at: float
+
+
+def key_digest(name: str, key: str, address: str = "") -> str:
+    """What the cache knows of a key; the key itself cannot be read from it."""
+    return hashlib.sha256("\0".join((name, address, key)).encode()).hexdigest()
+
+
+class Catalogue:
+    """Listings of all providers; belongs to one event loop.
+
+    ``snapshot`` holds the built-in models by provider. ``debounce``,
+    ``max_age`` and ``patience`` (the longest wait for an answer) are in seconds.
+    """
+
+    def __init__(
+        self,
+        cache_file: Path,
+        snapshot: Mapping[str, Sequence[ModelInfo]],
+        clock: Callable[[], float] = time.time,
+        debounce: float = 0.5,
+        max_age: float = 300.0,
+        patience: float = 10.0,
+    ) -> None:
+        self._file = cache_file
+        self._built_in = {
+            name: tuple(replace(model, source="built-in") for model in models)
+            for name, models in snapshot.items()
+        }
+        self._clock = clock
+        self._debounce = debounce
+        self._max_age = max_age
+        self._patience = patience
+        self._listings: dict[str, Listing] = {}
+        self._cache: dict[str, dict[str, _Cached]] = {}
+        self._digests: dict[str, str] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._subscribers: list[Callable[[str], None]] = []
+        self._loaded: asyncio.Task[None] | None = None
+        self._disk = asyncio.Lock()
+
+    def listing(self, name: str) -> Listing:
+        """What is known of a provider's models now."""
+        return self._listings.get(name) or Listing(self._built_in.get(name, ()))
+
+    def chosen(self, name: str, model_id: str) -> tuple[ModelInfo, ...]:
+        """The provider's models, the chosen one among them even if nobody lists it."""
+        models = self.listing(name).models
+        if not model_id or any(model.id == model_id for model in models):
+            return models
+        return (self.model(name, model_id), *models)
+
+    def model(self, name: str, model_id: str) -> ModelInfo:
+        """The facts about one model; an unknown model is its id and nothing more (P-5)."""
+        for model in (*self.listing(name).models, *self._built_in.get(name, ())):
+            if model.id == model_id:
+                return model
+        return _filled(ModelInfo(model_id), self._built_in.get(name, ()))
+
+    def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``callback(provider)`` after each change; returns what ends that."""
+        self._subscribers.append(callback)
+
+        def unsubscribe() -> None:
+            if callback in self._subscribers:
+                self._subscribers.remove(callback)
+
+        return unsubscribe
+
+    def key_typed(self, name: str, make: Callable[[], Lister], key: str, address: str = "") -> None:
+        """The key (or address) in the settings changed; asks once the typing rests."""
+        self._begin(name, make, key_digest(name, key, address), self._debounce, force=False)
+
+    def refresh(
+        self,
+        name: str,
+        make: Callable[[], Lister],
+        key: str,
+        force: bool = False,
+        address: str = "",
+    ) -> None:
+        """Ask now, unless an answer for this key is younger than ``max_age``.
+
+        A running request for the same key is left to finish; ``force`` begins anew.
+        """
+        digest = key_digest(name, key, address)
+        running = name in self._tasks and self._digests.get(name) == digest
+        if force or not running:
+            self._begin(name, make, digest, 0.0, force)
+
+    def cancel(self, name: str) -> None:
+        """Stop a running refresh; the list stays as it is shown."""
+        if self._stop(name):
+            listing = self.listing(name)
+            state: ListingState = "idle" if listing.fetched_at is None else "ready"
+            self._show(name, replace(listing, state=state, started_at=None))
+
+    async def load(self) -> None:
+        """Read the lists of the last run. A missing or damaged file is no list."""
+        if self._loaded is None:
+            self._loaded = asyncio.create_task(self._read())
+        await asyncio.shield(self._loaded)
+
+    async def aclose(self) -> None:
+        """Stop everything; what was fetched is on disk when this returns."""
+        for name in list(self._tasks):
+            self._stop(name)
+        pending = [*self._ending, *([self._loaded] if self._loaded else [])]
+        await asyncio.gather(*pending, return_exceptions=True)
+        async with self._disk:
+            return
+
+    def _begin(
+        self, name: str, make: Callable[[], Lister], digest: str, delay: float, force: bool
+    ) -> None:
+        self._stop(name)
+        self._digests[name] = digest
+        self._show_loading(name, digest)
+        task = asyncio.get_running_loop().create_task(
+            self._refresh(name, make, digest, delay, force), name=f"models of {name}"
+        )
+        self._tasks[name] = task
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    def _stop(self, name: str) -> bool:
+        task = self._tasks.pop(name, None)
+        if task is not None:
+            task.cancel()
+        return task is not None
+
+    def _current(self, name: str) -> bool:
+        """Whether the running task is the one whose answer is still wanted."""
+        return self._tasks.get(name) is asyncio.current_task()
+
+    async def _refresh(
+        self, name: str, make: Callable[[], Lister], digest: str, delay: float, force: bool
+    ) -> None:
+        await asyncio.sleep(delay)
+        await self.load()
+        if not self._current(name):
+            return
+        cached = self._cache.get(name, {}).get(digest)
+        if cached is not None and not force:
+            if 0 <= self._clock() - cached.fetched_at < self._max_age:
+                self._finish(name, self._listed(name, cached))
+                return
+            self._show_loading(name, digest)
+        listing = await self._ask(name, make, cached)
+        if not self._current(name):
+            return  # an answer for an older key
+        if listing.state == "ready" and listing.fetched_at is not None:
+            self._remember(name, digest, listing)
+        self._finish(name, listing)
+        if listing.state == "ready":
+            await self._write()
+
+    async def _ask(self, name: str, make: Callable[[], Lister], cached: _Cached | None) -> Listing:
+        try:
+            async with asyncio.timeout(self._patience):
+                found = await make().models()
+        except TimeoutError:
+            reason = f"No answer in {self._patience:g} s"
+            if cached is not None:
+                return replace(self._listed(name, cached), state="failed", reason=reason)
+            return self._failed(name, reason)
+        except StudioError as error:
+            return self._failed(name, str(error))
+        except Exception:  # a fault of a provider's adapter is no reason to lose the list
+            return self._failed(name, "The list could not be read.")
+        return self._listed(name, _Cached(tuple(found), self._clock()))
+
+    def _listed(self, name: str, cached: _Cached) -> Listing:
+        """Fetched models first, then built-in ones that are not among them."""
+        known = self._built_in.get(name, ())
+        fetched: dict[str, ModelInfo] = {}
+        for model in cached.models:
+            fetched.setdefault(model.id, _filled(replace(model, source="fetched"), known))
+        more = [model for model in known if model.id not in fetched]
+        return Listing((*fetched.values(), *more), "ready", fetched_at=cached.fetched_at)
+
+    def _failed(self, name: str, reason: str) -> Listing:
+        return Listing(self._built_in.get(name, ()), "failed", reason)
+
+    def _remember(self, name: str, digest: str, listing: Listing) -> None:
+        assert listing.fetched_at is not None
+        own = tuple(model for model in listing.models if model.source == "fetched")
+        lists = self._cache.setdefault(name, {})
+        lists.pop(digest, None)
+        lists[digest] = _Cached(own, listing.fetched_at)
+        while len(lists) > KEPT_KEYS:
+            del lists[next(iter(lists))]
+
+    def _show_loading(self, name: str, digest: str) -> None:
+        cached = self._cache.get(name, {}).get(digest)
+        listing = (
+            Listing(self._built_in.get(name, ())) if cached is None else self._listed(name, cached)
+        )
+        self._show(name, replace(listing, state="loading", started_at=self._clock()))
+
+    def _finish(self, name: str, listing: Listing) -> None:
+        self._tasks.pop(name, None)
+        self._show(name, listing)
+
+    def _show(self, name: str, listing: Listing) -> None:
+        self._listings[name] = listing
+        for callback in tuple(self._subscribers):
+            callback(name)
+
+    async def _read(self) -> None:
+        for name, lists in (await asyncio.to_thread(_read_cache, self._file)).items():
+            mine = self._cache.setdefault(name, {})
+            for digest, cached in lists.items():
+                mine.setdefault(digest, cached)
+
+    async def _write(self) -> None:
+        data = json.dumps(
+            {
+                "version": 1,
+                "lists": {
+                    name: {
+                        digest: {
+                            "fetched_at": cached.fetched_at,
+                            "models": [encode(model) for model in cached.models],
+                        }
+                        for digest, cached in lists.items()
+                    }
+                    for name, lists in self._cache.items()
+                },
+            },
+            ensure_ascii=False,
+        )
+        async with self._disk:
+            await asyncio.shield(asyncio.to_thread(_write_cache, self._file, data))
+
+
+def load_snapshot(path: Path) -> tuple[str, dict[str, tuple[ModelInfo, ...]]]:
+    """The date (``2026-11``) and the models by provider of the bundled list.
+
+    Raises ConfigurationError if the file is missing or damaged.
+    """
+    try:
+        data = cast("JsonObject", json.loads(path.read_text(encoding="utf-8")))
+        providers = cast("dict[str, list[Json]]", data["providers"])
+        return str(data["date"]), {
+            name: tuple(replace(_model(entry), source="built-in") for entry in entries)
+            for name, entries in providers.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"The built-in list of models cannot be read: {error}") from error
+
+
+def _filled(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:
+    """The model with facts of the snapshot where the provider gave none.
+
+    A dated name takes the facts of its undated one: ``gpt-5-2025-08-07``.
+    """
+    best: ModelInfo | None = None
+    for other in known:
+        rest = model.id.removeprefix(other.id)
+        same = model.id == other.id or (
+            model.id.startswith(other.id)
+            and rest[:1] in ("-", "@")
+            and rest[1:2].isdigit()
+            and rest[1:].replace("-", "").isdigit()
+            and len(rest) >= 7
+        )
+        if same and (best is None or len(other.id) > len(best.id)):
+            best = other
+    if best is None:
+        return model
+    facts = {
+        field.name: getattr(best, field.name)
+        for field in fields(ModelInfo)
+        if getattr(model, field.name) is None
+    }
+    if not model.name and model.id == best.id:
+        facts["name"] = best.name
+    return replace(model, **facts)
+
+
+def _model(entry: Json) -> ModelInfo:
+    model = decode(ModelInfo, entry)
+    if not isinstance(model, ModelInfo) or not isinstance(cast("object", model.id), str):
+        raise ValueError("not a model")
+    return model
+
+
+def _read_cache(path: Path) -> dict[str, dict[str, _Cached]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(name): {
+                str(digest): _Cached(
+                    tuple(_model(entry) for entry in cached["models"]),
+                    float(cached["fetched_at"]),
+                )
+                for digest, cached in lists.items()
+            }
+            for name, lists in data["lists"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _write_cache(path: Path, data: str) -> None:
+    """Whole or not at all; a full disk costs only the next start its list."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(data, encoding="utf-8")
+        part.replace(path)
+    except OSError:
+        part.unlink(missing_ok=True)
