@@ -9,7 +9,14 @@ from studio.tools.drafting import current, propose
 from studio.tools.result import plural
 
 
-@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen")
+@tool(
+    effect="draft",
+    target="path",
+    verb="Drafting",
+    done="Drafted",
+    icon="file-pen",
+    alone=True,  # of two changes of one file side by side the first would be lost
+)
 async def edit(
     context: Context, path: str, old: str, new: str, replace_all: bool = False
 ) -> Result:

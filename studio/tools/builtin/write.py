@@ -8,7 +8,14 @@ from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
 from studio.tools.drafting import current, propose
 
 
-@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen")
+@tool(
+    effect="draft",
+    target="path",
+    verb="Drafting",
+    done="Drafted",
+    icon="file-pen",
+    alone=True,  # of two changes of one file side by side the first would be lost
+)
 async def write(context: Context, path: str, content: str) -> Result:
     """Write a file whole: a new one, or one whose text is replaced. Makes a draft that the
     person approves before it is written. To change part of a file use edit.

@@ -1,0 +1,67 @@
+"""A command in the system's shell."""
+
+from __future__ import annotations
+
+import signal
+
+from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools.processes import Ended, run_shell
+
+LONGEST = 3600.0
+
+
+@tool(
+    effect="act",
+    target="command",
+    verb="Running",
+    done="Ran",
+    icon="terminal",
+    time_limit=None,  # keeps its own, so that the output until then is not lost
+)
+async def run(context: Context, command: str, time_limit: float = 120) -> Result:
+    """Run a command in the system's shell, in the working folder. The answer is what it
+    printed and its exit code. It gets no input, so use options that avoid questions, and
+    everything it started ends with it, background processes too.
+
+    command: The command line.
+    time_limit: Seconds after which it is stopped.
+    """
+    if not command.strip():
+        raise ToolFailed("“command” is empty.")
+    if not 0 < time_limit <= LONGEST:
+        raise ToolFailed(f"“time_limit” must be more than 0 and at most {LONGEST:g} seconds.")
+    context.workspace.check()
+    try:
+        ended = await run_shell(
+            command,
+            folder=context.workspace.root,
+            environment=context.environment,
+            time_limit=time_limit,
+            emit=context.emit,
+        )
+    except (OSError, ValueError) as error:
+        raise ToolFailed(f"The command cannot be started: {error}") from error
+    summary = f"stopped after {time_limit:g} s" if ended.timed_out else _code(ended)
+    failed = ended.timed_out or ended.code != 0
+    output = ended.output.rstrip("\n")
+    if not output:
+        output = "(no output)"
+    last = f"[{_sentence(ended, time_limit)}]" if failed else ""
+    return Result(f"{output}\n{last}".rstrip("\n"), summary, (command,), failed)
+
+
+def _code(ended: Ended) -> str:
+    return f"exit {ended.code}" if ended.code >= 0 else _signal_name(-ended.code)
+
+
+def _sentence(ended: Ended, time_limit: float) -> str:
+    if ended.timed_out:
+        return f"Stopped after {time_limit:g} s, the time limit. This is the output until then."
+    return _code(ended)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"ended by {signal.Signals(number).name}"
+    except ValueError:
+        return f"ended by signal {number}"

@@ -1,0 +1,278 @@
+"""Child processes that end with all their children (L-11).
+
+Plain threads and ``subprocess``, so that it is the same under every event
+loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .threads import in_daemon_thread
+
+GRACE = 0.3
+"""Seconds between asking processes to end and ending them."""
+KEPT = 1_000_000
+"""Characters of output that are kept: the first and the last half of this."""
+SHOWN = 200_000
+"""Characters of output that are shown while the command runs."""
+_TICK = 0.05
+_LINGER = 0.5
+_MARK = "AGENT_STUDIO_RUN"
+_ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()#].|[@-Z\\^_=>78])"
+)
+_UNFINISHED = re.compile(r"(?:\r|\x1b[^\n]{0,300})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """``code`` is the exit code, negative for a signal; ``output`` has both streams as they
+    came, ``left_out`` characters of it missing in the middle."""
+
+    code: int
+    output: str
+    timed_out: bool
+    left_out: int = 0
+
+
+class Capture:
+    """Output so far, in bounded memory; filled by one thread, read by another.
+
+    ``arrived`` is called in the filling thread when there is something to show.
+    """
+
+    def __init__(self, arrived: Callable[[], object], kept: int = KEPT) -> None:
+        self._arrived = arrived
+        self._half = kept // 2
+        self._head = ""
+        self._tail = ""
+        self._fresh: list[str] = []
+        self._shown = 0
+        self._total = 0
+        self._lock = threading.Lock()
+
+    def add(self, text: str) -> None:
+        with self._lock:
+            self._total += len(text)
+            if self._shown < SHOWN:
+                self._fresh.append(text)
+                self._shown += len(text)
+                if self._shown >= SHOWN:
+                    self._fresh.append("\n[… more output follows, not shown here …]\n")
+                self._arrived()
+            room = max(0, self._half - len(self._head))
+            self._head += text[:room]
+            self._tail += text[room:]
+            if len(self._tail) > 2 * self._half:
+                self._tail = self._tail[-self._half :]
+
+    def fresh(self) -> str:
+        """What came since the last time, until ``SHOWN`` characters were shown."""
+        with self._lock:
+            text = "".join(self._fresh)
+            self._fresh.clear()
+        return text
+
+    def whole(self) -> tuple[str, int]:
+        """Everything kept, and how many characters are missing in its middle."""
+        with self._lock:
+            tail = self._tail[-self._half :]
+            left_out = self._total - len(self._head) - len(tail)
+            if not left_out:
+                return self._head + tail, 0
+            note = f"\n\n[… {left_out:,} characters of output are left out here …]\n\n"
+            return self._head + note + tail, left_out
+
+
+class Plain:
+    """Terminal output as text: no escape sequences, line ends as ``\\n``; fed in pieces."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def feed(self, data: bytes, *, final: bool = False) -> str:
+        text = _ESCAPE.sub("", self._held + self._decoder.decode(data, final))
+        unfinished = None if final else _UNFINISHED.search(text)
+        end = unfinished.start() if unfinished else len(text)
+        text, self._held = text[:end], text[end:]
+        return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+
+
+async def run_shell(
+    command: str,
+    *,
+    folder: Path,
+    environment: Mapping[str, str],
+    time_limit: float,
+    emit: Callable[[str], None],
+) -> Ended:
+    """Run a command line in the system's shell, without input.
+
+    ``emit`` gets output as it comes, on the event loop. When the command ends,
+    takes longer than ``time_limit`` seconds or the caller is cancelled, all
+    processes it started end: asked first, killed ``GRACE`` seconds later.
+    Raises OSError if the shell cannot be started.
+    """
+    mark = uuid.uuid4().hex
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    capture = Capture(lambda: loop.call_soon_threadsafe(arrived.set))
+    child = await _start(command, folder, {**environment, _MARK: mark}, mark)
+    reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(child, capture)))
+    ending = asyncio.ensure_future(in_daemon_thread(child.wait))
+    showing = asyncio.ensure_future(_show(capture, arrived, emit))
+    try:
+        done, _ = await asyncio.wait([ending], timeout=time_limit)
+        if done:
+            await asyncio.wait([reading], timeout=_LINGER)
+    finally:
+        # Also when cancelled: a thread ends them whether or not anybody still waits.
+        stopping = asyncio.ensure_future(in_daemon_thread(lambda: stop(child, mark)))
+        try:
+            await asyncio.shield(stopping)
+        finally:
+            showing.cancel()
+    await asyncio.wait([reading], timeout=_LINGER)
+    if text := capture.fresh():
+        emit(text)
+    output, left_out = capture.whole()
+    return Ended(child.returncode, output, not done, left_out)
+
+
+async def _show(capture: Capture, arrived: asyncio.Event, emit: Callable[[str], None]) -> None:
+    while True:
+        await arrived.wait()
+        arrived.clear()
+        if text := capture.fresh():
+            emit(text)
+        await asyncio.sleep(_TICK)  # many small writes become one
+
+
+async def _start(
+    command: str, folder: Path, environment: Mapping[str, str], mark: str
+) -> subprocess.Popen[bytes]:
+    """Starting takes a thread; a cancelled caller must not leave the child behind."""
+    starting = asyncio.ensure_future(in_daemon_thread(lambda: _popen(command, folder, environment)))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with contextlib.suppress(OSError):
+            child = await starting
+            threading.Thread(target=_abandon, args=(child, mark), daemon=True).start()
+        raise
+
+
+def _popen(command: str, folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    if sys.platform == "win32":
+        return subprocess.Popen(
+            command,
+            shell=True,
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
+        )
+    return subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+
+
+def _abandon(child: subprocess.Popen[bytes], mark: str) -> None:
+    stop(child, mark)
+    if child.stdout is not None:
+        child.stdout.close()
+
+
+def _read(child: subprocess.Popen[bytes], capture: Capture) -> None:
+    assert child.stdout is not None
+    text = Plain()
+    with child.stdout as stream, contextlib.suppress(OSError, RuntimeError):
+        # RuntimeError: the event loop is gone, nobody watches any more.
+        while data := os.read(stream.fileno(), 1 << 16):
+            capture.add(text.feed(data))
+        capture.add(text.feed(b"", final=True))
+
+
+def stop(child: subprocess.Popen[bytes], mark: str) -> None:
+    """End a child and everything it started, and reap it. Blocks up to ``GRACE`` and a bit."""
+    if sys.platform == "win32":
+        subprocess.run(
+            ["taskkill", "/T", "/F", "/PID", str(child.pid)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            creationflags=subprocess.CREATE_NO_WINDOW,
+            check=False,
+        )
+        child.wait()
+        return
+    if _signal(child.pid, mark, signal.SIGTERM):
+        deadline = time.monotonic() + GRACE
+        while time.monotonic() < deadline and _alive(child, mark):
+            time.sleep(0.01)
+        _signal(child.pid, mark, signal.SIGKILL)
+    child.wait()
+
+
+if sys.platform != "win32":
+
+    def _signal(group: int, mark: str, number: signal.Signals) -> bool:
+        """Send a signal to the group and to those that left it; False if nobody is there."""
+        found = False
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+            found = True
+        for pid in _marked(mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+                found = True
+        return found
+
+    def _alive(child: subprocess.Popen[bytes], mark: str) -> bool:
+        child.poll()
+        try:
+            os.killpg(child.pid, 0)
+        except ProcessLookupError:
+            return bool(_marked(mark))
+        except PermissionError:
+            return True
+        return True
+
+    def _marked(mark: str) -> list[int]:
+        """Processes with our mark in their environment, wherever they went (Linux)."""
+        wanted = f"{_MARK}={mark}".encode()
+        own = os.getuid()
+        found: list[int] = []
+        with contextlib.suppress(OSError):
+            for entry in os.scandir("/proc"):
+                if not entry.name.isdigit():
+                    continue
+                with contextlib.suppress(OSError):
+                    if entry.stat().st_uid == own and wanted in Path(
+                        entry.path, "environ"
+                    ).read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+        return found
