@@ -27,6 +27,9 @@ from .signing import Signer
 from .surfaces.anthropic import Anthropic
 from .surfaces.base import Surface, json_answer, tokens
 from .surfaces.chat import Chat
+from .surfaces.gemini import Gemini
+from .surfaces.ollama import Ollama
+from .surfaces.responses import Responses
 from .view import RequestView, SurfaceName
 from .wire import compact
 
@@ -68,7 +71,7 @@ class Simulator:
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self._chance = random.Random(number)
         self._maker = Maker(random.Random(number), Signer(key), beyond=strict == "beyond")
-        surfaces: list[Surface] = [Anthropic(), Chat()]
+        surfaces: list[Surface] = [Anthropic(), Responses(), Chat(), Gemini(), Ollama()]
         self._surfaces: dict[SurfaceName, Surface] = {s.name: s for s in surfaces}
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()

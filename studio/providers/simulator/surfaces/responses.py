@@ -1,0 +1,314 @@
+"""OpenAI Responses: items with ids, numbered events, encrypted reasoning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from studio.providers.simulator.http import Answer, Frame, HttpRequest
+from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.rules import responses as rules
+from studio.providers.simulator.script import Call, Text, Think, Turn, Usage
+from studio.providers.simulator.view import (
+    Called,
+    Item,
+    Offered,
+    RequestView,
+    Returned,
+    Said,
+    named,
+)
+from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
+
+from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+from .openai_errors import error_answer, error_body, no_model
+
+CREATED = 1_790_000_000
+
+
+def joined(content: Any) -> str:
+    """The words in a string or a list of content parts."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(part.get("text")) for part in objs(content) if "text" in part)
+
+
+class Responses(Surface):
+    """``POST /v1/responses`` and its token count."""
+
+    name = "responses"
+
+    def view(self, request: HttpRequest, body: Body) -> RequestView:
+        given = body.get("input")
+        rows = [{"role": "user", "content": given}] if isinstance(given, str) else objs(given)
+        items = [item for row in rows if (item := _item(row)) is not None]
+        return RequestView(
+            surface="responses",
+            model=text(body.get("model")),
+            stream=bool(body.get("stream")),
+            items=named(items),
+            tools=[
+                Offered(
+                    text(tool.get("name")),
+                    text(tool.get("description")),
+                    obj(tool.get("parameters")),
+                )
+                for tool in objs(body.get("tools"))
+                if tool.get("type") == "function"
+            ],
+            system=text(body.get("instructions")),
+            body=body,
+        )
+
+    def check(self, view: RequestView, maker: Maker) -> None:
+        rules.check(view, maker)
+
+    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+        stored = view.body.get("store") is not False
+        items = _output(turn, maker)
+        if stored:
+            maker.stored.update(text(item["id"]) for item in items)
+        response = _response(turn, view, maker)
+        for item in items:
+            if item["type"] == "reasoning":
+                _encrypt(item, items, maker, "done")
+        if not view.stream:
+            return json_answer({**response, "output": items})
+        return Answer(
+            _Stream(response).frames(items, turn, maker),
+            content_type="text/event-stream; charset=utf-8",
+        )
+
+    def no_model(self, view: RequestView) -> Refused:
+        return no_model(view.model, 400)
+
+    def count(self, tokens: int) -> Body:
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+    def failure(self, refused: Refused) -> Answer:
+        return error_answer(refused)
+
+    def error_frame(self, kind: str, variant: str) -> Frame:
+        error = error_body(kind)
+        if variant == "failed":
+            failed: Body = {
+                "id": "resp_simulated",
+                "object": "response",
+                "created_at": CREATED,
+                "status": "failed",
+                "model": "simulated",
+                "output": [],
+                "parallel_tool_calls": True,
+                "tool_choice": "auto",
+                "tools": [],
+                "error": {"code": error["code"], "message": error["message"]},
+            }
+            return _event("response.failed", response=failed, sequence_number=0)
+        return _event(
+            "error",
+            code=error["code"],
+            message=error["message"],
+            param=None,
+            sequence_number=0,
+        )
+
+
+def _item(row: Body) -> Item | None:
+    match row.get("type", "message"):
+        case "message":
+            role = row.get("role")
+            said = joined(row.get("content"))
+            if role == "assistant":
+                return Said("assistant", said)
+            return Said("system" if role in ("system", "developer") else "user", said)
+        case "function_call":
+            return Called(
+                text(row.get("call_id")), text(row.get("name")), arguments(row.get("arguments"))
+            )
+        case "function_call_output":
+            return Returned(text(row.get("call_id")), "", joined(row.get("output")))
+        case _:
+            return None
+
+
+def _output(turn: Turn, maker: Maker) -> list[Body]:
+    """The reply's items. Their ids say which reasoning they belong to; see the rules."""
+    family = maker.hex(40)
+    reasoning = ""
+    items: list[Body] = []
+    parts = [] if turn.stop == "empty" else list(turn.parts)
+    calls = any(isinstance(part, Call) for part in parts)
+    cut = turn.stop in ("max_tokens", "content_filter")
+    for index, part in enumerate(parts):
+        status = "incomplete" if cut and index == len(parts) - 1 else "completed"
+        id_ = rules.make_id(family, index, reasoning)
+        match part:
+            case Think(thought):
+                reasoning = f"{index:02x}"
+                items.append(
+                    {
+                        "id": "rs_" + rules.make_id(family, index, ""),
+                        "type": "reasoning",
+                        "summary": [{"type": "summary_text", "text": thought}] if thought else [],
+                        "content": [],
+                        "encrypted_content": "",
+                    }
+                )
+            case Text(said):
+                content: Body = {"type": "refusal", "refusal": said}
+                if turn.stop != "refusal":
+                    content = {
+                        "type": "output_text",
+                        "text": said,
+                        "annotations": [],
+                        "logprobs": [],
+                    }
+                items.append(
+                    {
+                        "id": "msg_" + id_,
+                        "type": "message",
+                        "status": status,
+                        "role": "assistant",
+                        "phase": "commentary" if calls else "final_answer",
+                        "content": [content],
+                    }
+                )
+            case Call():
+                items.append(
+                    {
+                        "id": "fc_" + id_,
+                        "type": "function_call",
+                        "status": status,
+                        "call_id": part.id or maker.id("call_"),
+                        "name": part.name,
+                        "arguments": raw_arguments(part),
+                    }
+                )
+    return items
+
+
+def _encrypt(item: Body, items: list[Body], maker: Maker, stage: str) -> None:
+    index = items.index(item)
+    following = items[index + 1] if index + 1 < len(items) else {}
+    item["encrypted_content"] = rules.encrypt(item, following, maker, stage)
+
+
+def _response(turn: Turn, view: RequestView, maker: Maker) -> Body:
+    usage: Usage = usage_of(turn, view)
+    reasons = {
+        "max_tokens": "max_output_tokens",
+        "context_exceeded": "max_output_tokens",
+        "content_filter": "content_filter",
+        "safety": "content_filter",
+    }
+    reason = reasons.get(turn.stop)
+    return {
+        "id": "resp_" + maker.hex(40),
+        "object": "response",
+        "created_at": CREATED,
+        "status": "incomplete" if reason else "completed",
+        "background": False,
+        "error": None,
+        "incomplete_details": {"reason": reason} if reason else None,
+        "instructions": view.body.get("instructions"),
+        "max_output_tokens": view.body.get("max_output_tokens"),
+        "metadata": {},
+        "model": view.model,
+        "output": [],
+        "parallel_tool_calls": True,
+        "previous_response_id": None,
+        "reasoning": {"effort": "medium", "summary": None},
+        "store": view.body.get("store") is not False,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": objs(view.body.get("tools")),
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "usage": {
+            "input_tokens": usage.inp,
+            "input_tokens_details": {
+                "cached_tokens": usage.cache_read,
+                "cache_write_tokens": usage.cache_write,
+            },
+            "output_tokens": usage.out,
+            "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+            "total_tokens": usage.inp + usage.out,
+        },
+    }
+
+
+def _event(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
+    data = compact({"type": kind, **fields})
+    return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
+
+
+class _Stream:
+    """Numbers the events of one response."""
+
+    def __init__(self, response: Body) -> None:
+        self._response = response
+        self._frames: list[Frame] = []
+
+    def _add(self, kind: str, tokens: float = 0.0, **fields: Any) -> None:
+        number = len(self._frames)
+        self._frames.append(_event(f"response.{kind}", tokens, **fields, sequence_number=number))
+
+    def frames(self, items: list[Body], turn: Turn, maker: Maker) -> list[Frame]:
+        final = self._response
+        begun = {**final, "status": "in_progress", "usage": None, "incomplete_details": None}
+        self._add("created", response=begun)
+        self._add("in_progress", response=begun)
+        for index, item in enumerate(items):
+            added = {**item, "status": "in_progress"} if "status" in item else dict(item)
+            if item["type"] == "reasoning":
+                # Never verifies: what comes with ``added`` is not to be sent back.
+                added |= {"summary": [], "encrypted_content": maker.signer.sign("unfinished")}
+                self._add("output_item.added", item=added, output_index=index)
+                self._summary(index, item)
+            elif item["type"] == "message":
+                added["content"] = []
+                self._add("output_item.added", item=added, output_index=index)
+                self._message(index, item)
+            else:
+                added["arguments"] = ""
+                self._add("output_item.added", item=added, output_index=index)
+                self._call(index, item)
+            self._add("output_item.done", item=dict(item), output_index=index)
+        for item in items:
+            if item["type"] == "reasoning":
+                _encrypt(item, items, maker, "completed")
+        self._add(str(final["status"]), response={**final, "output": items})
+        return self._frames
+
+    def _summary(self, index: int, item: Body) -> None:
+        for part in objs(item["summary"]):
+            at: Body = {"item_id": item["id"], "output_index": index, "summary_index": 0}
+            thought = text(part["text"])
+            self._add("reasoning_summary_part.added", part={**part, "text": ""}, **at)
+            for piece in words(thought):
+                self._add("reasoning_summary_text.delta", 1.0, delta=piece, **at)
+            self._add("reasoning_summary_text.done", text=thought, **at)
+            self._add("reasoning_summary_part.done", part=part, **at)
+
+    def _message(self, index: int, item: Body) -> None:
+        at: Body = {"item_id": item["id"], "output_index": index, "content_index": 0}
+        part = objs(item["content"])[0]
+        refusal = part["type"] == "refusal"
+        field = "refusal" if refusal else "text"
+        kind = "refusal" if refusal else "output_text"
+        extra: Body = {} if refusal else {"logprobs": []}
+        said = text(part[field])
+        self._add("content_part.added", part={**part, field: ""}, **at)
+        for piece in words(said):
+            self._add(f"{kind}.delta", 1.0, delta=piece, obfuscation="x", **extra, **at)
+        self._add(f"{kind}.done", **{field: said}, **extra, **at)
+        self._add("content_part.done", part=part, **at)
+
+    def _call(self, index: int, item: Body) -> None:
+        at: Body = {"item_id": item["id"], "output_index": index}
+        raw = text(item["arguments"])
+        for piece in fragments(raw):
+            self._add("function_call_arguments.delta", 1.0, delta=piece, obfuscation="x", **at)
+        if item["status"] == "completed":
+            self._add("function_call_arguments.done", arguments=raw, name=item["name"], **at)
