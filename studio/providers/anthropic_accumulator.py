@@ -21,6 +21,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_count, as_object, as_text
+from .wire import mended
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -56,7 +57,7 @@ class _Block:
         return as_text(self.native.get("type"))
 
     def text(self, name: str) -> str:
-        return as_text(self.native.get(name)) + "".join(self.pieces.get(name, ()))
+        return mended(as_text(self.native.get(name)) + "".join(self.pieces.get(name, ())))
 
     @property
     def json(self) -> str:
@@ -222,7 +223,7 @@ def calls_of(message: JsonObject) -> list[ToolCall]:
 
 def unreadable(raw: str) -> JsonObject:
     """The input of a call whose text is no JSON object: the model sees what it wrote."""
-    return {"INVALID_JSON": raw.encode("utf-8", "replace").decode("utf-8")}
+    return {"INVALID_JSON": mended(raw)}
 
 
 def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:
