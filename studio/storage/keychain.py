@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from studio.domain.errors import ConfigurationError
 
 SERVICE = "agent-studio"
+REST = 60.0  # s without further reading after it failed
 T = TypeVar("T")
 
 Source: TypeAlias = Literal["keychain", "session", "environment", ""]
@@ -92,6 +93,7 @@ class Keychain:
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
+        self._asked_in_vain: float | None = None
         self._read: dict[str, str | None] = {}
         self._session: dict[str, str] = {}
         self._changes: dict[str, int] = {}
@@ -116,7 +118,7 @@ class Keychain:
         """
         if name in self._session:
             return self._session[name]
-        if name not in self._read:
+        if name not in self._read and not self._resting():
             change = self._changes.get(name, 0)
 
             def note(key: str | None) -> None:
@@ -124,8 +126,10 @@ class Keychain:
                 if self._changes.get(name, 0) == change:
                     self._read[name] = key or None
 
-            with suppress(KeychainUnavailable):
+            try:
                 await self._call(lambda backend: backend.get_password(self._service, name), note)
+            except KeychainUnavailable:
+                self._asked_in_vain = time.monotonic()
         return self._session.get(name) or self._read.get(name) or environment_key(name)
 
     async def set(self, name: str, key: str) -> Source:
@@ -164,7 +168,7 @@ class Keychain:
         It is no error if there was none. Raises KeychainUnavailable if one may
         still be in the keychain.
         """
-        self._changed(name)
+        change = self._changed(name)
         self._session.pop(name, None)
 
         def remove(backend: Backend) -> None:
@@ -172,10 +176,16 @@ class Keychain:
                 backend.delete_password(self._service, name)
 
         def note(_: None) -> None:
-            self._read[name] = None
+            if self._changes[name] == change:
+                self._read[name] = None
 
         self._read.pop(name, None)
         await self._call(remove, note)
+
+    def _resting(self) -> bool:
+        """Whether reading failed a moment ago: a locked keychain asks the person each time."""
+        failed = self._asked_in_vain
+        return failed is not None and time.monotonic() - failed < REST
 
     def _changed(self, name: str) -> int:
         self._changes[name] = self._changes.get(name, 0) + 1
@@ -187,14 +197,15 @@ class Keychain:
         Raises KeychainUnavailable on any fault and when the deadline is over.
         """
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
+        done: asyncio.Future[Status] = loop.create_future()
 
         def finish(result: T, error: BaseException | None) -> None:
-            self.status = "ready" if error is None else _status(error)
+            self.status = status = "ready" if error is None else _status(error)
             if error is None:
+                self._asked_in_vain = None
                 note(result)
             if not done.done():
-                done.set_result(None)
+                done.set_result(status)
 
         def deliver(result: T, error: BaseException | None) -> None:
             with suppress(RuntimeError):  # the loop is closed: nobody wants to know
@@ -211,14 +222,13 @@ class Keychain:
             self._thread = threading.Thread(target=self._serve, name="keychain", daemon=True)
             self._thread.start()
         try:
-            await asyncio.wait_for(done, self._deadline)
+            status = await asyncio.wait_for(done, self._deadline)
         except TimeoutError:
-            self.status = "silent"
-            raise KeychainUnavailable("silent") from None
+            self.status = status = "silent"
         finally:
             job.abandoned = True
-        if self.status != "ready":
-            raise KeychainUnavailable(self.status)
+        if status != "ready":
+            raise KeychainUnavailable(status)
 
     def _serve(self) -> None:
         while True:
