@@ -8,6 +8,7 @@ item's index and the index of the reasoning it belongs to (two digits each,
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
@@ -105,7 +106,7 @@ def _content(rows: list[Body]) -> None:
     for index, row in enumerate(rows):
         kind = row.get("type", "message")
         name = {"function_call": "arguments", "function_call_output": "output"}.get(str(kind), "")
-        value: object = row.get(name)
+        value: Any = row.get(name)
         lists = kind == "function_call_output" and isinstance(value, list)
         if name and not isinstance(value, str) and not lists:
             raise _refuse(
@@ -132,7 +133,7 @@ def _content(rows: list[Body]) -> None:
                     )
 
 
-def _kind(value: object) -> str:
+def _kind(value: Any) -> str:
     if value is None:
         return "null"
     return "an object" if isinstance(value, dict) else "an array"

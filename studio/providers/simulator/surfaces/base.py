@@ -88,7 +88,7 @@ def json_answer(body: Body, status: int = 200, **headers: str) -> Answer:
 
 def words(text: str) -> list[str]:
     """Text in pieces of about a token: a word with the space before it."""
-    return re.findall(r"\s*\S{1,12}|\s+$", text)
+    return re.findall(r"\s*\S{1,12}|\s+\Z", text)
 
 
 def fragments(json_text: str, size: int = 7) -> list[str]:
