@@ -1,0 +1,358 @@
+"""Google's Gemini API (generateContent), through its SDK.
+
+The SDK builds, signs and sends requests and reads the event stream. Its typed
+models are passed by: they drop fields they do not know and write signatures in
+another alphabet, and a native history has to stay what it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, urlencode
+
+from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+
+from .attachments import as_text as file_text
+from .base import Provider, ReplyStream, Request
+from .conversation import paired
+from .faults import Border, fault_of_status, is_too_long, retry_after
+from .gemini_accumulator import GeminiAccumulator, calls_of, server_id
+from .http import Http
+from .shapes import as_flag, as_limit, as_object, as_objects, as_text
+from .streaming import NativeStream
+from .wire import Unreadable, parse_object
+
+if TYPE_CHECKING:
+    import httpx2
+    from google import genai
+
+VENDOR = "https://generativelanguage.googleapis.com"
+VERSION = "v1beta"
+PAGES = 50
+UNSIGNED = "skip_thought_signature_validator"
+"""The documented signature of a call that another provider's model made."""
+
+FAULTS: dict[str, ProviderFault] = {
+    "INVALID_ARGUMENT": "bad_request",
+    "FAILED_PRECONDITION": "forbidden",
+    "UNAUTHENTICATED": "bad_key",
+    "PERMISSION_DENIED": "forbidden",
+    "NOT_FOUND": "not_found",
+    "RESOURCE_EXHAUSTED": "rate_limited",
+    "UNAVAILABLE": "overloaded",
+    "DEADLINE_EXCEEDED": "server",
+    "INTERNAL": "server",
+    "UNKNOWN": "server",
+}
+BAD_KEY = {"API_KEY_INVALID", "API_KEY_EXPIRED"}
+
+
+class GeminiProvider(Provider):
+    """Native items are contents: ``{"role": "user", "parts": [...]}``."""
+
+    name = "gemini"
+    protocol = "gemini"
+
+    def __init__(self, key: str, base_url: str, http: Http) -> None:
+        """``base_url`` without the API's version; empty for the vendor's own."""
+        self._key = key
+        self._base_url = (base_url or VENDOR).rstrip("/").removesuffix(f"/{VERSION}")
+        self._http = http
+        self._border = Border(self.name, "Gemini", self._base_url, key)
+        self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        parts = [_said(block) for block in blocks if not _is_blank(block)]
+        return [_content("user", parts)] if parts else []
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return [_content("user", _results(results))] if results else []
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        last = next(
+            (i for i in reversed(range(len(history))) if history[i].get("role") == "model"), None
+        )
+        if last is None:
+            return []
+        calls = calls_of(history[last], history[:last])
+        answered = [
+            as_object(part["functionResponse"])
+            for content in history[last + 1 :]
+            for part in as_objects(content.get("parts"))
+            if "functionResponse" in part
+        ]
+        still_open: list[ToolCall] = []
+        for call in calls:  # matched in order, as the API does
+            match = next((one for one in answered if _answers(one, call)), None)
+            if match is None:
+                still_open.append(call)
+            else:
+                answered.remove(match)
+        return still_open
+
+    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+        history: list[JsonObject] = []
+
+        def add(role: str, parts: list[JsonObject]) -> None:
+            if not parts:
+                return
+            if not history and role == "model":  # a person always speaks first
+                history.append(_content("user", [{"text": "(Earlier messages are left out.)"}]))
+            if history and history[-1]["role"] == role:
+                cast("list[Json]", history[-1]["parts"]).extend(parts)
+            else:
+                history.append(_content(role, parts))
+
+        for exchange in paired(messages):
+            add("user", [_said(block) for block in exchange.said])
+            text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
+            calls = [_call(call) for call in exchange.calls]
+            if calls:
+                calls[0]["thoughtSignature"] = UNSIGNED
+            add("model", text + calls)
+            add("user", _results(exchange.results, with_ids=False))
+        return history
+
+    def stream(self, request: Request) -> ReplyStream:
+        path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
+
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            response = await self._send("post", path, _body(request), stream=True)
+            stack.push_async_callback(response.response_stream.aclose)
+
+            async def chunks() -> AsyncIterator[JsonObject]:
+                async for chunk in response:
+                    # Some gateways ignore ``alt=sse`` and send one array.
+                    events = cast("list[object]", chunk if isinstance(chunk, list) else [chunk])
+                    for event in events:
+                        if not isinstance(event, dict):
+                            raise self._border.fault("protocol")
+                        yield cast("JsonObject", event)
+
+            return chunks()
+
+        def translate(error: Exception) -> ProviderError:
+            return self._translate(error, request.model)
+
+        accumulator = GeminiAccumulator(request.history, self._in_stream)
+        return NativeStream(self.name, open, accumulator, translate)
+
+    async def models(self) -> list[ModelInfo]:
+        found: dict[str, ModelInfo] = {}
+        cursor, seen = "", set[str]()
+        try:
+            for _ in range(PAGES):
+                query = {"pageSize": "1000"} | ({"pageToken": cursor} if cursor else {})
+                answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
+                page = parse_object("".join(answer.response_stream).encode())
+                if not isinstance(page.get("models", []), list):
+                    raise self._border.fault("protocol")
+                for model in as_objects(page.get("models")):
+                    if "generateContent" in _methods(model):
+                        info = _model(model)
+                        found.setdefault(info.id, info)
+                cursor = as_text(page.get("nextPageToken"))
+                if not cursor or cursor in seen:  # a cursor that never ends ends here
+                    break
+                seen.add(cursor)
+        except Exception as error:
+            raise self._translate(error) from error
+        return list(found.values())
+
+    async def _send(self, method: str, path: str, body: JsonObject, *, stream: bool) -> Any:
+        """The SDK's ``HttpResponse``; raises what the SDK raises.
+
+        The typed methods above this one give no access to what was received,
+        nor to the connection, which has to be closed at once on a cancel.
+        """
+        if not self._key:
+            raise self._border.fault("no_key")
+        http = await self._http.client()
+        if self._sdk is None or self._sdk[0] is not http:
+            self._sdk = (http, await asyncio.to_thread(self._make, http))
+        api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
+        request = api._build_request(method, path, dict(body))
+        request.timeout = http.timeout
+        return await api._async_request(request, stream=stream)
+
+    def _make(self, http: httpx2.AsyncClient) -> genai.Client:
+        from google import genai
+        from google.genai import types
+
+        options = types.HttpOptions(
+            base_url=self._base_url, api_version=VERSION, httpx_async_client=http
+        )
+        return genai.Client(api_key=self._key, enterprise=False, http_options=options)
+
+    def _in_stream(self, event: JsonObject) -> ProviderError:
+        return self._named(event, {})
+
+    def _named(
+        self, body: JsonObject, headers: httpx2.Headers | dict[str, str], *, model: str = ""
+    ) -> ProviderError:
+        error = as_object(body.get("error"))
+        words, code = as_text(error.get("message")), error.get("code")
+        status = code if isinstance(code, int) else None
+        fault = FAULTS.get(as_text(error.get("status")))
+        fault = fault or (fault_of_status(status) if status else "server")
+        details = as_objects(error.get("details"))
+        reasons = {as_text(detail.get("reason")) for detail in details}
+        lower = words.lower()
+        about_key = fault == "forbidden" and "api key" in lower
+        if reasons & BAD_KEY or about_key or "api key not valid" in lower:
+            fault = "bad_key"
+        elif fault == "bad_request" and is_too_long(words):
+            fault = "too_long"
+        elif fault == "rate_limited" and "credits are depleted" in lower:
+            fault = "no_credit"
+        wait = retry_after(headers)
+        return self._border.fault(
+            fault,
+            words,
+            model=model if fault == "not_found" else "",
+            status=status,
+            wait=_retry_delay(details) if wait is None else wait,
+        )
+
+    def _translate(self, error: Exception, model: str = "") -> ProviderError:
+        if isinstance(error, ProviderError):
+            return error
+        from google.genai import errors
+
+        if isinstance(error, errors.APIError):
+            known = cast("Any", error)
+            headers: Any = getattr(known.response, "headers", {})
+            body = as_object(known.details)
+            if "error" in body:
+                return self._named(body, headers, model=model)
+            fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
+            words: object = error.message or ""
+            return self._border.answer(error.code, words, headers, fault=fault)
+        if isinstance(error, errors.UnknownApiResponseError | Unreadable):
+            return self._border.fault("protocol")
+        return self._border.exception(error)
+
+
+def _body(request: Request) -> JsonObject:
+    body: JsonObject = {"contents": list(request.history)}
+    if request.system.strip():
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        functions: list[Json] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parametersJsonSchema": tool.schema,
+            }
+            for tool in request.tools
+        ]
+        body["tools"] = [{"functionDeclarations": functions}]
+    if request.output_limit:
+        body["generationConfig"] = {"maxOutputTokens": request.output_limit}
+    return body
+
+
+def _path(model: str) -> str:
+    """``models/NAME``; tuned models and publishers bring their own folder."""
+    return quote(model if "/" in model else f"models/{model}", safe="/@-._")
+
+
+def _content(role: str, parts: Sequence[JsonObject]) -> JsonObject:
+    return {"role": role, "parts": list(parts)}
+
+
+def _is_blank(block: Said) -> bool:
+    return isinstance(block, Text) and not block.text.strip()
+
+
+def _said(block: Said) -> JsonObject:
+    match block:
+        case Text():
+            return {"text": block.text}
+        case Image():
+            return _data(block.media_type, block.data)
+        case File():
+            text = file_text(block)
+            return {"text": text} if text is not None else _data(block.media_type, block.data)
+
+
+def _data(media_type: str, data: bytes) -> JsonObject:
+    encoded = base64.b64encode(data).decode("ascii")
+    return {"inlineData": {"mimeType": media_type, "data": encoded}}
+
+
+def _call(call: ToolCall) -> JsonObject:
+    """A call that another provider's model made: without an id, for none was given here."""
+    arguments = call.arguments
+    if arguments is None:
+        arguments = cast("JsonObject", {"unreadable": call.raw})
+    return {"functionCall": {"name": _function(call.name), "args": arguments}}
+
+
+def _function(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:128] or "tool"
+
+
+def _results(results: Sequence[ToolResult], *, with_ids: bool = True) -> list[JsonObject]:
+    """Function responses in call order; pictures follow them as parts of their own.
+
+    Older models take no pictures inside a function response.
+    """
+    parts: list[JsonObject] = []
+    pictures: list[JsonObject] = []
+    for result in results:
+        response: JsonObject = {
+            "name": _function(result.name),
+            "response": {"error" if result.is_error else "output": result.text},
+        }
+        given = server_id(result.call_id) if with_ids else None
+        if given is not None:
+            response["id"] = given
+        parts.append({"functionResponse": response})
+        images = [part for part in result.content if isinstance(part, Image)]
+        if images:
+            pictures.append({"text": f"(Returned by {result.name}:)"})
+            pictures += [_data(image.media_type, image.data) for image in images]
+    return parts + pictures
+
+
+def _answers(response: JsonObject, call: ToolCall) -> bool:
+    given = as_text(response.get("id"))
+    if given or server_id(call.id):
+        return given == server_id(call.id)
+    return response.get("name") == _function(call.name)
+
+
+def _methods(model: JsonObject) -> list[Json]:
+    methods = model.get("supportedGenerationMethods")
+    return methods if isinstance(methods, list) else []
+
+
+def _model(model: JsonObject) -> ModelInfo:
+    return ModelInfo(
+        id=as_text(model.get("name")).removeprefix("models/"),
+        name=as_text(model.get("displayName")),
+        context_window=as_limit(model.get("inputTokenLimit")),
+        output_limit=as_limit(model.get("outputTokenLimit")),
+        reasoning=as_flag(model.get("thinking")),
+    )
+
+
+def _retry_delay(details: Sequence[JsonObject]) -> float | None:
+    """``RetryInfo`` in an error's details, in seconds: Gemini sends no header."""
+    for detail in details:
+        found = re.fullmatch(r"([\d.]+)s", as_text(detail.get("retryDelay")))
+        if found:
+            try:
+                return float(found[1])
+            except ValueError:
+                return None
+    return None
