@@ -71,11 +71,13 @@ class Segmented(QWidget):
         self,
         theme: Theme,
         segments: Sequence[tuple[str, str | None]],
+        wide: bool = False,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        width = QSizePolicy.Policy.Expanding if wide else QSizePolicy.Policy.Maximum
+        self.setSizePolicy(width, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
         row.setContentsMargins(2, 2, 2, 2)
         row.setSpacing(0)
@@ -83,7 +85,7 @@ class Segmented(QWidget):
         for index, (text, icon) in enumerate(segments):
             segment = _Segment(theme, text, icon or "", self)
             self._group.addButton(segment, index)
-            row.addWidget(segment)
+            row.addWidget(segment, 1 if wide else 0)
         self.set_current(0)
         self._group.idClicked.connect(self.chosen)
         theme.changed.connect(self.update)

@@ -1,0 +1,104 @@
+"""The providers as a person meets them: title, mark, what a key looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """``icon`` is a drawing's name, or else the title's first letter is the mark.
+
+    ``key`` tells whether a key is ``needed``, ``optional`` or ``none``.
+    ``local`` providers have no prices.
+    """
+
+    name: str
+    title: str
+    icon: str = ""
+    key: str = "needed"
+    hint: str = ""
+    base_url: str = ""
+    """What the address field shows while it is empty."""
+    local: bool = False
+
+
+KNOWN: tuple[Known, ...] = (
+    Known("anthropic", "Anthropic", hint="sk-ant-…", base_url="https://api.anthropic.com"),
+    Known("openai", "OpenAI", hint="sk-…", base_url="https://api.openai.com/v1"),
+    Known("gemini", "Gemini", hint="AIza…", base_url="https://generativelanguage.googleapis.com"),
+    Known(
+        "openai-compatible",
+        "OpenAI-compatible",
+        icon="plug",
+        key="optional",
+        hint="Only if the server wants one",
+        base_url="http://localhost:8000/v1",
+    ),
+    Known(
+        "ollama",
+        "Ollama",
+        icon="laptop",
+        key="none",
+        base_url="http://localhost:11434",
+        local=True,
+    ),
+    Known("builtin", "Built-in model", icon="cpu", key="none", local=True),
+)
+
+BY_NAME = {known.name: known for known in KNOWN}
+
+_PREFIXES = (
+    ("sk-ant-", "anthropic"),
+    ("sk-or-", ""),  # a reseller's, though it begins like OpenAI's
+    ("sk-", "openai"),
+    ("AIza", "gemini"),
+    ("AQ.", "gemini"),
+)
+
+
+def recognise(key: str) -> str:
+    """The provider whose keys begin like this one, or nothing."""
+    found = key.strip()
+    return next((name for prefix, name in _PREFIXES if found.startswith(prefix)), "")
+
+
+def masked(key: str) -> str:
+    """A key with its beginning and its last four characters: enough to tell it from others."""
+    key = key.strip()
+    if len(key) < 12:
+        return "•" * 14
+    head = next((p for p in ("sk-ant-", "sk-proj-", "sk-", "AIza", "AQ.") if key.startswith(p)), "")
+    return f"{head}{'•' * 14}{key[-4:]}"
+
+
+def tokens(count: int | None) -> str:
+    """A context window: 200k, 1M."""
+    if not count:
+        return ""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f}".removesuffix(".0") + "M"
+    return f"{round(count / 1000)}k" if count >= 1000 else str(count)
+
+
+def price(dollars_in: float | None, dollars_out: float | None) -> str:
+    """Dollars for a million tokens, in and out: $3 / $15."""
+    if dollars_in is None or dollars_out is None:
+        return ""
+
+    def money(value: float) -> str:
+        return f"${value:.0f}" if value == int(value) else f"${value:.2f}"
+
+    return f"{money(dollars_in)} / {money(dollars_out)}"
+
+
+def ago(seconds: float) -> str:
+    """How long ago: just now, 2 min ago, 3 h ago, 2 days ago."""
+    minutes = int(max(0.0, seconds) // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h ago"
+    return f"{minutes // (24 * 60)} days ago"
