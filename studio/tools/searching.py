@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +20,7 @@ from studio.domain.errors import ToolFailed
 
 from .patterns import glob_regex
 from .text import encoding_of
+from .threads import Stop
 from .workspace import IGNORED, Workspace
 
 LARGEST = 20_000_000
@@ -62,7 +63,7 @@ def search(
     place: Path,
     query: Query,
     limit: int,
-    stop: Callable[[], bool],
+    stop: Stop,
     *,
     ripgrep: str | None,
     environment: Mapping[str, str],
@@ -86,10 +87,11 @@ def _with_ripgrep(
     place: Path,
     query: Query,
     limit: int,
-    stop: Callable[[], bool],
+    stop: Stop,
     environment: Mapping[str, str],
 ) -> list[Match]:
-    command = [program, "--json", "--no-config", "--no-ignore", "--hidden", "--sort", "path"]
+    command = [program, "--json", "--no-config", "--no-ignore", "--no-messages", "--hidden"]
+    command += ["--crlf", "--sort", "path"]
     command += ["--max-filesize", str(LARGEST), "--ignore-case" if query.ignore_case else "-s"]
     if query.glob:
         command += ["--glob", query.glob.removeprefix("./")]
@@ -108,6 +110,7 @@ def _with_ripgrep(
     ) as child:
         assert child.stdout is not None
         assert child.stderr is not None
+        stop.then(child.kill)
         found: list[Match] = []
         for line in child.stdout:
             match = _match(line)
@@ -149,7 +152,7 @@ def _is_python_regex(pattern: str) -> bool:
 
 
 def _with_python(
-    workspace: Workspace, place: Path, query: Query, limit: int, stop: Callable[[], bool]
+    workspace: Workspace, place: Path, query: Query, limit: int, stop: Stop
 ) -> list[Match]:
     try:
         regex = re.compile(query.pattern, re.IGNORECASE if query.ignore_case else 0)
@@ -162,7 +165,7 @@ def _with_python(
     found: list[Match] = []
     for path in _files(workspace, place, stop):
         name = workspace.relative(path)
-        if fits is not None and not fits(name):
+        if fits is not None and path != place and not fits(name):
             continue
         for number, line in enumerate(_lines(path), 1):
             if stop():
@@ -174,7 +177,7 @@ def _with_python(
     return found
 
 
-def _files(workspace: Workspace, place: Path, stop: Callable[[], bool]) -> Iterator[Path]:
+def _files(workspace: Workspace, place: Path, stop: Stop) -> Iterator[Path]:
     if place.is_file():
         yield place
         return

@@ -1,4 +1,4 @@
-"""Foreign code in a thread of its own."""
+"""Work in threads: foreign code in one of its own, and a way to say stop."""
 
 from __future__ import annotations
 
@@ -9,6 +9,33 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+
+
+class Stop:
+    """Tells work in threads that nobody waits for it any more: ``stop()`` asks, ``set`` says so."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], object]] = []
+
+    def __call__(self) -> bool:
+        return self._event.is_set()
+
+    def set(self) -> None:
+        with self._lock:
+            self._event.set()
+            actions, self._actions = self._actions, []
+        for action in actions:
+            action()
+
+    def then(self, action: Callable[[], object]) -> None:
+        """Call ``action`` when told to stop, at once if that was said already."""
+        with self._lock:
+            if not self._event.is_set():
+                self._actions.append(action)
+                return
+        action()
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:

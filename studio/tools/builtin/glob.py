@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from pathlib import Path
 
 from studio.tools import Context, Result, tool
 from studio.tools.patterns import glob_regex
 from studio.tools.result import plural
+from studio.tools.threads import Stop
 
 LIMIT = 500
 
@@ -23,14 +23,16 @@ async def glob(context: Context, pattern: str, path: str = ".") -> Result:
     """
     matches = glob_regex(pattern).fullmatch
     workspace = context.workspace
-    stop = threading.Event()
+    stop = Stop()
 
     def find() -> tuple[str, list[str], bool]:
         folder = workspace.folder(path)
         found: list[str] = []
-        for entry in workspace.walk(folder, stop=stop.is_set):
+        for entry in workspace.walk(folder, stop=stop):
             place = Path(entry.path)
-            if matches(place.relative_to(folder).as_posix()) and not entry.is_dir():
+            if matches(place.relative_to(folder).as_posix()) and not entry.is_dir(
+                follow_symlinks=False
+            ):
                 if len(found) == LIMIT:
                     return workspace.relative(folder), found, True
                 found.append(workspace.relative(place))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from itertools import islice
 from pathlib import Path
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.result import plural, size
+from studio.tools.threads import Stop
 
 LIMIT = 500
 
@@ -25,7 +25,7 @@ async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
     if not 1 <= depth <= 5:
         raise ToolFailed("“depth” must be 1 to 5.")
     workspace = context.workspace
-    stop = threading.Event()
+    stop = Stop()
 
     def read() -> tuple[str, list[str]]:
         folder = workspace.folder(path)
@@ -33,7 +33,7 @@ async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
             os.scandir(folder).close()
         except OSError as error:
             raise ToolFailed(f"{path} cannot be listed: {error.strerror}.") from error
-        found = workspace.walk(folder, depth=depth, stop=stop.is_set)
+        found = workspace.walk(folder, depth=depth, stop=stop)
         return workspace.relative(folder), [
             _line(entry, folder) for entry in islice(found, LIMIT + 1)
         ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.result import plural
 from studio.tools.text import Slice, slice_file, slice_text
+from studio.tools.threads import Stop
 
 LIMIT = 60_000
 """Characters of one reading."""
@@ -25,12 +25,12 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
     if first_line < 1 or lines < 1:
         raise ToolFailed("“first_line” and “lines” count from 1.")
     workspace = context.workspace
-    stop = threading.Event()
+    stop = Stop()
 
     def work() -> Slice:
         if draft is not None:
             return slice_text(draft, first_line, lines, LIMIT)
-        return slice_file(workspace.file(path), name, first_line, lines, LIMIT, stop.is_set)
+        return slice_file(workspace.file(path), name, first_line, lines, LIMIT, stop)
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.text(name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from itertools import groupby
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.result import plural
 from studio.tools.searching import Match, Query, find_ripgrep
 from studio.tools.searching import search as search_files
+from studio.tools.threads import Stop
 
 LIMIT = 200
 WIDTH = 300
@@ -32,7 +32,7 @@ async def search(
         raise ToolFailed("“pattern” is empty.")
     workspace = context.workspace
     query = Query(pattern, glob.strip(), ignore_case)
-    stop = threading.Event()
+    stop = Stop()
 
     def find() -> tuple[str, list[Match]]:
         place = workspace.resolve(path or ".")
@@ -46,7 +46,7 @@ async def search(
             place,
             query,
             LIMIT + 1,
-            stop.is_set,
+            stop,
             ripgrep=ripgrep,
             environment=context.environment,
         )
