@@ -207,23 +207,31 @@ def store(
         _index_rest(db, session_id, seq)
     for entry in batch:
         seq += 1
-        event = entry.whole()
+        event, body = _encoded(entry.whole())
         _run(
             db,
             "INSERT INTO transcript (session_id, seq, turn_id, at, body) VALUES (?, ?, ?, ?, ?)",
-            (session_id, seq, entry.turn_id, entry.at, _body(event)),
+            (session_id, seq, entry.turn_id, entry.at, body),
         )
         _derive(db, session_id, owner, entry.turn_id, entry.at, event)
         _index(db, session_id, seq, entry.passages)
 
 
-def _body(event: Event) -> str:
-    """One event that no JSON can be made of must not hold up all the others."""
+def _encoded(event: Event) -> tuple[Event, str]:
+    """An event and its JSON; one that has none must not hold up all the others."""
     try:
-        return dumps(encode_event(event))
+        return event, dumps(encode_event(event))
     except (RecursionError, TypeError, ValueError):
         lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
-        return dumps(encode_event(lost))
+        return lost, dumps(encode_event(lost))
+
+
+def read_event(body: str) -> Event | None:
+    """An event from its JSON; None if a newer version wrote it, or it is damaged."""
+    try:
+        return decode_event(json.loads(body))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
 
 
 def _run(db: Connection, statement: str, values: tuple[str | float | None, ...]) -> None:
@@ -255,11 +263,9 @@ def _index_rest(db: Connection, session_id: str, last: int) -> None:
     )
     indexer = Indexer()
     for (body,) in rows.fetchall():
-        try:
-            event = decode_event(json.loads(body))
-        except ValueError:
-            continue
-        _index(db, session_id, last, indexer.feed(event))
+        event = read_event(body)
+        if event is not None:
+            _index(db, session_id, last, indexer.feed(event))
     _index(db, session_id, last, indexer.finish())
 
 

@@ -97,10 +97,13 @@ def _passage(kind: str, text: str) -> list[Passage]:
 
 def _words(call: ToolQueued) -> str:
     """A call's arguments as a person would write them: no quotes and escapes around text."""
-    return "\n".join(
-        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        for value in call.arguments.values()
-    )
+    try:
+        return "\n".join(
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            for value in call.arguments.values()
+        )
+    except (RecursionError, TypeError, ValueError):  # nested too deeply: still found by its target
+        return call.target
 
 
 def find(db: Connection, text: str, limit: int) -> list[SearchHit]:

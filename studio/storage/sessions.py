@@ -11,7 +11,6 @@ from sqlite3 import Connection
 from typing import Any, TypeAlias, TypedDict, Unpack, cast, get_args
 
 from studio.domain.agents import PermissionMode
-from studio.domain.codec import decode_event
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.models import Usage
@@ -19,7 +18,7 @@ from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import SearchHit, SessionInfo
 
 from .database import Database
-from .journal import Journal, dumps
+from .journal import Journal, dumps, read_event
 from .search import find, storable
 
 # ``list`` is a method's name in the class below.
@@ -142,15 +141,10 @@ class SessionStore:
         await self._flush(session_id)
 
         def read(db: Connection) -> _Events:
-            found: _Events = []
-            for (body,) in db.execute(
+            rows = db.execute(
                 "SELECT body FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,)
-            ):
-                try:
-                    found.append(decode_event(json.loads(body)))
-                except ValueError:
-                    continue
-            return found
+            )
+            return [event for (body,) in rows if (event := read_event(body)) is not None]
 
         return await self._db.read(read)
 
