@@ -8,6 +8,7 @@ Standard library only.
 """
 
 from .chunking import every, scattered
+from .demo import demo_script
 from .exchange import Exchange, Violation
 from .faults import (
     Byte,
@@ -23,6 +24,7 @@ from .faults import (
     tool_json,
 )
 from .script import Call, Pace, Raw, Script, Table, Text, Think, Turn, Usage, When
+from .serving import serve
 from .simulator import Simulator
 from .view import Called, Offered, RequestView, Returned, Said, SurfaceName
 
@@ -49,6 +51,7 @@ __all__ = [
     "Violation",
     "When",
     "cut",
+    "demo_script",
     "dup",
     "eof",
     "error_event",
@@ -56,6 +59,7 @@ __all__ = [
     "garbage",
     "html",
     "scattered",
+    "serve",
     "stall",
     "status",
     "tool_json",

@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import os
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -43,8 +44,8 @@ class Simulator:
     ``strict`` False checks nothing, "warn" records and answers, "beyond" adds
     house rules. ``pace`` False ignores the turns' own pace; ``sleep`` waits for
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
-    the pages of model lists. A model whose name begins with ``missing`` is
-    not found; any other name is.
+    the pages of model lists. ``refused`` hears of every violation. A model
+    whose name begins with ``missing`` is not found; any other name is.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Simulator:
         key: bytes = b"agent studio simulator",
         sleep: Sleep = asyncio.sleep,
         page_size: int = 50,
+        refused: Callable[[Violation], None] = lambda violation: None,
     ) -> None:
         self.requests: list[Exchange] = []
         self.violations: list[Violation] = []
@@ -68,6 +70,7 @@ class Simulator:
         self._pace = pace
         self._sleep = sleep
         self._page_size = page_size
+        self._refused = refused
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self._chance = random.Random(number)
         self._maker = Maker(random.Random(number), Signer(key), beyond=strict == "beyond")
@@ -180,6 +183,7 @@ class Simulator:
         violation = Violation(refused.rule, str(refused), exchange.surface, exchange.path)
         if refused.rule not in ("auth", "model", "route", "fault"):
             self.violations.append(violation)
+            self._refused(violation)
         return violation
 
     def _reply(
@@ -233,15 +237,3 @@ class Simulator:
             answer = surface.render(plan.damage(reply), view, self._maker)
         self._maker.replies += 1
         return plan.spoil(answer, reply.faults, surface), reply.pace
-
-
-def demo_urls(port: int) -> dict[str, str]:
-    """Base URLs of the five surfaces, by name."""
-    root = f"http://127.0.0.1:{port}"
-    return {
-        "Anthropic Messages": root,
-        "OpenAI Responses": f"{root}/v1",
-        "OpenAI Chat Completions": f"{root}/v1",
-        "Gemini": root,
-        "Ollama": root,
-    }
