@@ -162,7 +162,7 @@ def _look(conversation: Conversation, offered: set[str]) -> _Step | None:
         return f"I’ll search for “{found[1]}”.", [("search", {"pattern": re.escape(found[1])})]
     if (found := _FIND.search(words)) and "glob" in offered - made:
         return f"I’ll look for {found[1]}.", [("glob", {"pattern": f"**/{found[1].lstrip('/')}"})]
-    if made & {"search", "glob"}:
+    if made & {"search", "glob", "read"}:
         return None
     if "read" in offered - made:
         named = paths_in(words)[:2]
@@ -228,7 +228,7 @@ def _small_talk(request: RequestView) -> str:
     tools = request.tool_names
     can = f"the tools {', '.join(f'`{name}`' for name in tools)}" if tools else "no tools"
     return (
-        "this is the demo. No model was asked, and nothing left this computer.\n\n"
+        "This is the demo. No model was asked, and nothing left this computer.\n\n"
         f"I have {can} here. You can ask me to:\n\n"
         "- **look around** the folder and read a file or two\n"
         "- **write a note**, which becomes a draft for you to approve\n"
@@ -241,11 +241,14 @@ def _thought(conversation: Conversation, parts: list[Part]) -> str:
     calls = [part for part in parts if isinstance(part, Call)]
     asked = " ".join(conversation.words.split()[:12]) or "nothing yet"
     if calls:
-        what = " and ".join(
-            f"{call.name} {next(iter(map(str, call.arguments.values())), '')}".strip()[:60]
-            for call in calls
-        )
-        return f"The question was “{asked}”. The next step is {what}. Then I’ll see what came back."
+        what = " and ".join(_brief(call) for call in calls)
+        return f"The question was “{asked}”. The next step: {what}. Then I’ll see what came back."
     seen = len(conversation.done)
-    results = f"{seen} result{'s' if seen != 1 else ''}" if seen else "no results to look at"
-    return f"The question was “{asked}”. There are {results}. That is enough for an answer."
+    results = "One result is here" if seen == 1 else f"{seen or 'No'} results are here"
+    return f"The question was “{asked}”. {results}. That is enough for an answer."
+
+
+def _brief(call: Call) -> str:
+    if call.arguments.get("path") == ".":
+        return f"{call.name} the folder"
+    return f"{call.name} {next(iter(map(str, call.arguments.values())), '')}".strip()[:60]

@@ -7,6 +7,8 @@ import re
 _HEAD = re.compile(r"\[.*\]\s*(?:More follows.*|This is your draft.*)?")
 _SIZE = re.compile(r"\s{2,}\S.*$|\s->\s.*$")
 _PATH = re.compile(r"[\w-][\w./-]*\.[A-Za-z]\w{0,4}\b")
+_DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.M)
+_HEADINGS = re.compile(r"^#{1,3} (.+)$", re.M)
 _LIKED = ("readme", "pyproject", "package.json", "main", "app", "index", "notes")
 _TEXT = (
     *("md", "txt", "rst", "py", "toml", "json", "yaml", "yml", "cfg", "ini", "csv", "html"),
@@ -74,7 +76,7 @@ def describe(words: str, listing: str | None, read: list[tuple[str, str]]) -> st
         folders = sum(name.endswith("/") for name in names)
         files = len(names) - folders
         found.append(
-            f"this folder has **{_count(files, 'file')}** and **{_count(folders, 'folder')}**."
+            f"This folder has **{_count(files, 'file')}** and **{_count(folders, 'folder')}**."
             + (" The first names: " if names else "")
             + ", ".join(f"`{name}`" for name in names[:6])
             + ("." if names else "")
@@ -84,12 +86,13 @@ def describe(words: str, listing: str | None, read: list[tuple[str, str]]) -> st
         rows += [_row(path, body) for path, body in read]
         found.append("\n".join(rows))
     for path, text in read:
-        if names := re.findall(r"^(?:async def|def|class) (\w+)", _body(text), re.M):
+        kind = path.rpartition(".")[2]
+        if kind == "py" and (names := _DEFINED.findall(_body(text))):
             shown = ", ".join(f"`{name}`" for name in names[:6])
             found.append(f"### {path}\n\nIt defines {shown}.")
-        elif headings := re.findall(r"^#{1,3} (.+)$", _body(text), re.M):
+        elif kind == "md" and (headings := _HEADINGS.findall(_body(text))):
             found.append(f"### {path}\n\n" + "\n".join(f"- {head}" for head in headings[:6]))
-    return "\n\n".join(found) or f"nothing came back for “{first_line(words)}”."
+    return "\n\n".join(found) or f"Nothing came back for “{first_line(words)}”."
 
 
 def _row(path: str, text: str) -> str:
