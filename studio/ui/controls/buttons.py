@@ -42,7 +42,7 @@ class Painted(QAbstractButton):
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        FocusRing.of(self.theme).leave(self)
+        FocusRing.of(self.theme).leave(self, event.reason())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)

@@ -9,7 +9,14 @@ from __future__ import annotations
 import shiboken6
 from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFocusFrame, QProxyStyle, QStyle, QStyleOption, QWidget
+from PySide6.QtWidgets import (
+    QFocusFrame,
+    QProxyStyle,
+    QStyle,
+    QStyleHintReturn,
+    QStyleOption,
+    QWidget,
+)
 
 from studio.ui.theme import Theme
 
@@ -39,6 +46,17 @@ class _Margins(QProxyStyle):
         ):
             return MARGIN
         return super().pixelMetric(metric, option, widget)
+
+    def styleHint(
+        self,
+        hint: QStyle.StyleHint,
+        option: QStyleOption | None = None,
+        widget: QWidget | None = None,
+        returnData: QStyleHintReturn | None = None,
+    ) -> int:
+        if hint == QStyle.StyleHint.SH_FocusFrame_Mask:
+            return 0  # it would cut the round corners off
+        return super().styleHint(hint, option, widget, returnData)
 
 
 class _Frame(QFocusFrame):
@@ -71,18 +89,35 @@ class FocusRing(QObject):
         super().__init__(theme)
         self._theme = theme
         self._frame: _Frame | None = None
+        self._last: QWidget | None = None
 
     def around(self, widget: QWidget, reason: Qt.FocusReason) -> None:
         """Call from ``focusInEvent``."""
-        if reason not in KEYBOARD:
-            self.leave(widget)
-            return
-        if self._frame is None or not shiboken6.isValid(self._frame):
-            self._frame = _Frame(self._theme)  # it dies with the window it was in
-        self._frame.setWidget(widget)
+        if reason == Qt.FocusReason.ActiveWindowFocusReason:
+            if self._last is widget:  # the window was left and is back
+                self._show(widget)
+        elif reason in KEYBOARD:
+            self._show(widget)
+        else:
+            self.leave(widget, reason)
 
-    def leave(self, widget: QWidget) -> None:
+    def leave(self, widget: QWidget, reason: Qt.FocusReason) -> None:
         """Call from ``focusOutEvent``."""
+        if reason != Qt.FocusReason.ActiveWindowFocusReason and self._last is widget:
+            self._last = None
         frame = self._frame
         if frame is not None and shiboken6.isValid(frame) and frame.widget() is widget:
             frame.setWidget(None)
+
+    def give(self, widget: QWidget) -> None:
+        """Give the focus as the keyboard does, also in a window that is not active yet."""
+        widget.setFocus(Qt.FocusReason.TabFocusReason)
+        self._last = widget
+        if widget.hasFocus():
+            self._show(widget)
+
+    def _show(self, widget: QWidget) -> None:
+        self._last = widget
+        if self._frame is None or not shiboken6.isValid(self._frame):
+            self._frame = _Frame(self._theme)  # it dies with the window it was in
+        self._frame.setWidget(widget)
