@@ -9,7 +9,8 @@ from dataclasses import replace
 from studio.domain.errors import ToolFailed
 from studio.domain.events import DraftCreated, DraftResolved, Event
 from studio.domain.tools import Draft, DraftStatus
-from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
+from studio.tools import Workspace
+from studio.tools.drafting import DraftConflict, undo_draft, write_draft
 
 
 class SessionDrafts:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +26,8 @@ from studio.domain.events import (
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft, ToolSpec
-from studio.tools import Context, Drafts, Result, Tool, Workspace, render, shorten
+from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools.result import render, shorten
 
 from .policy import COMMAND, Policy, always_rule, target_of
 
@@ -149,14 +150,15 @@ class Execution:
             log.exception("tool %s failed", call.name)
             text = f"The tool failed: {type(error).__name__}: {error}"
             result = Result(text, summary=_first_line(text), is_error=True)
-        text = render(result.value)
+        text = result.text
         if len(text) > RESULT_LIMIT:
             text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._spill)
         seconds = time.monotonic() - began
         self._emit(
             ToolFinished(call.id, text, result.is_error, seconds, result.summary, result.sources)
         )
-        return ToolResult(call.id, call.name, (Text(text),), result.is_error)
+        content = (Text(text), *result.images)
+        return ToolResult(call.id, call.name, content, result.is_error)
 
     async def _checked(self, call: ToolCall) -> Result:
         tool = self._tools.get(call.name)
@@ -168,9 +170,9 @@ class Execution:
                 f"The arguments are not a JSON object, so {call.name} was not run. "
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
-        tool.validate(call.arguments)
-        approve = await self._permitted(tool.spec, call)
-        return await self._guarded(tool, call, approve=approve)
+        checked = replace(call, arguments=tool.check(call.arguments))
+        approve = await self._permitted(tool.spec, checked)
+        return await self._guarded(tool, checked, approve=approve)
 
     async def _permitted(self, spec: ToolSpec, call: ToolCall) -> bool:
         """Wait for permission. True if a draft of this call may be written at once."""
@@ -247,36 +249,23 @@ class Execution:
         context = Context(
             workspace=self._workspace,
             drafts=_CallDrafts(self._drafts, call.id, approve),
-            emit=self._printer(call.id),
+            emit=lambda text: self._emit(ToolOutput(call.id, text)),
             ask=lambda text, choices: self._ask(call.id, text, choices),
             environment=self._environment,
             agent=self._agent,
             session_id=self._session_id,
+            call_id=call.id,
         )
         self._emit(ToolStarted(call.id))
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         try:
             async with timer:
-                value = await tool.call(context, call.arguments or {})
+                return await tool.call(context, call.arguments or {})
         except TimeoutError as error:
             if not timer.expired():
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
-        return value if isinstance(value, Result) else Result(value)
-
-    def _printer(self, call_id: str) -> Callable[[str], None]:
-        """Shows output of a tool, whichever thread it runs in."""
-        loop, home = asyncio.get_running_loop(), threading.get_ident()
-
-        def show(text: str) -> None:
-            event = ToolOutput(call_id, text)
-            if threading.get_ident() == home:
-                self._emit(event)
-            else:
-                loop.call_soon_threadsafe(self._emit, event)
-
-        return show
 
     async def _ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from studio.domain.agents import HUES, Agent, Mode
-from studio.domain.permissions import Rule, Verdict
+from studio.domain.agents import HUES, Agent
+from studio.domain.permissions import Rule
 
 PROJECT_AGENTS = Path(".agents") / "agents"
 _KEYS = {
@@ -108,7 +108,7 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         provider=_word(data, "provider"),
         model=_word(data, "model"),
         tools=_names(data.get("tools", "*")),
-        mode=cast("Mode", mode),
+        mode=mode,
         permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
         icon=_word(data, "icon") or "sparkle",
         hue=hue,
@@ -143,5 +143,5 @@ def _rules(value: Any) -> list[Rule]:
         if verdict not in ("allow", "ask", "deny"):
             raise ValueError(f"permissions has allow, ask and deny, not {verdict!r}")
         items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
-        rules += [Rule.parse(str(item), cast("Verdict", verdict)) for item in items]
+        rules += [Rule.parse(str(item), verdict) for item in items]
     return rules

@@ -8,7 +8,6 @@ folded, journalled and handed to the listeners exactly once, here.
 from __future__ import annotations
 
 import asyncio
-import logging
 import platform
 import sys
 import time
@@ -34,7 +33,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Said, Text, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
@@ -50,8 +49,6 @@ from .execution import Execution
 from .policy import Policy
 from .turn import Clock, Setting, Turn
 
-log = logging.getLogger(__name__)
-
 Listener = Callable[[Event, "int | None"], None]
 CLOSED = "The program ended before this tool finished. Its effect is unknown."
 
@@ -61,7 +58,7 @@ class Surroundings(Protocol):
 
     async def agent(self, name: str, folder: Path) -> Agent: ...
     async def provider(self, name: str) -> Provider: ...
-    def model(self, provider: str, model: str) -> ModelInfo | None: ...
+    def model(self, provider: str, model: str) -> ModelInfo: ...
     def tools(self) -> dict[str, Tool]: ...
     def environment(self) -> dict[str, str]: ...
     def spill(self, session_id: str) -> Path: ...
@@ -94,6 +91,8 @@ class Session:
         surroundings: Surroundings,
         events: Sequence[Event],
         rules: Sequence[Rule],
+        *,
+        interrupted: bool = False,
     ) -> None:
         self.info = info
         self.transcript = Transcript(events)
@@ -106,11 +105,9 @@ class Session:
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._notes = [note for note in map(self._draft_note, _since_last_turn(events)) if note]
-        self._saving: set[asyncio.Task[None]] = set()
-        if self.transcript.running:
-            self._record(
-                TurnComplete("error", "The program ended during this turn. Nothing was lost.")
-            )
+        self._busy_elsewhere = self.transcript.running and not interrupted
+        if interrupted:
+            self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
 
     # What a door may ask
@@ -130,9 +127,11 @@ class Session:
         await self._store.update(self.info.id, **fields)
 
     async def turn(
-        self, said: Sequence[Said], *, limits: Limits | None = None
+        self, said: Sequence[Said], *, rules: Sequence[Rule] = (), limits: Limits | None = None
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
+
+        ``rules`` count for this turn alone, on top of the agent's and the session's.
 
         With nothing said it tries the last message again. Whatever is wrong
         with the set-up ends the turn as an error in the transcript, so that
@@ -140,6 +139,8 @@ class Session:
         """
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
+        if self._busy_elsewhere:
+            raise ConfigurationError("This session is running in another window. Open it again.")
         turn_id = uuid.uuid4().hex
         started = TurnStarted(
             self.info.id,
@@ -150,7 +151,7 @@ class Session:
             self.info.model,
             "background",
         )
-        preparing = asyncio.ensure_future(self._prepare(turn_id, started, limits))
+        preparing = asyncio.ensure_future(self._prepare(turn_id, started, rules, limits))
         self._preparing = preparing
         try:
             if said and not self.info.title:
@@ -164,7 +165,6 @@ class Session:
                 events = _over(_not_started(started, error))
             else:
                 self._turn = preparing.result()
-                self._state("running")
                 events = self._turn.events(said)
             async with aclosing(events):
                 async for event in events:
@@ -219,8 +219,6 @@ class Session:
     async def flush(self) -> None:
         """Everything recorded so far is on disk when this returns."""
         await self._journal.flush()
-        if self._saving:
-            await asyncio.wait(set(self._saving))
 
     async def close(self) -> None:
         """Stop what runs and save; the object is of no use afterwards."""
@@ -229,7 +227,9 @@ class Session:
 
     # How a turn is made
 
-    async def _prepare(self, turn_id: str, started: TurnStarted, limits: Limits | None) -> Turn:
+    async def _prepare(
+        self, turn_id: str, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
+    ) -> Turn:
         info = self.info
         folder = Path(info.folder)
         if not folder.is_dir():
@@ -240,7 +240,7 @@ class Session:
         provider = await self._around.provider(info.provider)
         if not info.model:
             raise ConfigurationError("No model is chosen. Choose one below the message.")
-        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules])
+        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules, *rules])
         tools = self._around.tools()
         offered = policy.offered([tool.spec for tool in tools.values()], agent.tools)
         system = _system(agent, folder)
@@ -256,8 +256,8 @@ class Session:
             tools=offered,
             limits=limits,
             started=replace(started, mode=agent.mode),
-            context_window=fact.context_window if fact else None,
-            output_limit=fact.output_limit if fact else None,
+            context_window=fact.context_window,
+            output_limit=fact.output_limit,
             notes=self._notes,
         )
         workspace = self._workspace()
@@ -295,7 +295,9 @@ class Session:
             and (stored.provider, stored.protocol) == (provider.name, provider.protocol)
             and (stored.model, stored.system) == (info.model, system)
         ):
-            frozen = cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], stored.tools))
+            frozen = cast(
+                "list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools))
+            )
             if [spec.name for spec in frozen] == [spec.name for spec in tools]:
                 history = StoredHistory(self._store, info.id, stored.epoch, stored.items)
                 await self._repair(provider, history)
@@ -309,7 +311,13 @@ class Session:
                 )
             )
         epoch = await self._store.begin_epoch(
-            info.id, provider.name, provider.protocol, info.model, system, encode(tools), items
+            info.id,
+            provider.name,
+            provider.protocol,
+            info.model,
+            system,
+            cast("list[JsonObject]", encode(tools)),
+            items,
         )
         return StoredHistory(self._store, info.id, epoch, items), system, tools
 
@@ -340,7 +348,7 @@ class Session:
         match event:
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
-            case PermissionResolved() | ReplyGiven():
+            case TurnStarted() | PermissionResolved() | ReplyGiven():
                 self._state("running")
             case TurnComplete():
                 self._state(event.reason)
@@ -350,16 +358,8 @@ class Session:
             listener(event, index)
 
     def _state(self, state: str) -> None:
+        """For whoever looks at ``info``; the journal stores the same from the events."""
         self.info = replace(self.info, state=state, updated=time.time())
-        save = self._store.update(self.info.id, state=state, updated=self.info.updated)
-        task = asyncio.ensure_future(save)
-        self._saving.add(task)
-        task.add_done_callback(self._saved)
-
-    def _saved(self, task: asyncio.Future[None]) -> None:
-        self._saving.discard(cast("asyncio.Task[None]", task))
-        if not task.cancelled() and (error := task.exception()):
-            log.error("the session's state was not saved: %s", error)
 
     def _draft_note(self, event: Event) -> str:
         """What the model is told of a draft's end, or nothing."""

@@ -59,7 +59,10 @@ class Sessions:
                 raise ConfigurationError(f"There is no session {session_id}.")
             events = await self.store.events(session_id)
             rules = await self.store.rules(session_id)
-            session = Session(info, self.store, self._around, events, rules)
+            interrupted = session_id in await self.store.interrupted()
+            session = Session(
+                info, self.store, self._around, events, rules, interrupted=interrupted
+            )
             self._open[session_id] = session
             return session
 
@@ -70,7 +73,7 @@ class Sessions:
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 
     async def search(self, text: str) -> list[SearchHit]:
-        return await self.store.search(text)
+        return list(await self.store.search(text))
 
     async def delete(self, session_id: str) -> None:
         if session := self._open.pop(session_id, None):

@@ -154,7 +154,8 @@ class Turn:
         self._queue.put_nowait(event)
 
     async def _watch(self) -> None:
-        while (left := self._setting.limits.seconds - self._clock.seconds) > 0:
+        limit = self._setting.limits.seconds
+        while (left := limit - self._clock.seconds) > 0:  # noqa: ASYNC110 (the clock can pause)
             await asyncio.sleep(max(left, 0.05))
         self.stop("time_limit")
 
@@ -186,7 +187,8 @@ class Turn:
         self._emit(TurnComplete(reason, detail, self._step, self._usage, self._clock.seconds))
 
     async def _steps(self) -> tuple[CompletionReason, str]:
-        for self._step in range(1, self._setting.limits.steps + 1):
+        for step in range(1, self._setting.limits.steps + 1):
+            self._step = step
             self._emit(StepStarted(self._step))
             reply = await self._ask()
             if reply.calls:

@@ -232,6 +232,14 @@ class SessionStore:
         """Sessions whose title or content has the words of ``text``; see ``search.find``."""
         return await self._db.read(lambda db: find(db, text, limit))
 
+    async def waiting_drafts(self) -> tuple[tuple[str, str, str], ...]:
+        """Session id, the session's title and the path of each draft that waits, newest first."""
+        rows = await self._rows(
+            """SELECT s.id, s.title, d.path FROM drafts d JOIN sessions s ON s.id = d.session_id
+            WHERE d.status = 'waiting' ORDER BY d.id DESC"""
+        )
+        return tuple((session_id, title, path) for session_id, title, path in rows)
+
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""
         rows = await self._rows(f"SELECT {_SUMS} FROM usage WHERE session_id = ?", session_id)

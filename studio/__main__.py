@@ -1,0 +1,15 @@
+"""``python -m studio`` and the command ``agent-studio``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    from studio.app import main
+
+    return main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

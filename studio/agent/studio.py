@@ -1,0 +1,220 @@
+"""Everything a door needs, in one hand: made by ``app``, given to window, server, terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from studio.domain.agents import Agent
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.models import ModelInfo, Usage
+from studio.providers.base import Provider
+from studio.providers.catalogue import Catalogue, Listing
+from studio.providers.http import Http
+from studio.providers.prices import cost
+from studio.storage.database import Database
+from studio.storage.keychain import Keychain, child_environment
+from studio.storage.paths import Paths, private_folder
+from studio.storage.sessions import SessionStore
+from studio.storage.settings import SettingsFile
+from studio.tools import Tool
+from studio.tools.discovery import Toolbox, discover
+
+from .connections import KEYED, LOCAL, Connections, no_key
+from .library import AgentLibrary, Agents
+from .sessions import Sessions
+
+DEFAULT_AGENT = "Coder"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a new session runs on when the person has not said otherwise."""
+
+    agent: str
+    provider: str
+    model: str
+
+
+class Studio:
+    """The pieces, and the few questions that need more than one of them.
+
+    Also what a session's turns ask of their surroundings (``Surroundings``).
+    """
+
+    def __init__(
+        self,
+        *,
+        paths: Paths,
+        settings: SettingsFile,
+        keychain: Keychain,
+        http: Http,
+        database: Database,
+        catalogue: Catalogue,
+        connections: Connections,
+    ) -> None:
+        self.paths = paths
+        self.settings = settings
+        self.keychain = keychain
+        self.http = http
+        self.database = database
+        self.catalogue = catalogue
+        self.connections = connections
+        self.store = SessionStore(database)
+        self.sessions = Sessions(self.store, self)
+        self.library = AgentLibrary(paths.resources / "agents", paths.agents)
+        self.toolbox = Toolbox()
+        self.connected: list[str] = list(LOCAL)
+        """Providers that can be used as they are; see ``look_for_providers``."""
+
+    def discover_tools(self) -> None:
+        """Find the tools; runs their files, so call it in a thread."""
+        self.toolbox = discover(folders=[self.paths.tools])
+
+    async def agents(self, folder: Path | None = None) -> Agents:
+        return await self.library.load(folder)
+
+    async def agent(self, name: str, folder: Path) -> Agent:
+        """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
+        agents = await self.library.load(folder)
+        agent = agents.get(name)
+        if agent is None:
+            known = ", ".join(sorted(agents.by_name))
+            problems = "".join(f" {problem}." for problem in agents.problems)
+            raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
+        return agent
+
+    async def provider(self, name: str) -> Provider:
+        return await self.connections.provider(name)
+
+    def model(self, provider: str, model: str) -> ModelInfo:
+        return self.catalogue.model(provider, model)
+
+    async def look_for_providers(self) -> None:
+        """Find which providers have what they need: a key, an address, the person's word."""
+        found = [name for name in KEYED if await self.connections.key(name)]
+        if self.connections.base_url("openai-compatible"):
+            found.append("openai-compatible")
+        if self.settings.values.ollama_connected or self.connections.base_url("ollama"):
+            found.append("ollama")
+        self.connected = [*found, *LOCAL]
+
+    async def keep_key(self, name: str, key: str, session_only: bool = False) -> None:
+        """Into the keychain, or for this session; raises KeychainUnavailable."""
+        if session_only:
+            self.keychain.keep_for_session(name, key)
+        else:
+            await self.keychain.set(name, key)
+
+    async def cost_today(self) -> str:
+        """What today's requests cost, “$0.84 today”; nothing where no price is known."""
+        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        used = await self.store.usage_by_model(since=midnight.timestamp())
+        total = await asyncio.to_thread(_cost, used)
+        return f"${total:.2f} today" if total else ""
+
+    async def cost(self, session_id: str) -> float:
+        """What a session's requests cost so far, in US dollars: an estimate."""
+        used = await self.store.usage_by_model(session_id=session_id)
+        return await asyncio.to_thread(_cost, used)
+
+    async def refresh_models(self, name: str, *, force: bool = False) -> None:
+        """Have a provider's list brought up to date; the catalogue tells when it is."""
+        if name in LOCAL:
+            provider = await self.connections.provider(name)
+            self.catalogue.refresh(name, lambda: provider, "", force)
+            return
+        key, address = await self.connections.key(name), self.connections.base_url(name)
+
+        def make() -> Provider:
+            if not key and name in KEYED:
+                raise no_key(name)
+            return self.connections.make(name, key, address)
+
+        self.catalogue.refresh(name, make, key, force, address)
+
+    async def list_models(self, name: str, *, refresh: bool = False) -> Listing:
+        """A provider's list, once the answer is there or has failed to come."""
+        await self.catalogue.load()
+        settled = asyncio.Event()
+
+        def look(changed: str) -> None:
+            if changed == name and self.catalogue.listing(name).state != "loading":
+                settled.set()
+
+        unsubscribe = self.catalogue.subscribe(look)
+        try:
+            await self.refresh_models(name, force=refresh)
+            if self.catalogue.listing(name).state == "loading":
+                await settled.wait()
+        finally:
+            unsubscribe()
+        return self.catalogue.listing(name)
+
+    def tools(self) -> dict[str, Tool]:
+        return self.toolbox.tools
+
+    def environment(self) -> dict[str, str]:
+        return child_environment()
+
+    def spill(self, session_id: str) -> Path:
+        return private_folder(self.paths.cache / "outputs" / session_id)
+
+    async def choose(
+        self, *, agent: str = "", provider: str = "", model: str = "", folder: Path | None = None
+    ) -> Choice:
+        """Fill in what was not said: the agent's wish, the person's setting, what works.
+
+        Raises ConfigurationError for an unknown agent or where no model is known.
+        """
+        wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
+        found = await self.agent(wanted, folder or Path.cwd())
+        provider = provider or found.provider or await self.connections.default()
+        model = model or (found.model if found.provider in ("", provider) else "")
+        return Choice(found.name, provider, model or await self.default_model(provider))
+
+    async def default_model(self, provider: str) -> str:
+        """The person's choice for a provider, else the first it lists.
+
+        Raises ConfigurationError if it lists nothing, and says why.
+        """
+        if model := self.settings.values.default_model.get(provider, ""):
+            return model
+        if known := self.catalogue.listing(provider).models:
+            return known[0].id
+        listing = await self.list_models(provider)
+        if not listing.models:
+            reason = listing.reason or "It lists no model."
+            raise ConfigurationError(f"{reason} Name a model, or choose one in the settings.")
+        return listing.models[0].id
+
+    def on_trouble(self, listener: Callable[[str], None]) -> None:
+        """Tell what was found wrong while starting: a damaged file, a broken tool."""
+        for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
+            if notice:
+                listener(notice)
+
+    async def close(self) -> None:
+        """Stop and save everything; each part gets its chance whatever the others do."""
+        steps = (
+            self.sessions.close,
+            self.connections.close,
+            self.catalogue.close,
+            self.http.aclose,
+            self.database.close,
+        )
+        first: Exception | None = None
+        for step in steps:
+            try:
+                await step()
+            except (StudioError, ProviderError, OSError) as error:
+                first = first or error
+        if first is not None:
+            raise first
+
+
+def _cost(used: Mapping[tuple[str, str], Usage]) -> float:
+    return sum(cost(provider, model, usage) for (provider, model), usage in used.items())

@@ -1,0 +1,316 @@
+"""Where a person types: the words, what answers them, and Send or Stop.
+
+Its state follows the events of the session alone (G-2): ``set_state`` is the
+only thing that turns Send into Stop and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QEvent, QMargins, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from studio.domain.agents import Agent, PermissionMode
+from studio.ui.controls import IconButton, MenuButton, MenuItem, Painted, paint_ring, paint_rounded
+from studio.ui.theme import Theme
+
+State: TypeAlias = Literal["idle", "running", "waiting"]
+
+MODES: dict[PermissionMode, tuple[str, str]] = {
+    "ask": ("Ask first", "Changes are drafts, commands are asked about"),
+    "auto": ("Write edits", "Drafts are written at once, commands are asked about"),
+    "plan": ("Read only", "Only tools that read"),
+}
+MOST_LINES = 10
+
+
+class Editor(QPlainTextEdit):
+    """Plain text that grows from one to ten lines."""
+
+    submitted = Signal()
+    escaped = Signal()
+    recalled = Signal()
+    resized = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.least_lines = 1
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.setTabChangesFocus(True)
+        self.viewport().setAutoFillBackground(False)
+        self.document().setDocumentMargin(0)
+        self.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit())
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def fit(self) -> None:
+        """Take the height of the text, within the limits."""
+        line = self.fontMetrics().lineSpacing()
+        lines = max(self.least_lines, min(MOST_LINES, int(self.document().size().height())))
+        height = lines * line + 2
+        if height != self.height():
+            self.setFixedHeight(height)
+            self.resized.emit()
+
+    def _follow(self) -> None:
+        self.setFont(self._theme.font("body"))
+        self.fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, held = event.key(), event.modifiers()
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not held & (
+            Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
+        ):
+            self.submitted.emit()
+        elif key == Qt.Key.Key_Escape:
+            self.escaped.emit()
+        elif key == Qt.Key.Key_Up and not self.toPlainText():
+            self.recalled.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.parentWidget().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.parentWidget().update()
+
+
+class SendButton(Painted):
+    """An arrow that sends; a square that stops while something runs."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(theme, parent)
+        self.stops = False
+        self.ready = False
+        self.show_state(stops=False, ready=False)
+
+    def show_state(self, *, stops: bool, ready: bool) -> None:
+        self.stops, self.ready = stops, ready
+        name = "Stop" if stops else "Send"
+        self.setAccessibleName(name)
+        self.setToolTip("Stop (Esc)" if stops else "Send (Enter)")
+        self.setEnabled(stops or ready)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(28), self.theme.px(28))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        strong = self.stops or self.ready
+        fill = t.color("text1") if self.stops else t.color("accent" if strong else "track")
+        paint_rounded(painter, rect, t.px(8), fill)
+        if over := self.overlay():
+            paint_rounded(painter, rect, t.px(8), t.color(over))
+        if self.stops:
+            side = t.px(10)
+            box = QRectF(0, 0, side, side)
+            box.moveCenter(rect.center())
+            paint_rounded(painter, box, t.px(2), t.color("surface"))
+        else:
+            side = t.px(16)
+            box = QRectF(0, 0, side, side)
+            box.moveCenter(rect.center())
+            t.paint_icon(painter, box, "arrow-up", "accent_on" if strong else "text3")
+        painter.end()
+
+
+class ContextRing(QWidget):
+    """How full the model's context is, as a ring and a percentage."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._part: float | None = None
+        theme.changed.connect(self.updateGeometry)
+
+    def set_part(self, part: float | None, tooltip: str = "") -> None:
+        self._part = part
+        self.setVisible(part is not None)
+        self.setToolTip(tooltip)
+        self.setAccessibleName(f"Context {part:.0%} used" if part is not None else "")
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self._theme
+        text = t.metrics("small_medium").horizontalAdvance(f"{self._part or 0:.0%}")
+        return QSize(t.px(14) + t.px(6) + text + t.px(4), t.px(28))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._part is None:
+            return
+        t = self._theme
+        painter = QPainter(self)
+        side = t.px(14)
+        color = "warn" if self._part >= 0.8 else "text2"
+        paint_ring(painter, t, QRectF(0, (self.height() - side) / 2, side, side), self._part, color)
+        painter.setFont(t.font("small_medium"))
+        painter.setPen(t.color(color))
+        rect = QRectF(side + t.px(6), 0, self.width(), self.height())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, f"{self._part:.0%}")
+        painter.end()
+
+
+class Composer(QWidget):
+    """The raised box at the bottom of a chat."""
+
+    sent = Signal(str)
+    stopped = Signal()
+    recalled = Signal()
+    add_files = Signal()
+    agent_chosen = Signal(str)
+    model_chosen = Signal(str)
+    mode_chosen = Signal(str)
+    folder_chosen = Signal(str)
+    menus_opening = Signal()
+    resized = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._state: State = "idle"
+        self.editor = Editor(theme, self)
+        self.editor.setAccessibleName("Message")
+        self.add = IconButton(theme, "plus", "Add files (Ctrl+Shift+A)", parent=self)
+        self.agent = MenuButton(theme, "Agent", parent=self)
+        self.model = MenuButton(theme, "Model", parent=self)
+        self.mode = MenuButton(theme, "Permissions", icon="shield", parent=self)
+        self.folder = MenuButton(theme, "Folder", icon="folder", parent=self)
+        self.context = ContextRing(theme, self)
+        self.send = SendButton(theme, self)
+
+        row = QHBoxLayout()
+        row.setSpacing(theme.px(4))
+        for widget in (self.add, self.agent, self.model, self.mode, self.folder):
+            row.addWidget(widget)
+        row.addStretch(1)
+        row.addWidget(self.context)
+        row.addSpacing(theme.px(8))
+        row.addWidget(self.send)
+        self._row = row
+        self._column = QVBoxLayout(self)
+        self._column.addWidget(self.editor)
+        self._column.addLayout(row)
+        self._space()
+
+        self.mode.set_items([MenuItem(k, text, detail=d) for k, (text, d) in MODES.items()])
+        self.context.set_part(None)
+        self.folder.hide()
+        self.editor.submitted.connect(self._submit)
+        self.editor.escaped.connect(self._escape)
+        self.editor.recalled.connect(self.recalled)
+        self.editor.textChanged.connect(self._show)
+        self.editor.resized.connect(self.resized)
+        self.send.clicked.connect(self._clicked)
+        self.add.clicked.connect(self.add_files)
+        self.agent.chosen.connect(self.agent_chosen)
+        self.model.chosen.connect(self.model_chosen)
+        self.mode.chosen.connect(self.mode_chosen)
+        self.folder.chosen.connect(self.folder_chosen)
+        self.model.opening.connect(self.menus_opening)
+        self.agent.opening.connect(self.menus_opening)
+        theme.changed.connect(self._space)
+        self.setFocusProxy(self.editor)
+
+    @property
+    def text(self) -> str:
+        return self.editor.toPlainText()
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    def set_state(self, state: State) -> None:
+        """``running`` shows Stop; ``waiting`` shows Send again: words answer instead."""
+        self._state = state
+        self._show()
+
+    def set_text(self, text: str) -> None:
+        self.editor.setPlainText(text)
+        self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
+
+    def clear(self) -> None:
+        self.editor.clear()
+
+    def set_placeholder(self, text: str) -> None:
+        self.editor.setPlaceholderText(text)
+
+    def set_spacious(self, spacious: bool) -> None:
+        """Room for three lines from the start, and the folder: a new chat."""
+        self.editor.least_lines = 3 if spacious else 1
+        self.folder.setVisible(spacious)
+        self.editor.fit()
+
+    def set_agents(self, agents: Sequence[Agent], current: str) -> None:
+        self.agent.set_items([MenuItem(a.name, a.name, detail=a.description) for a in agents])
+        chosen = next((agent for agent in agents if agent.name == current), None)
+        icon, hue = (chosen.icon, chosen.hue) if chosen else ("bot", "slate")
+        self.agent.set_current(current)
+        self.agent.set_face(current, icon, hue)
+
+    def set_models(self, items: Sequence[MenuItem], current: str, title: str) -> None:
+        self.model.set_items(items)
+        self.model.set_current(current)
+        self.model.set_face(title)
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self.mode.set_current(mode)
+        self.mode.set_face(MODES[mode][0], "shield")
+
+    def set_folders(self, items: Sequence[MenuItem], current: str, title: str) -> None:
+        self.folder.set_items(items)
+        self.folder.set_current(current)
+        self.folder.set_face(title, "folder")
+
+    def _space(self) -> None:
+        px = self.theme.px
+        self._column.setContentsMargins(QMargins(px(16), px(14), px(8), px(8)))
+        self._column.setSpacing(px(10))
+        self._row.setContentsMargins(-px(6), 0, 0, 0)
+        self.editor.setContentsMargins(0, 0, px(8), 0)
+        self.update()
+
+    def _show(self) -> None:
+        ready = bool(self.text.strip())
+        self.send.show_state(stops=self._state == "running" and not ready, ready=ready)
+        if self._state == "running":
+            self.send.show_state(stops=True, ready=False)
+
+    def _submit(self) -> None:
+        if self.text.strip() and self._state != "running":
+            self.sent.emit(self.text.strip())
+
+    def _escape(self) -> None:
+        if self._state in ("running", "waiting"):
+            self.stopped.emit()
+
+    def _clicked(self) -> None:
+        if self.send.stops:
+            self.stopped.emit()
+        else:
+            self._submit()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t = self.theme
+        painter = QPainter(self)
+        focused = self.editor.hasFocus() and self.editor.least_lines > 1
+        border, width = ("accent_text", 1.5) if focused else ("control", 1.0)
+        rect = QRectF(self.rect())
+        paint_rounded(painter, rect, t.px(12), t.color("raised"), t.color(border), width)
+        painter.end()

@@ -1,0 +1,124 @@
+"""The line above a chat: its title, its folder, and the inspector's switch."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from studio.domain.sessions import SessionInfo
+from studio.ui.controls import IconButton, Painted, Tag, paint_rounded
+from studio.ui.theme import Theme, elided
+
+from .menus import short_path
+
+
+class Title(QWidget):
+    """The chat's title, cut to what fits."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._text = ""
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Expanding)
+
+    def set_text(self, text: str) -> None:
+        self._text = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self._theme.metrics("heading")
+        return QSize(metrics.horizontalAdvance(self._text) + 4, metrics.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(80, self.sizeHint().width()), self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t = self._theme
+        painter = QPainter(self)
+        painter.setFont(t.font("heading"))
+        painter.setPen(t.color("text1"))
+        text = elided(t.metrics("heading"), self._text, self.width())
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
+        painter.end()
+
+
+class FolderButton(Painted):
+    """Where the chat works; a click chooses another folder."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(theme, parent)
+        self.setToolTip("Choose another folder")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+
+    def set_folder(self, folder: str) -> None:
+        self.setText(short_path(folder))
+        self.setAccessibleName(f"Folder {folder}")
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        return QSize(
+            t.px(16) + t.px(6) + t.metrics("small").horizontalAdvance(self.text()) + 2 * t.px(6),
+            t.px(28),
+        )
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.theme.px(60), self.theme.px(28))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        if over := self.overlay():
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        side = t.px(16)
+        mark = QRectF(t.px(6), (rect.height() - side) / 2, side, side)
+        t.paint_icon(painter, mark, "folder", "text2")
+        painter.setFont(t.font("small"))
+        painter.setPen(t.color("text2"))
+        words = QRectF(mark.right() + t.px(6), 0, rect.width(), rect.height())
+        text = elided(t.metrics("small"), self.text(), rect.width() - words.x(), middle=True)
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
+        painter.end()
+
+
+class Header(QWidget):
+    """48 pixels and a hairline."""
+
+    folder_clicked = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.title = Title(theme, self)
+        self.folder = FolderButton(theme, self)
+        self.demo = Tag(theme, "Demo", parent=self)
+        self.demo.hide()
+        self.inspector = IconButton(theme, "panel-right", "Inspector (Ctrl+I)", parent=self)
+        self.inspector.setCheckable(True)
+        self.folder.clicked.connect(self.folder_clicked)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(theme.px(20), 0, theme.px(10), 1)
+        row.setSpacing(theme.px(8))
+        row.addWidget(self.title)
+        row.addWidget(self.folder)
+        row.addWidget(self.demo)
+        row.addStretch(1)
+        row.addWidget(self.inspector)
+        theme.changed.connect(self.update)
+
+    def show_session(self, info: SessionInfo, demo: bool) -> None:
+        self.title.set_text(info.title or "New chat")
+        self.folder.set_folder(info.folder)
+        self.demo.setVisible(demo)
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, self._theme.px(48) + 1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(0, self.height() - 1, self.width(), 1, self._theme.color("hair"))
+        painter.end()

@@ -1,0 +1,444 @@
+"""The chat pane: a header, the transcript, the composer; and a new chat.
+
+It shows one session and hears its events; turns run in ``Runs``, so that a
+session goes on while another is on screen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QRect, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from studio.agent.session import Session
+from studio.agent.studio import Choice, Studio
+from studio.domain.agents import Agent
+from studio.domain.events import Event, TurnComplete
+from studio.domain.messages import Text
+from studio.domain.transcript import ToolBlock, UserBlock
+from studio.ui.controls import Label
+from studio.ui.theme import Theme
+from studio.ui.transcript import TranscriptView
+
+from .composer import Composer
+from .header import Header
+from .menus import (
+    CHOOSE_FOLDER,
+    SETTINGS,
+    folder_items,
+    model_items,
+    model_key,
+    short_path,
+    split_key,
+)
+from .runs import Runs
+from .suggestions import Suggestions
+
+WIDTH = 716
+"""The composer's width; the text column is 680 and hangs its avatars out to the left."""
+
+
+class ChatPage(QWidget):
+    """One chat, or the place where a new one begins."""
+
+    session_changed = Signal()
+    """A chat began, or the one on screen has another title, state or model."""
+    event_seen = Signal(object)
+    """An event of the session on screen, after the transcript took it."""
+    settings_wanted = Signal(str)
+    trouble = Signal(str)
+    open_wanted = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.session: Session | None = None
+        self._studio: Studio | None = None
+        self._runs: Runs | None = None
+        self._agents: list[Agent] = []
+        self._choice = Choice("Coder", "", "")
+        self._mode = "ask"
+        self._folder = str(Path.home())
+        self._unsubscribe: Callable[[], None] | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._dialog: QFileDialog | None = None
+
+        self.header = Header(theme, self)
+        self.view = TranscriptView(theme, self)
+        self.heading = Label(theme, "What are we working on?", "display", parent=self)
+        self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.composer = Composer(theme, self)
+        self.suggestions = Suggestions(theme, self)
+
+        self.header.folder_clicked.connect(self.choose_folder)
+        self.composer.resized.connect(self._place)
+        self.composer.sent.connect(self._sent)
+        self.composer.stopped.connect(self.stop)
+        self.composer.recalled.connect(self._recall)
+        self.composer.add_files.connect(self.add_files)
+        self.composer.agent_chosen.connect(self._agent_chosen)
+        self.composer.model_chosen.connect(self._model_chosen)
+        self.composer.mode_chosen.connect(self._mode_chosen)
+        self.composer.folder_chosen.connect(self._folder_chosen)
+        self.composer.menus_opening.connect(self.show_choices)
+        self.suggestions.open_wanted.connect(self.open_wanted)
+        self.suggestions.text_wanted.connect(self.composer.set_text)
+        self.view.permission_answered.connect(self._answered)
+        self.view.reply_given.connect(self._replied)
+        self.view.draft_action.connect(self._draft)
+        self.view.failure_action.connect(self._failure)
+        self.view.continue_requested.connect(lambda: self.say("Continue."))
+        self.view.link_activated.connect(_open_link)
+        theme.changed.connect(self.update)
+        self._arrange()
+
+    # What it shows
+
+    def live(self, studio: Studio, runs: Runs) -> None:
+        """The pieces are there: from now on a person can send."""
+        self._studio, self._runs = studio, runs
+        studio.catalogue.subscribe(lambda _: self.show_choices())
+        values = studio.settings.values
+        self._folder = values.last_folder or str(Path.home())
+        self._mode = values.default_permission_mode
+
+    async def begin(self, *, provider: str = "", text: str = "") -> None:
+        """Show an empty chat; nothing is saved before the first message."""
+        assert self._studio is not None
+        self._leave()
+        self.session = None
+        await self._load_agents()
+        if not Path(self._folder).is_dir():
+            self._folder = str(Path.home())
+        self._choice = await self._studio.choose(provider=provider, folder=Path(self._folder))
+        self.view.set_transcript(None)
+        self.composer.set_state("idle")
+        if text:
+            self.composer.set_text(text)
+        self.show_choices()
+        self._arrange()
+        self.composer.setFocus()
+
+    def open(self, session: Session) -> None:
+        """Show a session."""
+        self._leave()
+        self.session = session
+        info = session.info
+        self._folder = info.folder
+        self._choice = Choice(info.agent, info.provider, info.model)
+        self._mode = info.permission_mode
+        self._unsubscribe = session.subscribe(self._heard)
+        self.view.set_agents({a.name: (a.icon, a.hue) for a in self._agents})
+        self.view.set_transcript(session.transcript)
+        self._state()
+        self.show_choices()
+        self._arrange()
+        self.composer.setFocus()
+        self._later(self._load_agents())
+
+    async def _load_agents(self) -> None:
+        assert self._studio is not None
+        found = await self._studio.agents(Path(self._folder))
+        self._agents = list(found.by_name.values())
+        for problem in found.problems:
+            self.trouble.emit(problem)
+        self.view.set_agents({a.name: (a.icon, a.hue) for a in self._agents})
+        self.show_choices()
+
+    def offer(self, last: tuple[str, str] | None) -> None:
+        """Ways to begin a new chat; ``last`` is the id and title of the chat used last."""
+        self.suggestions.offer(last, short_path(self._folder))
+
+    def show_choices(self) -> None:
+        """Agent, model, mode and folder as chosen, with what else there is."""
+        if self._studio is None:
+            return
+        composer, choice = self.composer, self._choice
+        composer.set_agents(self._agents, choice.agent)
+        current = model_key(choice.provider, choice.model) if choice.model else ""
+        model = self._studio.model(choice.provider, choice.model)
+        items = model_items(self._studio, self._studio.connected, current)
+        composer.set_models(items, current, model.title or "Choose a model")
+        composer.set_mode(self._mode)
+        recent = self._studio.settings.values.recent_folders
+        composer.set_folders(folder_items(recent), self._folder, short_path(self._folder))
+        waiting = composer.state == "waiting"
+        started = self.session is not None
+        composer.set_placeholder(
+            f"Answer above, or tell {choice.agent} what to do instead"
+            if waiting
+            else "Add a follow-up"
+            if started
+            else "Ask, or describe a task"
+        )
+        self._show_context()
+        if self.session is not None:
+            self.header.show_session(self.session.info, choice.provider == "simulator")
+
+    def _show_context(self) -> None:
+        part = None
+        tooltip = ""
+        if self.session is not None and self._studio is not None:
+            used = self.session.transcript.last_usage.total
+            window = self._studio.model(self._choice.provider, self._choice.model).context_window
+            if used and window:
+                part = min(1.0, used / window)
+                tooltip = f"{used:,} of {window:,} tokens of context"
+        self.composer.context.set_part(part, tooltip)
+
+    # What a person does
+
+    def say(self, text: str) -> None:
+        """Send words, as if typed."""
+        self._later(self._send(text))
+
+    def _sent(self, text: str) -> None:
+        session = self.session
+        if session is not None and session.running:
+            asking = self._asking()
+            if asking is not None:
+                session.reply(asking.call_id, text)
+                self.composer.clear()
+                return
+            session.stop()  # words instead of an answer: no to the question, and a new turn
+        self.composer.clear()
+        self._later(self._send(text))
+
+    async def _send(self, text: str) -> None:
+        studio, runs = self._studio, self._runs
+        if studio is None or runs is None:
+            self.composer.set_text(text)
+            return
+        session = self.session
+        if session is None:
+            session = await studio.sessions.create(
+                folder=self._folder,
+                agent=self._choice.agent,
+                provider=self._choice.provider,
+                model=self._choice.model,
+                permission_mode=self._mode,
+            )
+            self.open(session)
+            studio.settings.values.use_folder(self._folder)
+            await studio.settings.save()
+        self.composer.set_state("running")
+        self.view.scroll_to_end()
+        runs.start(session, [Text(text)])
+        self.session_changed.emit()
+
+    def stop(self) -> None:
+        if self.session is not None:
+            self.session.stop()
+
+    def _recall(self) -> None:
+        """The last thing said, to be edited and sent again."""
+        if self.session is not None:
+            said = [b.text for b in self.session.transcript.blocks if isinstance(b, UserBlock)]
+            if said:
+                self.composer.set_text(said[-1])
+
+    def _answered(self, question_id: str, answer: str) -> None:
+        if self.session is not None and answer in ("once", "session", "deny"):
+            self.session.answer(question_id, answer)
+
+    def _replied(self, call_id: str, text: str) -> None:
+        if self.session is not None:
+            self.session.reply(call_id, text)
+
+    def _draft(self, draft_id: str, action: str) -> None:
+        if self.session is None:
+            return
+        if action == "edit":
+            self._later(self._edit(draft_id))
+        elif action in ("approve", "discard", "undo"):
+            self._later(self.session.decide(draft_id, action))
+
+    async def _edit(self, draft_id: str) -> None:
+        from .draft_editor import edit_draft
+
+        assert self.session is not None
+        draft = self.session.drafts.get(draft_id)
+        if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
+            await self.session.edit_draft(draft_id, text)
+
+    def _failure(self, name: str) -> None:
+        if name == "retry":
+            self._retry()
+        elif name == "provider":
+            self.composer.model.open()
+        else:
+            self.settings_wanted.emit("Providers")
+
+    def _retry(self) -> None:
+        session = self.session
+        if session is not None and self._runs is not None and not session.running:
+            self.composer.set_state("running")
+            self._runs.start(session, [])
+
+    def _agent_chosen(self, name: str) -> None:
+        self._choice = Choice(name, self._choice.provider, self._choice.model)
+        self._keep(agent=name)
+
+    def _model_chosen(self, key: str) -> None:
+        if key == SETTINGS:
+            self.show_choices()
+            self.settings_wanted.emit("Providers")
+            return
+        provider, model = split_key(key)
+        self._choice = Choice(self._choice.agent, provider, model)
+        self._keep(provider=provider, model=model)
+        if self._studio is not None:
+            values = self._studio.settings.values
+            values.default_provider, values.default_model[provider] = provider, model
+            self._later(self._studio.settings.save())
+
+    def _mode_chosen(self, mode: str) -> None:
+        self._mode = mode
+        self._keep(permission_mode=mode)
+
+    def _keep(self, **fields: str) -> None:
+        if self.session is not None:
+            self._later(self.session.change(**fields))
+            self.session_changed.emit()
+        self.show_choices()
+
+    def _folder_chosen(self, folder: str) -> None:
+        if folder == CHOOSE_FOLDER:
+            self.choose_folder()
+        else:
+            self._set_folder(folder)
+
+    def choose_folder(self) -> None:
+        dialog = self._dialog = QFileDialog(self, "Choose a folder", self._folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._set_folder)
+        dialog.open()
+
+    def _set_folder(self, folder: str) -> None:
+        self._folder = folder
+        if self._studio is not None:
+            self._studio.settings.values.use_folder(folder)
+            self._later(self._studio.settings.save())
+        self._keep(folder=folder)
+        self._later(self._load_agents())
+
+    def add_files(self) -> None:
+        dialog = self._dialog = QFileDialog(self, "Add files", self._folder)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._mention)
+        dialog.open()
+
+    def _mention(self, files: Sequence[str]) -> None:
+        names: list[str] = []
+        for file in files:
+            try:
+                names.append(Path(file).relative_to(self._folder).as_posix())
+            except ValueError:
+                self.trouble.emit(f"{file} is outside the folder of this chat.")
+        self.composer.editor.insertPlainText(" ".join(f"`{name}`" for name in names))
+        self.composer.setFocus()
+
+    # What happens in the session
+
+    def _heard(self, event: Event, index: int | None) -> None:
+        if index is not None:
+            self.view.changed(index)
+        self._state()
+        if isinstance(event, TurnComplete):
+            self._show_context()
+            self.show_choices()
+        self.event_seen.emit(event)
+
+    def _state(self) -> None:
+        session = self.session
+        if session is None:
+            return
+        state = "running" if session.running else "idle"
+        if session.running and session.info.state == "waiting":
+            state = "waiting"
+        if session.running and session.info.state not in ("running", "waiting", "idle"):
+            state = "idle"  # complete, the journal is still being flushed
+        if state != self.composer.state:
+            self.composer.set_state(state)
+            self.show_choices()
+            if state == "waiting" and not self.composer.text:
+                self.view.focus_prompt()
+            elif state == "idle":
+                self.composer.setFocus()
+            self.session_changed.emit()
+
+    def _asking(self) -> ToolBlock | None:
+        assert self.session is not None
+        for block in reversed(self.session.transcript.blocks):
+            if isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
+                return block if block.reply is None else None
+        return None
+
+    def _leave(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.trouble.emit(str(error) or type(error).__name__)
+
+    # Where things are
+
+    def _arrange(self) -> None:
+        new = self.session is None
+        self.header.setVisible(not new)
+        self.view.setVisible(not new)
+        self.heading.setVisible(new)
+        self.suggestions.setVisible(new)
+        self.composer.set_spacious(new)
+        self._place()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._place()
+
+    def _place(self) -> None:
+        px, width, height = self.theme.px, self.width(), self.height()
+        new = self.session is None
+        room = width - 2 * px(24)
+        box = min(px(680 if new else WIDTH), room)
+        tall = self.composer.sizeHint().height()
+        if new:
+            top = max(px(24), int(height * 0.24))
+            self.heading.setGeometry(0, top, width, px(34))
+            left = (width - box) // 2
+            self.composer.setGeometry(left, top + px(52), box, tall)
+            self.suggestions.setGeometry(left, top + px(52) + tall + px(14), box, px(120))
+            return
+        head = self.header.sizeHint().height()
+        self.header.setGeometry(0, 0, width, head)
+        # Avatar and text edges: the box hangs 36 px out to the left of the 680 px column.
+        column = min(px(680), room - px(36)) if room < px(WIDTH) else px(680)
+        left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
+        bottom = height - tall - px(18)
+        self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))
+        self.composer.setGeometry(left, bottom, box, tall)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("surface"))
+        painter.end()
+
+
+def _open_link(url: str) -> None:
+    if url.startswith(("https://", "http://", "mailto:")):
+        QDesktopServices.openUrl(QUrl(url))

@@ -1,0 +1,43 @@
+"""The turns that run now, whichever chat is on screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from studio.agent.session import Session
+from studio.domain.messages import Said
+
+
+class Runs:
+    """Drives sessions; what they show comes through their listeners."""
+
+    def __init__(self, on_error: Callable[[BaseException], None]) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._on_error = on_error
+
+    def start(self, session: Session, said: Sequence[Said]) -> None:
+        """Begin a turn after the one that runs in this session, if one does."""
+        before = self._tasks.get(session.info.id)
+        task = asyncio.get_running_loop().create_task(self._drive(session, said, before))
+        self._tasks[session.info.id] = task
+        task.add_done_callback(lambda done: self._done(session.info.id, done))
+
+    async def _drive(
+        self, session: Session, said: Sequence[Said], before: asyncio.Task[None] | None
+    ) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        async for _ in session.turn(said):
+            pass
+
+    def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(session_id) is task:
+            del self._tasks[session_id]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_error(error)
+
+    async def finish(self) -> None:
+        """Wait for every turn; each was asked to stop before."""
+        while self._tasks:
+            await asyncio.wait(list(self._tasks.values()))

@@ -1,0 +1,53 @@
+"""Opens the window and runs until it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtWidgets import QApplication
+
+from studio.agent.studio import Studio
+from studio.storage.paths import Paths
+from studio.storage.settings import SettingsFile
+from studio.ui.loop import StudioLoop
+from studio.ui.main_window import MainWindow
+from studio.ui.theme import Theme
+
+
+def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]]) -> int:
+    """Show the window at once; the pieces are made while it is already painted."""
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Agent Studio")
+    app.setDesktopFileName("agent-studio")
+    app.setQuitOnLastWindowClosed(False)
+    loop = StudioLoop(app)
+    asyncio.set_event_loop(loop)
+    with loop:
+        settings = SettingsFile(paths.settings)
+        loop.run_until_complete(settings.load())
+        theme = Theme(settings.values.theme, settings.values.text_size / 100)
+        theme.apply(app)
+        window = MainWindow(theme, settings)
+        for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
+            loop.add_signal_handler(name, window.close)
+        window.show()
+        code = loop.run_until_complete(_live(window, paths, settings, build))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    return code
+
+
+async def _live(
+    window: MainWindow,
+    paths: Paths,
+    settings: SettingsFile,
+    build: Callable[[Paths, SettingsFile], Awaitable[Studio]],
+) -> int:
+    await window.painted
+    await window.live(build(paths, settings))
+    gc.collect()
+    gc.freeze()  # what is there now stays: full collections skip it
+    return await window.closed

@@ -1,0 +1,521 @@
+"""The window: sidebar, pages, inspector, and what connects them."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QPaintEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QHBoxLayout,
+    QMainWindow,
+    QMessageBox,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio import __version__
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.errors import StorageError, StudioError
+from studio.domain.events import Event, TurnStarted
+from studio.storage.settings import SettingsFile
+from studio.ui import actions
+from studio.ui.chat.banner import Banner
+from studio.ui.chat.page import ChatPage
+from studio.ui.chat.runs import Runs
+from studio.ui.sidebar import Sidebar
+from studio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from studio.ui.first_run import FirstRun
+    from studio.ui.inspector import Inspector
+
+
+class MainWindow(QMainWindow):
+    """Shown first, brought to life by ``live``, saved and stopped by ``close``.
+
+    ``painted`` is done after the first paint, ``closed`` when everything is
+    stopped and saved; its result is the exit code.
+    """
+
+    def __init__(self, theme: Theme, settings: SettingsFile) -> None:
+        super().__init__()
+        loop = asyncio.get_event_loop()
+        self.painted: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[int] = loop.create_future()
+        self.theme = theme
+        self.settings = settings
+        self.studio: Studio | None = None
+        self._runs = Runs(self._failed)
+        self._agents: dict[str, tuple[str, str]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._search: asyncio.Task[Any] | None = None
+        self._boxes: list[QMessageBox] = []
+        self._settings_dialog: QWidget | None = None
+        self._closing = False
+
+        self.setWindowTitle("Agent Studio")
+        self.setMinimumSize(900, 600)
+        self.sidebar = Sidebar(theme)
+        self.chat = ChatPage(theme)
+        self.pages = QStackedWidget()
+        self.pages.addWidget(self.chat)
+        self.banner = Banner(theme)
+        middle = QWidget()
+        column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.banner)
+        column.addWidget(self.pages, 1)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.setHandleWidth(1)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.addWidget(self.sidebar)
+        self.splitter.addWidget(middle)
+        self.splitter.setStretchFactor(1, 1)
+        self.sidebar.setMinimumWidth(200)
+        self.sidebar.setMaximumWidth(360)
+        self.inspector: Inspector | None = None
+        self._began: float | None = None
+        self.setCentralWidget(QWidget())
+        row = QHBoxLayout(self.centralWidget())
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self.splitter)
+        self.actions_by_name = actions.install(self, self._handlers())
+        self._refresh = QTimer(self)
+        self._refresh.setSingleShot(True)
+        self._refresh.setInterval(60)
+        self._refresh.timeout.connect(lambda: self._later(self._list()))
+
+        self.sidebar.new_chat.connect(self.new_chat)
+        self.sidebar.open_session.connect(self.open_session)
+        self.sidebar.search.connect(self._searched)
+        self.sidebar.settings.connect(self.open_settings)
+        self.sidebar.page.connect(self.open_page)
+        self.sidebar.rename.connect(self._rename)
+        self.sidebar.delete.connect(self._delete)
+        self.chat.session_changed.connect(self._refresh.start)
+        self.chat.settings_wanted.connect(self.open_settings)
+        self.chat.trouble.connect(self.banner.say)
+        self.chat.open_wanted.connect(self.open_session)
+        self.chat.event_seen.connect(self._seen)
+        self.chat.header.inspector.clicked.connect(self._toggle_inspector)
+        self._restore()
+
+    # Coming to life
+
+    async def live(self, making: Awaitable[Studio]) -> None:
+        """Take the pieces and show what is saved; a database that cannot be used is explained."""
+        try:
+            studio = await making
+        except StorageError as error:
+            self._cannot_go_on(str(error))
+            return
+        self.studio = studio
+        studio.on_trouble(self.banner.say)
+        await studio.look_for_providers()
+        self.chat.live(studio, self._runs)
+        await self._list()
+        if studio.settings.values.first_run_done or await studio.sessions.list():
+            await self.chat.begin()
+            self._offer()
+            self.sidebar.select_page("new")
+        else:
+            self._show_first_run()
+        for name in studio.connected:
+            self._later(studio.refresh_models(name))
+        if studio.settings.values.inspector_open and self.width() >= 1200:
+            self._toggle_inspector()
+
+    def _cannot_go_on(self, text: str) -> None:
+        box = QMessageBox(QMessageBox.Icon.Critical, "Agent Studio", text, parent=self)
+        box.setInformativeText("Nothing was changed. The window closes now.")
+        box.finished.connect(self.close)
+        self._boxes.append(box)
+        box.open()
+
+    def _show_first_run(self) -> None:
+        from studio.ui.first_run import FirstRun
+
+        studio = self.studio
+        assert studio is not None
+        page = FirstRun(self.theme, studio.connections.test, studio.keep_key)
+        page.demo.connect(lambda: self._later(self._start_with("simulator")))
+        page.builtin.connect(lambda: self._later(self._start_with("builtin")))
+        page.ollama.connect(lambda: self._later(self._start_with("ollama")))
+        page.key_added.connect(lambda name: self._later(self._start_with(name)))
+        self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        page.show_start()
+        self._later(self._probe_ollama(page))
+
+    async def _probe_ollama(self, page: FirstRun) -> None:
+        """One second is enough for a server on this computer."""
+        assert self.studio is not None
+        try:
+            async with asyncio.timeout(1):
+                models = await self.studio.connections.make("ollama", "", self._ollama()).models()
+        except (TimeoutError, StudioError):
+            page.set_ollama("Not running", False)
+        else:
+            many = "1 model" if len(models) == 1 else f"{len(models)} models"
+            page.set_ollama(f"Found, {many}")
+
+    def _ollama(self) -> str:
+        assert self.studio is not None
+        return self.studio.connections.base_url("ollama")
+
+    async def _start_with(self, provider: str) -> None:
+        """The person chose what agents run on: remember it and begin."""
+        studio = self.studio
+        assert studio is not None
+        values = studio.settings.values
+        values.first_run_done = True
+        values.default_provider = provider
+        values.ollama_connected = values.ollama_connected or provider == "ollama"
+        await studio.settings.save()
+        await studio.look_for_providers()
+        await studio.refresh_models(provider)
+        demo = "What is in this folder?" if provider == "simulator" else ""
+        await self.chat.begin(provider=provider, text=demo)
+        self._offer()
+        self.pages.setCurrentWidget(self.chat)
+        self.sidebar.select_page("new")
+
+    # The list of chats
+
+    async def _list(self) -> None:
+        studio = self.studio
+        if studio is None:
+            return
+        agents = await studio.agents()
+        self._agents = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
+        infos = await studio.sessions.list()
+        self.sidebar.set_sessions(infos, self._agents)
+        self.sidebar.set_drafts(len(await studio.store.waiting_drafts()))
+        self.sidebar.set_cost(await studio.cost_today())
+        session = self.chat.session
+        if session is not None and self.pages.currentWidget() is self.chat:
+            self.sidebar.select(session.info.id)
+
+    def _offer(self) -> None:
+        self._later(self._offer_last())
+
+    async def _offer_last(self) -> None:
+        assert self.studio is not None
+        infos = await self.studio.sessions.list()
+        self.chat.offer(next(((info.id, info.title) for info in infos if info.title), None))
+
+    def _searched(self, text: str) -> None:
+        if self._search is not None:
+            self._search.cancel()
+        self._search = self._later(self._find(text))
+
+    async def _find(self, text: str) -> None:
+        if self.studio is not None and text.strip():
+            self.sidebar.set_hits(await self.studio.sessions.search(text))
+
+    def new_chat(self) -> None:
+        if self.studio is None:
+            return
+        self._later(self.chat.begin())
+        self._offer()
+        self.pages.setCurrentWidget(self.chat)
+        self.sidebar.select_page("new")
+
+    def open_session(self, session_id: str) -> None:
+        self._later(self._open(session_id))
+
+    async def _open(self, session_id: str) -> None:
+        if self.studio is None:
+            return
+        session = await self.studio.sessions.open(session_id)
+        self.pages.setCurrentWidget(self.chat)
+        self.chat.open(session)
+        self.sidebar.select(session_id)
+        self._began = None
+        if self.inspector is not None:
+            self.inspector.clear_events()
+        self._inspect_all()
+        if session.info.unread:
+            await session.change(unread=False)
+
+    def _rename(self, session_id: str, title: str) -> None:
+        async def work() -> None:
+            assert self.studio is not None
+            session = await self.studio.sessions.open(session_id)
+            await session.change(title=title)
+            await self._list()
+            self.chat.show_choices()
+
+        self._later(work())
+
+    def _delete(self, session_id: str) -> None:
+        async def work() -> None:
+            assert self.studio is not None
+            if self.chat.session is not None and self.chat.session.info.id == session_id:
+                await self.chat.begin()
+            await self.studio.sessions.delete(session_id)
+            await self._list()
+
+        self._later(work())
+
+    # Pages, settings, inspector
+
+    def open_page(self, name: str) -> None:
+        from studio.ui.places import Places
+
+        if self.studio is None:
+            return
+        page = next((w for w in _widgets(self.pages) if isinstance(w, Places)), None)
+        if page is None:
+            page = Places(self.theme, self.studio)
+            page.open_wanted.connect(self.open_session)
+            self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        self.sidebar.select_page(name)
+        self._later(page.show_place(name))
+
+    def open_settings(self, page: str = "General") -> None:
+        from studio.ui.settings import SettingsDialog
+
+        if self.studio is None:
+            return
+        dialog = self._settings_dialog
+        if not isinstance(dialog, SettingsDialog):
+            dialog = self._settings_dialog = SettingsDialog(self.theme, self.studio, self)
+            dialog.changed.connect(self._settings_changed)
+        dialog.show_page(page)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    def _settings_changed(self) -> None:
+        async def work() -> None:
+            assert self.studio is not None
+            await self.studio.look_for_providers()
+            self.chat.show_choices()
+
+        self._later(work())
+
+    def _toggle_inspector(self) -> None:
+        from studio.ui.inspector import Inspector
+
+        if self.inspector is None:
+            self.inspector = Inspector(self.theme)
+            self.inspector.setMinimumWidth(280)
+            self.inspector.setMaximumWidth(480)
+            self.splitter.addWidget(self.inspector)
+            self.splitter.setSizes([self.sidebar.width(), self.width(), 320])
+            shown = True
+        else:
+            shown = not self.inspector.isVisible()
+            self.inspector.setVisible(shown)
+        self.chat.header.inspector.setChecked(shown)
+        self.settings.values.inspector_open = shown
+        self._inspect_all()
+
+    def _seen(self, event: Event) -> None:
+        from studio.ui.inspection import event_line
+
+        if isinstance(event, TurnStarted):
+            self._began = time.monotonic()
+        if self.inspector is None:
+            return
+        if line := event_line(event):
+            self.inspector.add_event(time.time(), *line)
+            self._inspect_all()
+
+    def _inspect_all(self) -> None:
+        session = self.chat.session
+        if self.inspector is not None and self.inspector.isVisible() and session is not None:
+            self._later(self._inspect(session))
+
+    async def _inspect(self, session: Session) -> None:
+        from studio.ui.inspection import run_facts
+
+        assert self.studio is not None
+        model = self.studio.model(session.info.provider, session.info.model)
+        cost = await self.studio.cost(session.info.id)
+        native = await self.studio.store.native(session.info.id)
+        if self.inspector is not None:
+            self.inspector.set_run(run_facts(session, model, cost, self._began))
+            if native is not None:
+                self.inspector.set_history(native.provider, native.items)
+
+    # Actions
+
+    def _handlers(self) -> dict[str, Any]:
+        return {
+            "new": self.new_chat,
+            "folder": self.chat.choose_folder,
+            "settings": self.open_settings,
+            "quit": self.close,
+            "find_chats": self.sidebar.focus_search,
+            "rename": self.sidebar.edit_title,
+            "sidebar": lambda: self.sidebar.setVisible(not self.sidebar.isVisible()),
+            "inspector": self._toggle_inspector,
+            "larger": lambda: self._scale(10),
+            "smaller": lambda: self._scale(-10),
+            "normal": lambda: self._scale(0),
+            "composer": self.chat.composer.setFocus,
+            "files": self.chat.add_files,
+            "above": lambda: self._neighbour(-1),
+            "below": lambda: self._neighbour(1),
+            "stop": self.chat.stop,
+            "next": self._next_need,
+            "page_chat": self._show_chat,
+            "page_agents": lambda: self.open_page("agents"),
+            "page_workflows": lambda: self.open_page("workflows"),
+            "page_drafts": lambda: self.open_page("drafts"),
+            "next_pane": lambda: self._pane(1),
+            "previous_pane": lambda: self._pane(-1),
+            "keys": self._show_keys,
+            "about": self._about,
+        }
+
+    def _show_chat(self) -> None:
+        self.pages.setCurrentWidget(self.chat)
+        session = self.chat.session
+        if session is None:
+            self.sidebar.select_page("new")
+        else:
+            self.sidebar.select(session.info.id)
+        self.chat.composer.setFocus()
+
+    def _neighbour(self, step: int) -> None:
+        if session_id := self.sidebar.neighbour(step):
+            self.open_session(session_id)
+
+    def _next_need(self) -> None:
+        """The question on screen, else the next chat that waits."""
+        session = self.chat.session
+        if session is not None and session.transcript.questions:
+            self._show_chat()
+            self.chat.view.focus_prompt()
+            return
+
+        async def work() -> None:
+            assert self.studio is not None
+            infos = await self.studio.sessions.list()
+            waiting = next((info.id for info in infos if info.state == "waiting"), None)
+            if waiting is not None:
+                await self._open(waiting)
+
+        if self.studio is not None:
+            self._later(work())
+
+    def _pane(self, step: int) -> None:
+        panes: list[QWidget] = [self.sidebar.field, self.chat.view, self.chat.composer.editor]
+        if self.inspector is not None and self.inspector.isVisible():
+            panes.append(self.inspector)
+        focus = QApplication.focusWidget()
+        here = next(
+            (
+                n
+                for n, pane in enumerate(panes)
+                if focus and (pane is focus or pane.isAncestorOf(focus))
+            ),
+            -1 if step > 0 else 0,
+        )
+        panes[(here + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _scale(self, step: int) -> None:
+        values = self.settings.values
+        values.text_size = max(90, min(160, values.text_size + step if step else 100))
+        self.theme.set(scale=values.text_size / 100)
+        self._later(self.settings.save())
+
+    def _show_keys(self) -> None:
+        lines = [f"{spec.keys:<16}{spec.text}" for spec in actions.TABLE if spec.keys]
+        self._box("All keys", "\n".join(line.replace("…", "") for line in lines))
+
+    def _about(self) -> None:
+        self._box(f"Agent Studio {__version__}", "Work with AI agents. Apache-2.0.")
+
+    def _box(self, title: str, text: str) -> None:
+        box = QMessageBox(QMessageBox.Icon.NoIcon, title, title, parent=self)
+        box.setInformativeText(text)
+        self._boxes.append(box)
+        box.open()
+
+    # The end
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Hide at once; the event loop goes on until everything is stopped and saved."""
+        if self.closed.done():
+            event.accept()
+            return
+        event.ignore()
+        if not self._closing:
+            self._closing = True
+            self._keep()
+            self.hide()
+            task = asyncio.get_event_loop().create_task(self._finish())
+            task.add_done_callback(self._finished)
+            self._tasks.add(task)
+
+    async def _finish(self) -> None:
+        if self.studio is not None:
+            for task in list(self._tasks):
+                if task is not asyncio.current_task():
+                    task.cancel()
+            try:
+                await self.settings.save()
+                await self.studio.close()
+                await self._runs.finish()
+            except StudioError as error:
+                print(error)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        if not self.painted.done():
+            self.painted.set_result(None)
+        self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
+
+    def _keep(self) -> None:
+        values = self.settings.values
+        values.window_geometry = base64.b64encode(self.saveGeometry().data()).decode()
+        values.sidebar_width = self.sidebar.width() or values.sidebar_width
+        values.sidebar_open = self.sidebar.isVisible()
+
+    def _restore(self) -> None:
+        values = self.settings.values
+        kept = base64.b64decode(values.window_geometry) if values.window_geometry else b""
+        if not kept or not self.restoreGeometry(QByteArray(kept)):
+            self.resize(1440, 900)
+        self.splitter.setSizes([values.sidebar_width, self.width()])
+        self.sidebar.setVisible(values.sidebar_open)
+
+    # Odds and ends
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.painted.done():
+            QTimer.singleShot(0, lambda: self.painted.done() or self.painted.set_result(None))
+
+    def _failed(self, error: BaseException) -> None:
+        self.banner.say(str(error) or type(error).__name__)
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_event_loop().create_task(work)
+        self._tasks.add(task)
+
+        def done(task: asyncio.Task[Any]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._failed(error)
+
+        task.add_done_callback(done)
+        return task
+
+
+def _widgets(pages: QStackedWidget) -> list[QWidget]:
+    return [pages.widget(index) for index in range(pages.count())]
