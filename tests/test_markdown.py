@@ -38,7 +38,13 @@ def test_spans_count_as_qt_does() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["use List<int> and vec<T> here", "a <br> b", "<div>\nhello\n</div>", "x <!-- y --> z", "<script>\n1\n"],
+    [
+        "use List<int> and vec<T> here",
+        "a <br> b",
+        "<div>\nhello\n</div>",
+        "x <!-- y --> z",
+        "<script>\n1\n",
+    ],
 )
 def test_raw_html_is_text(source: str) -> None:
     shown = " ".join(block.text for block in parse(source)).replace("\u2028", "\n")

@@ -171,7 +171,8 @@ class MarkdownStream:
                 continue
             if "]:" in source[self._offset : line]:
                 self._prefix = "".join(
-                    f'[{label}]: <{dest}> "{title}"\n' for label, (dest, title) in self._known.items()
+                    f'[{label}]: <{dest}> "{title}"\n'
+                    for label, (dest, title) in self._known.items()
                 )
                 if self._prefix:
                     self._prefix += "\n"
@@ -244,9 +245,7 @@ class _Reader:
             if source != self._source:
                 self._source, self._bytes = source, source.encode("utf-8")
         depth = 0
-        for event, place in pyromark.events_with_range(
-            source, options=_OPTIONS, merge_text=True
-        ):
+        for event, place in pyromark.events_with_range(source, options=_OPTIONS, merge_text=True):
             start, end = place["start"], place["end"]
             if type(event) is str:
                 if event == "SoftBreak":
@@ -381,7 +380,9 @@ class _Reader:
 
     def _code_block(self, start: int, end: int) -> None:
         text, _ = self._take()
-        head = self._bytes[start:end].decode("utf-8") if not self._ascii else self._source[start:end]
+        head = (
+            self._bytes[start:end].decode("utf-8") if not self._ascii else self._source[start:end]
+        )
         fence = re.match(r"(`{3,}|~{3,})([^\n]*)", head)
         language = (fence[2].strip().split() or [""])[0] if fence else ""
         first, last = self._extent(start, end)

@@ -1,0 +1,344 @@
+"""The card of a draft: a diff that nobody has written yet."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QTextCharFormat, QTextLayout
+
+from studio.domain.transcript import DraftBlock
+from studio.tools.diff import DiffLine, unified_diff
+from studio.ui.controls import paint_tag
+from studio.ui.markdown import Block, utf16
+
+from .items import Context, Hit, Item, Paint, button_row, paint_button
+from .look import LEFT, RIGHT, Look
+from .model import Action
+from .text import Leaf, Words, span_format
+
+MOST_LINES = 60
+"""Rows of a diff before “Show all”."""
+_DONE = {
+    "approved": ("check", "ok", "Written"),
+    "discarded": ("x", "text2", "Discarded"),
+    "superseded": ("history", "text2", "Replaced by a newer draft"),
+    "conflict": ("triangle-alert", "warn", "Not written"),
+    "undone": ("undo-2", "text2", "Undone"),
+}
+LANGUAGES = {
+    "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
+    "rs": "rust", "go": "go", "c": "c", "h": "c", "cpp": "cpp", "java": "java", "rb": "ruby",
+    "sh": "bash", "toml": "toml", "yaml": "yaml", "yml": "yaml", "json": "json", "css": "css",
+    "html": "html", "sql": "sql", "md": "markdown", "kt": "kotlin", "swift": "swift",
+}  # fmt: skip
+
+
+class DiffLeaf(Leaf):
+    """One row of the diff."""
+
+    def __init__(self, line: DiffLine, language: str, fold: int | None = None) -> None:
+        super().__init__(Block("code", line.text))
+        self.line, self.language, self.fold = line, language, fold
+
+    def lay(self, look: Look, width: float) -> None:
+        self.width = width
+        tall = look.code_block_line
+        self.left = look.px(79)
+        self.words = Words(
+            self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
+            look.font("code"),
+            tall,
+            self._formats(look),
+            anywhere=True,
+        )
+        self.words.lay(max(40.0, width - self.left - look.px(12)))
+        self.height = max(tall, self.words.height)
+        self.laid = True
+
+    def _formats(self, look: Look) -> list[QTextLayout.FormatRange]:
+        line = self.line
+        out: list[QTextLayout.FormatRange] = []
+        self._marks: list[tuple[int, int]] = []
+        if "\t" in line.text:
+            return out
+        for start, size, token in self.spans:
+            form = QTextCharFormat()
+            form.setForeground(look.color(token))
+            out.append(span_format(start, size, form))
+        for low, high in line.marks:
+            start, size = utf16(line.text[:low]), utf16(line.text[low:high])
+            form = QTextCharFormat()
+            form.setForeground(look.color("text1"))
+            out.append(span_format(start, size, form))
+            self._marks.append((start, size))
+        return out
+
+    spans: tuple[tuple[int, int, str], ...] = ()
+
+    def paint(
+        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+    ) -> None:
+        line, tall = self.line, look.code_block_line
+        if line.kind in ("add", "del"):
+            ground = look.color(f"{line.kind}_bg")
+            painter.fillRect(QRectF(0, y, self.width, self.height), ground)
+        for start, size in self._marks:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.color(f"{line.kind}_word"))
+            for rect in self.words.rects(start, start + size):
+                middle = y + rect.center().y()
+                high = look.px(18)
+                painter.drawRoundedRect(
+                    QRectF(self.left + rect.left() - 1, middle - high / 2, rect.width() + 2, high),
+                    3,
+                    3,
+                )
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        for number, right in ((line.old_no, 29), (line.new_no, 57)):
+            if number is not None:
+                box = QRectF(0, y, look.px(right), tall)
+                look.text(painter, box, str(number), "tiny_code", "text3", RIGHT)
+        sign = {"add": ("+", "ok"), "del": ("−", "err")}.get(line.kind)
+        if sign:
+            box = QRectF(look.px(65), y, look.px(12), tall)
+            look.text(painter, box, sign[0], "code", sign[1])
+        painter.setPen(look.color("text1"))
+        self.words.paint(painter, self.left, y, look, selected)
+
+    def position(self, x: float, y: float) -> int:
+        return self.words.position(x - self.left, y)
+
+
+class FoldLeaf(Leaf):
+    """“22 unchanged lines”."""
+
+    def __init__(self, line: DiffLine, index: int) -> None:
+        super().__init__(Block("code", line.text))
+        self.index = index
+
+    def lay(self, look: Look, width: float) -> None:
+        self.width, self.height, self.laid = width, look.px(26), True
+
+    def paint(
+        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+    ) -> None:
+        painter.fillRect(QRectF(0, y, self.width, self.height), look.color("sunken"))
+        middle = QPointF(look.px(40), y + self.height / 2)
+        look.icon(painter, middle, "chevrons-up-down", "text3", 14)
+        line = QRectF(look.px(77), y, self.width - look.px(90), self.height)
+        look.text(painter, line, self.block.text, "small", "text2")
+
+
+class DraftItem(Item):
+    """Path, counts, the diff, and what may be done; one row once that is decided."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+        self._lines: list[DiffLine] | None = None
+        self._unfolded: set[int] = set()
+        self._counts = (0, 0)
+
+    @property
+    def draft_block(self) -> DraftBlock:
+        block = self.block
+        assert isinstance(block, DraftBlock)
+        return block
+
+    @property
+    def waiting(self) -> bool:
+        return self.draft_block.draft.status == "waiting"
+
+    @property
+    def name(self) -> str:
+        draft = self.draft_block.draft
+        added, removed = self._counts
+        state = "waiting for you" if self.waiting else _DONE[draft.status][2].lower()
+        counts = f"{added} lines added, {removed} removed"
+        return f"Draft, {draft.path}, {counts}, {state}"
+
+    def source(self) -> str:
+        sign = {"add": "+", "del": "-", "same": " "}
+        lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
+        return "\n".join([self.draft_block.draft.path, *lines])
+
+    def lines(self) -> list[DiffLine]:
+        if self._lines is None:
+            self._lines = unified_diff(self.draft_block.draft)
+            self._counts = (
+                sum(line.kind == "add" for line in self._lines),
+                sum(line.kind == "del" for line in self._lines),
+            )
+        return self._lines
+
+    def estimate(self, context: Context) -> float:
+        if not self.waiting:
+            return context.look.px(38)
+        draft = self.draft_block.draft
+        return context.look.px(120) + min(MOST_LINES, draft.after.count("\n")) * 20.0
+
+    def unfold(self, index: int) -> None:
+        """Show the lines of a fold."""
+        lines = self.lines()
+        fold = lines[index]
+        if fold.old_no is None or fold.new_no is None:
+            return
+        new = self.draft_block.draft.after.splitlines()
+        shown = [
+            DiffLine("same", fold.old_no + n, fold.new_no + n, new[fold.new_no - 1 + n])
+            for n in range(fold.count)
+            if fold.new_no - 1 + n < len(new)
+        ]
+        self._lines = [*lines[:index], *shown, *lines[index + 1 :]]
+        self.laid = False
+
+    def lay(self, context: Context) -> None:
+        look, block = context.look, self.draft_block
+        self.leaves, self.places, self.hits = [], [], []
+        lines = self.lines()
+        head = look.theme.height(38)
+        opened = self.waiting or id(block) in context.opened
+        y = float(head)
+        if not self.waiting:
+            row = QRectF(0, 0, context.width, head)
+            self.hits.append(Hit(row, "toggle", id(block), self.name))
+        if opened:
+            y += 1
+            self._body_top = y
+            whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
+            shown = lines if whole else lines[:MOST_LINES]
+            self._code(shown, context)
+            for index, line in enumerate(shown):
+                if line.kind == "fold":
+                    fold = FoldLeaf(line, index)
+                    tall = self.place(fold, QPointF(1, y), context, context.width - 2)
+                    rect = QRectF(1, y, context.width - 2, tall)
+                    self.hits.append(Hit(rect, "unfold", index, line.text))
+                else:
+                    made = DiffLeaf(line, "")
+                    made.spans = self._spans.get(index, ())
+                    tall = self.place(made, QPointF(1, y), context, context.width - 2)
+                y += tall
+            if not whole:
+                text = f"Show {len(lines) - len(shown)} more lines"
+                rect = QRectF(look.px(79), y, look.width("small_medium", text), look.px(28))
+                self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
+                y += look.px(28)
+            self._body_bottom = y
+            y += look.px(3)
+        if self.waiting:
+            self._foot = y
+            y += 1 + look.px(10)
+            draft = block.draft.id
+            self.hits += button_row(
+                look,
+                look.px(12),
+                y,
+                [
+                    (Action("approve", "Approve and write", "primary"), draft, ""),
+                    (Action("edit", "Edit…"), draft, ""),
+                    (Action("discard", "Discard", "ghost"), draft, ""),
+                ],
+            )
+            y += look.theme.height(28) + look.px(10)
+        elif block.draft.status == "approved":
+            made = button_row(look, 0, 0, [(Action("undo", "Undo", "ghost"), block.draft.id, "")])[
+                0
+            ]
+            made.rect.moveTopRight(
+                QPointF(context.width - look.px(36), (head - made.rect.height()) / 2)
+            )
+            self.hits.append(made)
+        self.height = y
+
+    def _code(self, lines: list[DiffLine], context: Context) -> None:
+        """Colours, for both sides of the change as whole texts."""
+        self._spans: dict[int, tuple[tuple[int, int, str], ...]] = {}
+        suffix = self.draft_block.draft.path.rpartition(".")[2].lower()
+        language = LANGUAGES.get(suffix, "")
+        self.coloured = not language
+        if not language or not context.colours.ready:
+            return
+        self.coloured = True
+        for kinds in (("same", "del"), ("same", "add")):
+            state: tuple[str, ...] = ("root",)
+            for index, line in enumerate(lines):
+                if line.kind == "fold":
+                    state = ("root",)
+                elif line.kind in kinds:
+                    found, state = context.colours.spans(language, line.text + "\n", state)
+                    self._spans[index] = tuple(s for s in found if s[0] < utf16(line.text))
+
+    # -- painting --------------------------------------------------------------------
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        look, painter, block = context.look, paint.painter, self.draft_block
+        card = QRectF(0, 0, context.width, self.height)
+        row = QRectF(0, 0, context.width, look.theme.height(38))
+        ground = "raised" if self.waiting else None
+        radius = 10 if self.leaves else 8
+        look.card(painter, card, ground and "surface", None, radius)
+        if self.hits and self.hits[0].action == "toggle" and self.hits[0].same(paint.hover):
+            look.card(painter, row.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
+        if self.leaves:
+            self.paint_leaves(paint, context)
+            look.hairline(painter, 1, row.bottom(), context.width - 2)
+        look.card(painter, card, None, "control", radius)
+        self._paint_head(row, paint, context)
+        if self.waiting:
+            look.hairline(painter, 1, self._foot, context.width - 2)
+            foot = QRectF(
+                0, self._foot + 1, context.width - look.px(15), self.height - self._foot - 1
+            )
+            last = max(hit.rect.right() for hit in self.hits if hit.action == "discard")
+            foot.setLeft(last + look.px(12))
+            words = block.detail or "Nothing is written until you approve."
+            look.text(painter, foot, words, "small", "warn" if block.detail else "text2", RIGHT)
+        for hit in self.hits:
+            if hit.style == "link":
+                look.text(painter, hit.rect, hit.text, "small_medium", "accent_text", LEFT)
+            elif hit.style == "row":
+                if hit.action == "unfold" and hit.same(paint.hover):
+                    painter.fillRect(hit.rect, look.color("hover"))
+                if hit.same(paint.focus):
+                    look.focus_ring(painter, hit.rect, 9)
+            else:
+                paint_button(hit, paint, look)
+
+    def _paint_head(self, row: QRectF, paint: Paint, context: Context) -> None:
+        look, painter, block = context.look, paint.painter, self.draft_block
+        draft = block.draft
+        middle = row.center().y()
+        icon = "file-plus" if draft.before is None else "file-pen"
+        look.icon(painter, QPointF(look.px(21), middle), icon, "text2", 16)
+        right = row.right() - look.px(15)
+        if not self.waiting:
+            opened = id(block) in context.opened
+            chevron = "chevron-down" if opened else "chevron-right"
+            look.icon(painter, QPointF(right - look.px(5), middle), chevron, "text2", 14)
+            right -= look.px(22)
+            undo = next((hit for hit in self.hits if hit.action == "undo"), None)
+            if undo:
+                right = undo.rect.left() - look.px(4)
+        added, removed = self._counts
+        for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
+            if present or not (added or removed):
+                width = look.width("small_strong", text)
+                box = QRectF(right - width, row.top(), width, row.height())
+                look.text(painter, box, text, "small_strong", color, RIGHT)
+                right -= width + look.px(10)
+        if not self.waiting:
+            mark, color, words = _DONE[draft.status]
+            words = block.detail if draft.status == "conflict" and block.detail else words
+            width = min(look.width("ui", words), context.width * 0.45)
+            box = QRectF(right - width, row.top(), width, row.height())
+            look.text(painter, box, words, "ui", "text2", RIGHT)
+            right -= width + look.px(8)
+            look.icon(painter, QPointF(right - look.px(7), middle), mark, color, 14)
+            right -= look.px(22)
+        left = look.px(38)
+        room = QRectF(left, row.top(), right - left - look.px(60), row.height())
+        used = look.text(
+            painter, room, draft.path, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+        )
+        tag = "Draft" if draft.before is not None else "New file"
+        paint_tag(painter, look.theme, QPointF(left + used + look.px(10), middle), tag)

@@ -1,0 +1,135 @@
+"""What the canvas is painted with: a theme's values at hand, and small shapes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
+
+from studio.ui.theme import Theme
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+CENTRE = Qt.AlignmentFlag.AlignCenter
+
+
+class Look:
+    """Colours, fonts and lengths of one theme state, kept until ``refresh``."""
+
+    def __init__(self, theme: Theme) -> None:
+        self.theme = theme
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Forget everything: the theme has changed."""
+        self._colors: dict[str, QColor] = {}
+        self._fonts: dict[str, QFont] = {}
+        self._metrics: dict[str, QFontMetricsF] = {}
+        self.body_line = self.theme.line("body")
+        self.code_line = self.theme.px(18)
+        self.code_block_line = self.theme.px(20)
+
+    def color(self, token: str) -> QColor:
+        found = self._colors.get(token)
+        if found is None:
+            found = self._colors[token] = self.theme.color(token)
+        return found
+
+    def font(self, role: str) -> QFont:
+        found = self._fonts.get(role)
+        if found is None:
+            if role == "tiny_code":
+                found = self.theme.font("code")
+                found.setPixelSize(max(1, found.pixelSize() - 1))
+            else:
+                found = self.theme.font(role)
+            self._fonts[role] = found
+        return found
+
+    def metrics(self, role: str) -> QFontMetricsF:
+        found = self._metrics.get(role)
+        if found is None:
+            found = self._metrics[role] = QFontMetricsF(self.font(role))
+        return found
+
+    def width(self, role: str, text: str) -> float:
+        return self.metrics(role).horizontalAdvance(text)
+
+    def px(self, n: float) -> int:
+        return self.theme.px(n)
+
+    # -- shapes -----------------------------------------------------------------
+
+    def card(
+        self, painter: QPainter, rect: QRectF, fill: str | None, border: str | None, radius: float
+    ) -> None:
+        """A rounded rectangle; its border lies inside."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if border is None:
+            painter.setPen(Qt.PenStyle.NoPen)
+        else:
+            painter.setPen(QPen(self.color(border), 1))
+            rect = rect.adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.setBrush(self.color(fill) if fill else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(rect, radius, radius)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def text(
+        self,
+        painter: QPainter,
+        rect: QRectF,
+        text: str,
+        role: str = "ui",
+        color: str | QColor = "text1",
+        align: Qt.AlignmentFlag = LEFT,
+        elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+    ) -> float:
+        """One line, elided to fit; returns its width."""
+        metrics = self.metrics(role)
+        width = metrics.horizontalAdvance(text)
+        if width > rect.width():
+            text = metrics.elidedText(text, elide, rect.width())
+            width = metrics.horizontalAdvance(text)
+        painter.setFont(self.font(role))
+        painter.setPen(self.color(color) if isinstance(color, str) else color)
+        if align & Qt.AlignmentFlag.AlignRight:
+            x = rect.right() - width
+        elif align & Qt.AlignmentFlag.AlignHCenter:
+            x = rect.center().x() - width / 2
+        else:
+            x = rect.left()
+        y = rect.center().y() + (metrics.ascent() - metrics.descent()) / 2
+        painter.drawText(QPointF(x, round(y)), text)
+        return width
+
+    def hairline(self, painter: QPainter, x: float, y: float, width: float) -> None:
+        painter.fillRect(QRectF(x, round(y), width, 1), self.color("hair"))
+
+    def icon(
+        self, painter: QPainter, centre: QPointF, name: str, color: str | QColor, size: float = 16
+    ) -> None:
+        side = self.px(size)
+        rect = QRectF(round(centre.x() - side / 2), round(centre.y() - side / 2), side, side)
+        self.theme.paint_icon(painter, rect, name, color)
+
+    def tile(
+        self,
+        painter: QPainter,
+        rect: QRectF,
+        name: str,
+        icon: str | QColor,
+        tile: str | QColor,
+        size: float,
+    ) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(self.color(tile) if isinstance(tile, str) else tile)
+        painter.drawRoundedRect(rect, 6, 6)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        self.icon(painter, rect.center(), name, icon, size)
+
+    def focus_ring(self, painter: QPainter, rect: QRectF, radius: float = 8) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(self.color("accent_text"), 2))
+        painter.drawRoundedRect(rect.adjusted(-3, -3, 3, 3), radius, radius)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

@@ -1,0 +1,266 @@
+"""What the transcript shows, as plain values: items, rows and their words.
+
+Blocks of the fold become *items*, the units the view lays out: a run of tool
+calls is one item, a call that waits for the person is one by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from studio.domain.transcript import (
+    AgentBlock,
+    DraftBlock,
+    EndBlock,
+    FailureBlock,
+    NoticeBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+    TranscriptBlock,
+    UserBlock,
+)
+
+Kind: TypeAlias = Literal[
+    "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "notice",
+    "failure", "end",
+]  # fmt: skip
+CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
+"""Items made of tool calls: their borders move while the calls go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One item: its kind and its blocks ``[first:last]``."""
+
+    kind: Kind
+    first: int
+    last: int
+
+
+def kind_of(block: TranscriptBlock) -> Kind:
+    match block:
+        case UserBlock():
+            return "user"
+        case AgentBlock():
+            return "agent"
+        case TextBlock():
+            return "text"
+        case ReasoningBlock():
+            return "reasoning"
+        case ToolBlock():
+            if block.question is not None:
+                return "prompt"
+            return "ask" if asking(block) else "tools"
+        case DraftBlock():
+            return "draft"
+        case NoticeBlock():
+            return "notice"
+        case FailureBlock():
+            return "failure"
+        case EndBlock():
+            return "end"
+        case _:
+            assert_never(block)
+
+
+def asking(block: ToolBlock) -> bool:
+    """Whether the agent asked the person something that is still open."""
+    return block.asks is not None and block.reply is None and not block.finished
+
+
+def plan(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[Plan]:
+    """The items of ``blocks[start:end]``."""
+    out: list[Plan] = []
+    for index in range(start, end):
+        kind = kind_of(blocks[index])
+        if kind == "tools" and out and out[-1].kind == "tools":
+            out[-1] = Plan("tools", out[-1].first, index + 1)
+        else:
+            out.append(Plan(kind, index, index + 1))
+    return out
+
+
+# -- tool rows -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a tool card: a call, or several finished reads as one."""
+
+    calls: tuple[ToolBlock, ...]
+
+    @property
+    def merged(self) -> bool:
+        return len(self.calls) > 1
+
+    @property
+    def key(self) -> int:
+        """Stays the same while the row grows."""
+        return id(self.calls[0])
+
+
+_SEARCHES = frozenset({"search", "file-search", "list", "folder", "folder-open"})
+
+
+def rows(calls: Sequence[ToolBlock]) -> list[Row]:
+    """Adjacent finished reads become one row; a call whose draft is shown has none."""
+    out: list[Row] = []
+    reads: list[ToolBlock] = []
+
+    def flush() -> None:
+        if reads:
+            out.append(Row(tuple(reads)))
+            reads.clear()
+
+    for call in calls:
+        if call.effect == "draft" and call.state == "done":
+            continue
+        if call.effect == "read" and call.state == "done" and call.asks is None:
+            reads.append(call)
+        else:
+            flush()
+            out.append(Row((call,)))
+    flush()
+    return out
+
+
+def explored(calls: Sequence[ToolBlock]) -> str:
+    """“5 files, 2 searches”."""
+    searches = sum(call.icon in _SEARCHES for call in calls)
+    pages = sum(call.icon == "globe" for call in calls)
+    files = len(calls) - searches - pages
+    counts = ((files, "file", "files"), (searches, "search", "searches"), (pages, "page", "pages"))
+    return ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts if n)
+
+
+def verb(call: ToolBlock) -> str:
+    """The first word of a row: “Running” while it goes on, “Ran” after."""
+    plain = call.name.replace("_", " ").capitalize()
+    if call.finished:
+        return call.done or plain
+    return call.verb or plain
+
+
+def result(call: ToolBlock, elapsed: float | None) -> str:
+    """The words at the right of a row; ``elapsed`` is of a running call, in seconds."""
+    match call.state:
+        case "writing":
+            return "Preparing"
+        case "queued":
+            return "Queued"
+        case "waiting":
+            return "Needs your answer"
+        case "running":
+            return clock(elapsed or 0.0)
+        case "denied":
+            return "Denied"
+        case "cancelled":
+            return "Stopped"
+        case "error":
+            return call.summary.partition("\n")[0] or "Failed"
+        case "done":
+            return call.summary.partition("\n")[0] or duration(call.seconds)
+        case _:
+            assert_never(call.state)
+
+
+STATES = {
+    "writing": "being prepared",
+    "queued": "queued",
+    "waiting": "needs your answer",
+    "running": "running",
+    "done": "done",
+    "error": "failed",
+    "denied": "denied",
+    "cancelled": "stopped",
+}
+"""States as a screen reader says them."""
+
+
+def spoken(row: Row, opened: bool) -> str:
+    """“Ran pytest, failed, exit 1, collapsed”."""
+    call = row.calls[0]
+    parts = (
+        ["Explored " + explored(row.calls), "done"]
+        if row.merged
+        else [f"{verb(call)} {call.target}".strip(), STATES[call.state], call.summary]
+    )
+    return ", ".join(part for part in [*parts, "expanded" if opened else "collapsed"] if part)
+
+
+# -- words ---------------------------------------------------------------------
+
+
+def clock(seconds: float) -> str:
+    """Live time: m:ss."""
+    whole = max(0, int(seconds))
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
+def duration(seconds: float) -> str:
+    """Finished time: 2.4 s, 18 s, 1 m 52 s."""
+    if seconds < 9.95:
+        return f"{max(0.0, seconds):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} m {whole % 60} s"
+
+
+def whole_seconds(seconds: float) -> str:
+    """“4 s”, “1 m 5 s”, at least one second."""
+    whole = max(1, round(seconds))
+    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A button of a card: what it is called, what it does, how it looks."""
+
+    name: str
+    text: str
+    style: Literal["primary", "secondary", "ghost"] = "secondary"
+
+
+AGAIN = Action("try_again", "Try again")
+OTHER = Action("use_another_provider", "Use another provider")
+_KEY = (Action("replace_key", "Replace key…", "primary"), OTHER)
+_FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
+    "bad_key": ("key", "err", _KEY),
+    "no_key": ("key", "warn", (Action("replace_key", "Add key…", "primary"), OTHER)),
+    "forbidden": ("lock", "err", (AGAIN, OTHER)),
+    "no_credit": ("circle-alert", "err", (AGAIN, OTHER)),
+    "rate_limited": ("hourglass", "warn", (AGAIN, OTHER)),
+    "overloaded": ("hourglass", "warn", (AGAIN, OTHER)),
+    "network": ("wifi-off", "neutral", (AGAIN, OTHER)),
+    "not_found": ("search", "err", (AGAIN, OTHER)),
+    "too_long": (
+        "layers",
+        "warn",
+        (Action("choose_model", "Choose a larger model"), Action("new_chat", "New chat", "ghost")),
+    ),
+}
+
+
+def failure(fault: str) -> tuple[str, str, tuple[Action, ...]]:
+    """Icon, tint and buttons of an error card."""
+    return _FAILURES.get(fault, ("circle-alert", "err", (AGAIN,)))
+
+
+_ENDS = {
+    "step_limit": "Stopped at the limit of steps.",
+    "token_limit": "Stopped at the limit of tokens.",
+    "money_limit": "Stopped at the limit of money.",
+    "time_limit": "Stopped at the time limit.",
+    "stalled": "Stopped, because nothing new came of it.",
+    "cancelled": "Stopped.",
+    "refused": "The model declined to answer.",
+}
+
+
+def ending(block: EndBlock) -> str:
+    """The quiet line at the end of a turn."""
+    return block.detail or _ENDS.get(block.reason, "The turn ended.")

@@ -1,0 +1,213 @@
+"""Cards that wait for the person: a permission question, the agent's own question."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF
+
+from studio.domain.permissions import Question, Rule
+from studio.domain.transcript import ToolBlock
+from studio.ui.markdown import Block
+
+from .items import Context, Hit, Item, Paint, button_row, button_width, paint_button
+from .look import Look
+from .model import Action
+from .text import ParagraphLeaf
+from .tools import OutputLeaf
+
+_FACTS = {
+    "folder": "folder",
+    "network": "globe",
+    "limit": "clock",
+    "time": "clock",
+    "server": "server",
+    "file": "file",
+}
+
+
+def fact_icon(name: str, value: str) -> str:
+    """The icon of a fact by its name; one that says there is no network has its own."""
+    if name.lower() == "network" and value.lower().startswith("no"):
+        return "wifi-off"
+    return _FACTS.get(name.lower(), "info")
+
+
+def rule_name(rule: Rule) -> str:
+    """What "Always allow" names: the program of a command, else the tool."""
+    pattern = rule.pattern.removesuffix(" *").strip("*")
+    return pattern if pattern and pattern != " " else rule.tool.replace("_", " ")
+
+
+class CardItem(Item):
+    """A raised card with a tile, a title and buttons."""
+
+    animated = False
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+        self.shown_at: float | None = None
+        """When it was first painted: keys are ignored for a moment after."""
+
+    @property
+    def tool(self) -> ToolBlock:
+        block = self.block
+        assert isinstance(block, ToolBlock)
+        return block
+
+    def estimate(self, context: Context) -> float:
+        return context.look.px(191)
+
+    def head(self, title: str, text: str, context: Context) -> float:
+        look = context.look
+        self.leaves, self.places, self.hits = [], [], []
+        left, y = look.px(56), float(look.px(13))
+        width = context.width - left - look.px(16)
+        made = ParagraphLeaf(Block("paragraph", title), "heading")
+        y += self.place(made, QPointF(left, y), context, width) - look.px(2)
+        if text:
+            made = ParagraphLeaf(Block("paragraph", text.replace("\n", "\u2028")), "ui", "text2")
+            y += self.place(made, QPointF(left, y - look.px(1)), context, width)
+        return y
+
+    def paint_card(self, paint: Paint, icon: str, context: Context) -> None:
+        look = context.look
+        card = QRectF(0, 0, context.width, self.height)
+        look.card(paint.painter, card, "raised", "warn_line", 10)
+        side = look.px(28)
+        tile = QRectF(look.px(16), look.px(14), side, side)
+        look.tile(paint.painter, tile, icon, "warn", "warn_soft", 16)
+
+
+class PromptItem(CardItem):
+    """“Coder wants to run a command”."""
+
+    @property
+    def question(self) -> Question:
+        question = self.tool.question
+        assert question is not None
+        return question
+
+    @property
+    def name(self) -> str:
+        if self.tool.question is None:
+            return ""
+        question = self.question
+        facts = ", ".join(value for _, value in question.facts)
+        parts = (question.title, question.reason, question.detail, facts, "needs your answer")
+        return ", ".join(part for part in parts if part)
+
+    def lay(self, context: Context) -> None:
+        if self.tool.question is None:
+            self.height = 0.0
+            return
+        question, look = self.question, context.look
+        y = self.head(question.title, question.reason, context)
+        left, right = look.px(56), context.width - look.px(16)
+        y += look.px(7)
+        leaf = OutputLeaf(question.detail, color="text1")
+        pad = look.px(10)
+        top = y
+        y += look.px(9)
+        y += self.place(leaf, QPointF(left + pad, y), context, right - left - 2 * pad)
+        y += look.px(9)
+        self._box = QRectF(left, top, right - left, y - top)
+        self._facts: list[tuple[str, str, QRectF]] = []
+        if question.facts:
+            y += look.px(7)
+            y = self._place_facts(question.facts, left, right, y, look)
+        y += look.px(10)
+        tall = look.theme.height(28)
+        actions = [(Action("allow_once", "Allow once", "primary"), question.id, "Enter")]
+        if question.always is not None:
+            words = f"Always allow {rule_name(question.always)}"
+            actions.append((Action("allow_always", words), question.id, "A"))
+        self.hits = button_row(look, left, y, actions)
+        width = button_width(look, "Deny", "D")
+        deny = QRectF(right - width, y, width, tall)
+        self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
+        y += tall
+        self._scope = ""
+        if question.always is not None:
+            self._scope = f"Always covers {question.always} in this session."
+            y += look.px(8)
+            self._scope_rect = QRectF(left, y, right - left, look.px(16))
+            y += look.px(16)
+        self.height = y + look.px(12)
+
+    def _place_facts(
+        self, facts: tuple[tuple[str, str], ...], left: float, right: float, y: float, look: Look
+    ) -> float:
+        x, tall = left, look.px(18)
+        for name, value in facts:
+            width = look.px(20) + look.width("ui", value)
+            if x > left and x + width > right:
+                x, y = left, y + tall + look.px(2)
+            rect = QRectF(x, y, min(width, right - x) + 1, tall)
+            self._facts.append((fact_icon(name, value), value, rect))
+            x += width + look.px(16)
+        return y + tall
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        if self.tool.question is None or not self.hits:
+            return
+        look = context.look
+        if self.shown_at is None:
+            self.shown_at = context.now()
+        self.paint_card(paint, "shield-question-mark", context)
+        look.card(paint.painter, self._box, "sunken", None, 6)
+        self.paint_leaves(paint, context)
+        for icon, value, rect in self._facts:
+            middle = QPointF(rect.left() + look.px(7), rect.center().y())
+            look.icon(paint.painter, middle, icon, "text2", 14)
+            look.text(paint.painter, rect.adjusted(look.px(20), 0, 1, 0), value, "ui", "text2")
+        for hit in self.hits:
+            paint_button(hit, paint, look)
+        if self._scope:
+            look.text(paint.painter, self._scope_rect, self._scope, "small", "text2")
+
+
+class AskItem(CardItem):
+    """A question of the agent, with choices or for a free answer."""
+
+    @property
+    def name(self) -> str:
+        choices = ", ".join(self.tool.choices)
+        return ", ".join(
+            part for part in (self.tool.asks or "", choices, "needs your answer") if part
+        )
+
+    def lay(self, context: Context) -> None:
+        tool, look = self.tool, context.look
+        title = f"{self.agent} asks" if self.agent else "A question for you"
+        y = self.head(title, "", context)
+        left, right = look.px(56), context.width - look.px(16)
+        words = Block("paragraph", (tool.asks or "").replace("\n", "\u2028"))
+        y += self.place(ParagraphLeaf(words), QPointF(left, y), context, right - left)
+        self.hits = []
+        tall = look.theme.height(28)
+        x = left
+        if tool.choices:
+            y += look.px(10)
+            for number, choice in enumerate(tool.choices):
+                key = str(number + 1) if number < 9 else ""
+                width = min(button_width(look, choice, key), right - left)
+                if x > left and x + width > right:
+                    x, y = left, y + tall + look.px(8)
+                rect = QRectF(x, y, width, tall)
+                hit = Hit(rect, "reply", (tool.call_id, choice), choice, "secondary", keycap=key)
+                self.hits.append(hit)
+                x += width + look.px(8)
+            y += tall
+        y += look.px(8)
+        self._hint = QRectF(left, y, right - left, look.px(16))
+        self.height = y + look.px(16) + look.px(12)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        if self.shown_at is None:
+            self.shown_at = context.now()
+        look = context.look
+        self.paint_card(paint, "message-circle", context)
+        self.paint_leaves(paint, context)
+        for hit in self.hits:
+            paint_button(hit, paint, look)
+        words = "Or answer in the composer." if self.hits else "Answer in the composer."
+        look.text(paint.painter, self._hint, words, "small", "text2")
