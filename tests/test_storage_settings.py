@@ -1,0 +1,147 @@
+"""Settings and paths."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.domain.errors import StorageError
+from studio.storage.files import write_atomically
+from studio.storage.paths import HOME_VARIABLE, Paths, private_folder
+from studio.storage.settings import Settings, SettingsFile
+
+
+async def test_settings_come_back_and_unknown_keys_stay(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "settings.json"
+    file = SettingsFile(path)
+    assert await file.load() == Settings() and file.notice == "" and not path.exists()
+    file.values.theme = "dark"
+    file.values.default_model["anthropic"] = "m"
+    file.values.enabled_models["openai"] = ["a", "b"]
+    file.values.use_folder("/x")
+    file.values.use_folder("/ÿ \ud800")
+    file.values.use_folder("/x")
+    await file.save()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [p.name for p in path.parent.iterdir()] == ["settings.json"]
+
+    data = json.loads(path.read_text())
+    assert data["recent_folders"] == ["/x", "/ÿ \ud800"]
+    path.write_text(json.dumps({"hologram": {"b": 1, "a": [2]}, **data}), "utf-8-sig")
+    again = SettingsFile(path)
+    values = await again.load()
+    assert values.theme == "dark" and values.last_folder == "/x"
+    await again.save()
+    assert json.loads(path.read_text())["hologram"] == {"b": 1, "a": [2]}
+    assert values.to_json() == again.values.to_json()
+
+
+async def test_values_of_the_wrong_kind_count_as_not_given(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(
+        json.dumps(
+            {
+                "theme": "pink", "text_size": True, "sidebar_width": "wide", "recent_folders": [1],
+                "default_model": {"a": 1}, "enabled_models": {"a": ["ok"], "b": "no"},
+                "base_urls": {"ollama": "http://h"}, "inspector_open": 1, "unknown": {"x": 1},
+            }
+        )
+    )  # fmt: skip
+    file = SettingsFile(path)
+    values = await file.load()
+    assert values.base_urls == {"ollama": "http://h"} and file.notice == ""
+    values.base_urls = {}
+    values.unknown = {}
+    assert values == Settings()
+
+
+@pytest.mark.parametrize("broken", [b"", b"{", b"[1]", b"\xff\xfe{}", b"[" * 100_000])
+async def test_a_broken_file_is_kept_aside(tmp_path: Path, broken: bytes) -> None:
+    path = tmp_path / "settings.json"
+    for count in (1, 2):
+        path.write_bytes(broken)
+        file = SettingsFile(path)
+        assert await file.load() == Settings()
+        kept = [p for p in tmp_path.iterdir() if ".broken-" in p.name]
+        assert len(kept) == count and {p.read_bytes() for p in kept} == {broken}
+        assert "The file is kept as" in file.notice
+        await file.save()
+
+
+async def test_what_cannot_be_read_or_written_is_an_error_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").mkdir()
+    file = SettingsFile(tmp_path / "settings.json")
+    with pytest.raises(StorageError, match="cannot be read"):
+        await file.load()
+    with pytest.raises(StorageError, match="cannot be written"):
+        await file.save()
+    assert [p.name for p in tmp_path.iterdir()] == ["settings.json"]
+
+
+async def test_many_saves_at_once_end_with_the_last(tmp_path: Path) -> None:
+    file = SettingsFile(tmp_path / "settings.json")
+
+    async def save(width: int) -> None:
+        file.values.sidebar_width = width
+        await file.save()
+
+    await asyncio.gather(*(save(width) for width in range(200, 230)))
+    assert (await SettingsFile(file.path).load()).sidebar_width == 229
+    assert [p.name for p in tmp_path.iterdir()] == ["settings.json"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    link.symlink_to(real)
+    write_atomically(link, b"new")
+    assert link.is_symlink() and real.read_bytes() == b"new"
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=8) | st.sampled_from(["theme", "text_size", "base_urls", "unknown"]),
+        st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda i: st.lists(i, max_size=3) | st.dictionaries(st.text(max_size=5), i, max_size=3), max_leaves=6),
+        max_size=6,
+    )
+)  # fmt: skip
+def test_any_object_can_be_read_and_what_is_written_reads_the_same(data: dict[str, object]) -> None:
+    values = Settings.from_json(data)  # type: ignore[arg-type]
+    assert Settings.from_json(values.to_json()) == values
+    own = set(Settings().to_json())
+    assert {k: v for k, v in values.to_json().items() if k not in own} == {
+        k: v for k, v in data.items() if k not in own
+    }
+
+
+def test_one_variable_moves_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv(HOME_VARIABLE, str(home))
+    paths = Paths.default()
+    for path in (
+        paths.data, paths.config, paths.cache, paths.logs, paths.database, paths.settings,
+        paths.models, paths.agents, paths.tools,
+    ):  # fmt: skip
+        assert path.is_relative_to(home)
+    assert not home.exists()
+    paths.create()
+    for folder in (home, paths.cache, paths.logs):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (paths.resources / "icons").is_dir()
+
+    monkeypatch.delenv(HOME_VARIABLE)
+    usual = Paths.default()
+    assert "agent-studio" in str(usual.database) and not usual.data.is_relative_to(home)
+
+
+def test_folders_are_made_private_and_existing_ones_left_alone(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    made = private_folder(tmp_path / "a" / "b")
+    assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(made.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
