@@ -63,8 +63,9 @@ class _Frame(QFocusFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._style = _Margins("Fusion")
-        self.setStyle(self._style)
+        margins = _Margins("Fusion")
+        margins.setParent(self)  # lives exactly as long as the frame
+        self.setStyle(margins)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         around = self.widget()
