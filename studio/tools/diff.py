@@ -14,7 +14,7 @@ Kind: TypeAlias = Literal["same", "add", "del", "fold"]
 
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _BREAK = re.compile(r"\r\n|\n|\r")
-_EFFORT = 4_000_000
+_EFFORT = 1_000_000
 """Lines times lines beyond which the middle is shown as replaced whole."""
 _ALIKE = 0.4
 """Two lines less alike than this are other lines; marks would only flicker."""
@@ -47,7 +47,7 @@ def unified_diff(draft: Draft, context: int = 3) -> list[DiffLine]:
 def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:
     """The lines of both texts; longer unchanged runs are folded. May take a while for
     long texts: call it in a thread then."""
-    old, new = _split(before), _split(after)
+    old, new = split_lines(before), split_lines(after)
     rows: list[DiffLine] = []
     parts = list(_opcodes(old, new))
     for index, (tag, i1, i2, j1, j2) in enumerate(parts):
@@ -59,7 +59,7 @@ def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:
     return rows
 
 
-def _split(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """Lines without their ends; a change of line ends alone is no change of words."""
     lines = _BREAK.split(text)
     if lines[-1] == "":

@@ -199,6 +199,7 @@ def _lines(path: Path) -> Iterator[str]:
     encoding = encoding_of(data)
     if encoding == "utf-8" and b"\0" in data:
         return
-    text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    body = data[2:] if encoding.startswith("utf-16") else data
+    text = body.decode(encoding, "replace")
     for line in text.removesuffix("\n").split("\n") if text else ():
         yield line.rstrip("\r")[:_LINE]
