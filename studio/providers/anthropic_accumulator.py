@@ -20,7 +20,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
-from .shapes import as_count, as_object, as_text
+from .shapes import as_count, as_object, as_objects, as_text
 from .wire import mended
 
 STOPS: dict[str, StopReason] = {
@@ -36,6 +36,8 @@ WHOLE: frozenset[StopReason] = frozenset({"end", "tool_use", "pause"})
 """Stops after which every block is as the model meant it."""
 
 THINKING = ("thinking", "redacted_thinking")
+
+UNREADABLE = "INVALID_JSON"
 
 _GROWING = {
     "text_delta": "text",
@@ -211,19 +213,24 @@ class AnthropicAccumulator:
 
 def calls_of(message: JsonObject) -> list[ToolCall]:
     """The calls in one stored message, with the arguments that were stored."""
-    content = message.get("content")
     return [
-        ToolCall(
-            as_text(block.get("id")), as_text(block.get("name")), as_object(block.get("input"))
-        )
-        for block in (content if isinstance(content, list) else [])
-        if isinstance(block, dict) and block.get("type") == "tool_use"
+        _stored(block)
+        for block in as_objects(message.get("content"))
+        if block.get("type") == "tool_use"
     ]
+
+
+def _stored(block: JsonObject) -> ToolCall:
+    call_id, name = as_text(block.get("id")), as_text(block.get("name"))
+    arguments = as_object(block.get("input"))
+    if list(arguments) == [UNREADABLE]:
+        return ToolCall(call_id, name, None, as_text(arguments[UNREADABLE]))
+    return ToolCall(call_id, name, arguments)
 
 
 def unreadable(raw: str) -> JsonObject:
     """The input of a call whose text is no JSON object: the model sees what it wrote."""
-    return {"INVALID_JSON": mended(raw)}
+    return {UNREADABLE: mended(raw)}
 
 
 def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:
@@ -239,8 +246,7 @@ def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:
     native["input"] = unreadable(block.json) if arguments is None else arguments
     if block.kind != "tool_use":
         return native, None
-    call = ToolCall(as_text(native.get("id")), as_text(native.get("name")), arguments, block.json)
-    return native, call
+    return native, _stored(native)
 
 
 def _answered(content: list[JsonObject]) -> list[JsonObject]:
