@@ -73,10 +73,13 @@ async def read_request(reader: asyncio.StreamReader, first: bytes) -> HttpReques
     for row in rest:
         name, _, value = row.partition(":")
         headers[name.strip().lower()] = value.strip()
+    length = headers.get("content-length") or "0"
     if headers.get("transfer-encoding", "").lower() == "chunked":
         body = await _read_chunks(reader)
+    elif length.isdecimal():
+        body = await reader.readexactly(int(length))
     else:
-        body = await reader.readexactly(int(headers.get("content-length") or 0))
+        raise BadRequest(f"not a length: {length[:80]!r}")
     url = urlsplit(target)
     return HttpRequest(method, unquote(url.path), dict(parse_qsl(url.query)), headers, body)
 
@@ -84,7 +87,11 @@ async def read_request(reader: asyncio.StreamReader, first: bytes) -> HttpReques
 async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
     body = b""
     while True:
-        size = int((await reader.readuntil(b"\r\n")).split(b";")[0], 16)
+        row = await reader.readuntil(b"\r\n")
+        try:
+            size = int(row.split(b";")[0], 16)
+        except ValueError:
+            raise BadRequest(f"not a chunk's size: {row[:80]!r}") from None
         body += await reader.readexactly(size)
         await reader.readuntil(b"\r\n")
         if size == 0:

@@ -142,6 +142,9 @@ class Simulator:
         )
         try:
             await connection.serve(self._answer)
+        except asyncio.CancelledError:
+            writer.transport.abort()  # a client that does not read must not keep us
+            raise
         finally:
             # A client may be gone already; closing then has nothing left to do.
             await asyncio.gather(writer.wait_closed(), return_exceptions=True)
@@ -225,6 +228,8 @@ class Simulator:
             reply = self._player.reply(view)
         except LookupError as error:
             raise Refused("script", str(error)) from None
+        except Exception as error:  # a script is somebody else's code
+            raise Refused("script", f"the script failed: {error!r}") from error
         for number, expected in enumerate(reply.expect):
             if not expected(view):
                 raise Refused("expect", f"expectation {number} of the script's turn failed")
