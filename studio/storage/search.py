@@ -35,13 +35,13 @@ LINE = 160  # characters of a matching line
 
 # Scripts written without spaces: the index sees a whole sentence as one word.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff]")
-_BELL = "\x02"  # marks the match in a snippet; no text in the index holds it
+_MARK = "\x02"  # marks the match in a snippet; no text in the index holds it
 
 
 def storable(text: str) -> str:
     """Text as SQLite can keep and find it: no lone surrogates, no control marks."""
     cleaned = text.encode("utf-8", "replace").decode("utf-8")
-    return cleaned.replace("\0", " ").replace(_BELL, " ")
+    return cleaned.replace("\0", " ").replace(_MARK, " ")
 
 
 class Indexer:
@@ -132,19 +132,25 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
             if len(hits) >= limit:
                 break
     else:
-        rows = db.execute(
-            f"""SELECT said.session_id, sessions.title, said.kind,
-                highlight(words, 0, '{_BELL}', '')
-            FROM words JOIN said ON said.id = words.rowid
-            JOIN sessions ON sessions.id = said.session_id
-            WHERE words MATCH ? ORDER BY rank, said.id DESC""",
-            (query,),
-        )
-        for session_id, title, kind, marked in rows:
+        # The best passage of each session first; only those few are then marked up.
+        best = db.execute(
+            """SELECT id, session_id, min(score) FROM
+                (SELECT said.id AS id, said.session_id AS session_id, words.rank AS score
+                FROM words JOIN said ON said.id = words.rowid WHERE words MATCH ?)
+            GROUP BY session_id ORDER BY 3 LIMIT ?""",
+            (query, limit + len(hits)),
+        ).fetchall()
+        for row_id, session_id, _ in best:
             if session_id not in hits:
+                row = db.execute(
+                    f"""SELECT sessions.title, said.kind, highlight(words, 0, '{_MARK}', '')
+                    FROM words JOIN said ON said.id = words.rowid
+                    JOIN sessions ON sessions.id = said.session_id
+                    WHERE words MATCH ? AND words.rowid = ?""",
+                    (query, row_id),
+                )
+                title, kind, marked = row.fetchone()
                 hits[session_id] = SearchHit(session_id, title, _marked_line(marked), kind)
-            if len(hits) >= limit:
-                break
     return list(hits.values())[:limit]
 
 
@@ -164,8 +170,8 @@ def _escaped(text: str) -> str:
 
 
 def _marked_line(marked: str) -> str:
-    at = marked.find(_BELL)
-    return _cut(marked.replace(_BELL, ""), max(at, 0))
+    at = marked.find(_MARK)
+    return _cut(marked.replace(_MARK, ""), max(at, 0))
 
 
 def _line(passage: str, text: str) -> str:
