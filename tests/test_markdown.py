@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.ui.markdown import CODE, EMPHASIS, STRIKE, STRONG, MarkdownStream, cut, parse, plain
+from studio.ui.markdown import CODE, EMPHASIS, STRIKE, STRONG, cut, parse, plain
+from studio.ui.markdown_stream import MarkdownStream
 
 PIECES = st.sampled_from(
     [

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 import pyromark
@@ -24,7 +25,7 @@ CODE_LINES = 24
 TABLE_ROWS = 12
 """Rows of a table in one part."""
 
-_OPTIONS = (
+OPTIONS = (
     pyromark.Options.ENABLE_TABLES
     | pyromark.Options.ENABLE_STRIKETHROUGH
     | pyromark.Options.ENABLE_TASKLISTS
@@ -86,7 +87,7 @@ def cut(text: str, start: int, end: int | None = None) -> str:
 
 def parse(source: str) -> list[Block]:
     """The blocks of a whole document."""
-    return _Reader(source).read()
+    return Reader(source).read()
 
 
 def plain(text: str) -> list[Block]:
@@ -118,80 +119,6 @@ def _typed(text: str, start: int, end: int) -> list[Block]:
     return [Block("paragraph", "".join(words), tuple(spans), start=start, end=end)]
 
 
-class MarkdownStream:
-    """A document that grows at its end; only its open tail is parsed again.
-
-    ``blocks`` is at any time what ``parse`` makes of the same source.
-    """
-
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
-        self.parsed = 0
-        """Characters parsed by the last ``update``: for measuring."""
-        self._offset = 0
-        self._count = 0
-        self._known: dict[str, tuple[str, str]] = {}
-        self._prefix = ""
-
-    def update(self, source: str) -> int:
-        """Take the source so far; returns the index of the first block that changed.
-
-        ``source`` begins with what was given before. Blocks before the index
-        are the same objects as before.
-        """
-        tail = source[self._offset :]
-        if "]:" in tail:
-            known = _definitions(self._prefix + tail)
-            if known != self._known:
-                # A definition reaches back: links before it come alive.
-                self._known, self._prefix, self._offset, self._count = known, "", 0, 0
-                tail = source
-        reader = _Reader(tail, self._offset, self._prefix)
-        fresh = reader.read()
-        self.parsed = len(tail)
-        first = self._count
-        kept = self.blocks
-        limit = min(len(kept) - first, len(fresh))
-        same = 0
-        while same < limit and kept[first + same] == fresh[same]:
-            same += 1
-        kept[first + same :] = fresh[same:]
-        self._advance(source, reader.tops)
-        return first + same
-
-    def _advance(self, source: str, tops: list[tuple[int, int]]) -> None:
-        """Move the border of what is final to the start of the last open block.
-
-        A block is closed by a later one only once that one's first line is
-        whole: "2" is a paragraph, "2. b" goes on with a list.
-        """
-        for start, index in reversed(tops):
-            line = source.rfind("\n", 0, start) + 1
-            if source.find("\n", start) < 0 or line == self._offset:
-                continue
-            if "]:" in source[self._offset : line]:
-                self._prefix = "".join(
-                    f'[{label}]: <{dest}> "{title}"\n'
-                    for label, (dest, title) in self._known.items()
-                )
-                if self._prefix:
-                    self._prefix += "\n"
-            self._count += index
-            self._offset = line
-            return
-
-
-def _definitions(source: str) -> dict[str, tuple[str, str]]:
-    found = pyromark.reference_definitions(source, options=_OPTIONS)
-    return {
-        label: (
-            re.sub(r"[<>\\\n]", lambda match: "\\" + match[0], value["dest"]),
-            re.sub(r'["\\]', lambda match: "\\" + match[0], value["title"] or ""),
-        )
-        for label, value in found.items()
-    }
-
-
 def _code(
     text: str, language: str, nesting: tuple[str, ...], marker: str, span: tuple[int, int]
 ) -> list[Block]:
@@ -213,8 +140,12 @@ def _code(
     ]
 
 
-class _Reader:
-    """Walks the parser's events once and writes down blocks."""
+class Reader:
+    """Walks the parser's events once and writes down blocks.
+
+    ``base`` is where ``source`` begins in the whole document; ``prefix`` is read
+    before it, for definitions made earlier.
+    """
 
     def __init__(self, source: str, base: int = 0, prefix: str = "") -> None:
         self.tops: list[tuple[int, int]] = []
@@ -245,7 +176,7 @@ class _Reader:
             if source != self._source:
                 self._source, self._bytes = source, source.encode("utf-8")
         depth = 0
-        for event, place in pyromark.events_with_range(source, options=_OPTIONS, merge_text=True):
+        for event, place in pyromark.events_with_range(source, options=OPTIONS, merge_text=True):
             start, end = place["start"], place["end"]
             if type(event) is str:
                 if event == "SoftBreak":
@@ -402,7 +333,7 @@ class _Reader:
         rows = tuple(self._rows)
         sample = rows[: TABLE_ROWS + 1]
         borders = [0, *range(TABLE_ROWS + 1, len(rows), TABLE_ROWS), len(rows)]
-        for part, (low, high) in enumerate(zip(borders, borders[1:], strict=False)):
+        for part, (low, high) in enumerate(pairwise(borders)):
             final = high == len(rows)
             self._blocks.append(
                 Block(

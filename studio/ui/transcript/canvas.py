@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 from studio.domain.transcript import AgentBlock, DraftBlock, TranscriptBlock
 
+from .cards import AgentItem, EndItem, FailureItem, NoticeItem
 from .document import ReasoningItem, TextItem, UserItem
 from .draft import DraftItem
 from .heights import Heights
-from .items import AgentItem, Context, EndItem, FailureItem, Item, NoticeItem
+from .items import Context, Item
 from .model import CALLS, Kind, Plan, plan
 from .prompt import AskItem, PromptItem
 from .tools import ToolsItem
@@ -279,6 +280,22 @@ class Canvas:
                 item.recolour(self.context)
             else:
                 item.laid = False
+
+    @property
+    def still(self) -> float:
+        """Above this height the last item looks as it did in the last frame."""
+        if not self.items:
+            return 0.0
+        item, top = self.items[-1], self.top(len(self.items) - 1)
+        if isinstance(item, TextItem) and item.leaves:
+            # The leaf before has lost the cursor at its end.
+            return top + item.leaf_top(min(max(0, item.settled - 1), len(item.leaves) - 1))
+        return top
+
+    @property
+    def wants_colours(self) -> bool:
+        """Whether code is near that could be coloured."""
+        return any(item.has_code for item in self._near)
 
     # -- what waits for the person -----------------------------------------------------
 

@@ -6,11 +6,13 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.messages import File, Image
 from studio.domain.transcript import ReasoningBlock, TextBlock, UserBlock
-from studio.ui.markdown import Block, MarkdownStream, plain
+from studio.ui.markdown import Block, plain
+from studio.ui.markdown_stream import MarkdownStream
 
 from . import model
+from .buttons import paint_button
 from .heights import Heights
-from .items import END, START, Caret, Context, Hit, Item, Paint, Range, paint_button
+from .items import END, START, Caret, Context, Hit, Item, Paint, Range
 from .look import LEFT
 from .text import CodeLeaf, Leaf, ParagraphLeaf, gap, leaf
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
 
 from studio.domain.transcript import DraftBlock
 from studio.tools.diff import DiffLine, unified_diff
 from studio.ui.controls import paint_tag
 from studio.ui.markdown import Block, utf16
 
-from .items import Context, Hit, Item, Paint, button_row, paint_button
+from .buttons import button_row, paint_button
+from .items import Context, Hit, Item, Paint
 from .look import LEFT, RIGHT, Look
 from .model import Action
-from .text import Leaf, Words, span_format
+from .text import Leaf
+from .words import Words, span_format
 
 MOST_LINES = 60
 """Rows of a diff before “Show all”."""
@@ -102,7 +104,6 @@ class DiffLeaf(Leaf):
         if sign:
             box = QRectF(look.px(65), y, look.px(12), tall)
             look.text(painter, box, sign[0], "code", sign[1])
-        painter.setPen(look.color("text1"))
         self.words.paint(painter, self.left, y, look, selected)
 
     def position(self, x: float, y: float) -> int:

@@ -86,7 +86,7 @@ class Look:
         """One line, elided to fit; returns its width."""
         metrics = self.metrics(role)
         width = metrics.horizontalAdvance(text)
-        if width > rect.width():
+        if width > rect.width() + 0.5:
             text = metrics.elidedText(text, elide, rect.width())
             width = metrics.horizontalAdvance(text)
         painter.setFont(self.font(role))

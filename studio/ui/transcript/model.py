@@ -229,8 +229,8 @@ AGAIN = Action("try_again", "Try again")
 OTHER = Action("use_another_provider", "Use another provider")
 _KEY = (Action("replace_key", "Replace key…", "primary"), OTHER)
 _FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
-    "bad_key": ("key", "err", _KEY),
-    "no_key": ("key", "warn", (Action("replace_key", "Add key…", "primary"), OTHER)),
+    "bad_key": ("key-round", "err", _KEY),
+    "no_key": ("key-round", "warn", (Action("replace_key", "Add key…", "primary"), OTHER)),
     "forbidden": ("lock", "err", (AGAIN, OTHER)),
     "no_credit": ("circle-alert", "err", (AGAIN, OTHER)),
     "rate_limited": ("hourglass", "warn", (AGAIN, OTHER)),

@@ -8,7 +8,8 @@ from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import ToolBlock
 from studio.ui.markdown import Block
 
-from .items import Context, Hit, Item, Paint, button_row, button_width, paint_button
+from .buttons import button_row, button_width, paint_button
+from .items import Context, Hit, Item, Paint
 from .look import Look
 from .model import Action
 from .text import ParagraphLeaf
@@ -35,6 +36,15 @@ def rule_name(rule: Rule) -> str:
     """What "Always allow" names: the program of a command, else the tool."""
     pattern = rule.pattern.removesuffix(" *").strip("*")
     return pattern if pattern and pattern != " " else rule.tool.replace("_", " ")
+
+
+def scope(rule: Rule) -> str:
+    """What a rule allows, in words."""
+    if rule.pattern == "*":
+        return f"every call of {rule.tool}"
+    if rule.pattern.endswith(" *"):
+        return f"“{rule.pattern[:-2]}” with any arguments"
+    return f"{rule.tool} on “{rule.pattern}”" if rule.tool != "*" else f"“{rule.pattern}”"
 
 
 class CardItem(Item):
@@ -127,7 +137,7 @@ class PromptItem(CardItem):
         y += tall
         self._scope = ""
         if question.always is not None:
-            self._scope = f"Always covers {question.always} in this session."
+            self._scope = f"Always covers {scope(question.always)} in this session."
             y += look.px(8)
             self._scope_rect = QRectF(left, y, right - left, look.px(16))
             y += look.px(16)

@@ -7,169 +7,21 @@ Positions in it count UTF-16 units.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout
 
-from studio.ui.markdown import CODE, EMPHASIS, STRIKE, STRONG, Block, Cell, Span, cut, utf16
+from studio.ui.markdown import CODE, Block, Cell, cut, utf16
 
 from .highlight import CodeColours, State
 from .look import RIGHT, Look
+from .words import Words, formats, span_format
 
 ITEM_INDENT = 22
 QUOTE_INDENT = 16
 CODE_HEADER = 32
 CODE_PAD = 12
-
-
-class Words:
-    """One paragraph, broken into lines of equal height."""
-
-    def __init__(
-        self,
-        text: str,
-        font: QFont,
-        line: float,
-        formats: Sequence[QTextLayout.FormatRange] = (),
-        chips: Sequence[tuple[int, int]] = (),
-        *,
-        anywhere: bool = False,
-        tab: float = 0,
-        align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
-    ) -> None:
-        self.text = text
-        self.line = line
-        self.chips = chips
-        self.height = self.width = 0.0
-        self.layout = QTextLayout(text, font)
-        option = QTextOption(align)
-        option.setWrapMode(
-            QTextOption.WrapMode.WrapAnywhere
-            if anywhere
-            else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
-        )
-        if tab:
-            option.setTabStopDistance(tab)
-        self.layout.setTextOption(option)
-        if formats:
-            self.layout.setFormats(list(formats))
-        self.layout.setCacheEnabled(True)
-
-    def lay(self, width: float) -> None:
-        layout, y, widest = self.layout, 0.0, 0.0
-        layout.beginLayout()
-        while True:
-            line = layout.createLine()
-            if not line.isValid():
-                break
-            line.setLineWidth(width)
-            natural = line.height()
-            step = max(self.line, natural)
-            line.setPosition(QPointF(0, y + (step - natural) / 2))
-            widest = max(widest, line.naturalTextWidth())
-            y += step
-        layout.endLayout()
-        self.height, self.width = ceil(y), widest
-
-    def paint(
-        self, painter: QPainter, x: float, y: float, look: Look, selected: tuple[int, int] | None
-    ) -> None:
-        for start, size in self.chips:
-            self._chip(painter, x, y, start, size, look)
-        ranges: list[QTextLayout.FormatRange] = []
-        if selected and selected[1] > selected[0]:
-            mark = QColor(look.color("accent"))
-            mark.setAlpha(70)
-            form = QTextCharFormat()
-            form.setBackground(mark)
-            ranges.append(span_format(selected[0], selected[1] - selected[0], form))
-        self.layout.draw(painter, QPointF(x, y), ranges)
-
-    def _chip(
-        self, painter: QPainter, x: float, y: float, start: int, size: int, look: Look
-    ) -> None:
-        """The tint behind inline code."""
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("hover"))
-        for rect in self.rects(start, start + size):
-            tall = look.px(19)
-            middle = rect.center().y()
-            painter.drawRoundedRect(
-                QRectF(x + rect.left() - 3, y + middle - tall / 2, rect.width() + 6, tall), 4, 4
-            )
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-
-    def rects(self, start: int, end: int) -> list[QRectF]:
-        """Where the text from ``start`` to ``end`` lies, a rectangle a line."""
-        out: list[QRectF] = []
-        for index in range(self.layout.lineCount()):
-            line = self.layout.lineAt(index)
-            first, last = line.textStart(), line.textStart() + line.textLength()
-            low, high = max(start, first), min(end, last)
-            if low < high:
-                left, right = _x(line, low), _x(line, high)
-                out.append(QRectF(left, line.y(), right - left, line.height()))
-        return out
-
-    def position(self, x: float, y: float) -> int:
-        """The place between characters nearest to a point."""
-        count = self.layout.lineCount()
-        for index in range(count):
-            line = self.layout.lineAt(index)
-            if y < line.y() + line.height() or index == count - 1:
-                if y > line.y() + self.line * 1.5:
-                    return utf16(self.text)
-                return line.xToCursor(x)
-        return 0
-
-    def end(self) -> QPointF:
-        """The top right corner of the last character: where the live cursor stands."""
-        if not self.layout.lineCount():
-            return QPointF()
-        line = self.layout.lineAt(self.layout.lineCount() - 1)
-        return QPointF(_x(line, utf16(self.text)), line.y() + line.height() / 2)
-
-
-def _x(line: object, position: int) -> float:
-    """``cursorToX`` returns a pair in some bindings."""
-    found = line.cursorToX(position)  # type: ignore[attr-defined]  # a QTextLine
-    return found[0] if isinstance(found, tuple) else found
-
-
-def span_format(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
-    made = QTextLayout.FormatRange()
-    made.start, made.length, made.format = start, length, form
-    return made
-
-
-def formats(
-    look: Look, spans: Iterable[Span], base: str = "body"
-) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
-    """Character formats of inline styles, and the pieces of inline code."""
-    out: list[QTextLayout.FormatRange] = []
-    chips: list[tuple[int, int]] = []
-    for start, size, style, url in spans:
-        form = QTextCharFormat()
-        if style & CODE:
-            font = look.font("code")
-            font = QFont(font)
-            font.setPixelSize(max(1, look.font(base).pixelSize() - 1))
-            form.setFont(font)
-            chips.append((start, size))
-        if style & STRONG:
-            form.setFontWeight(QFont.Weight.DemiBold)
-        if style & EMPHASIS:
-            form.setFontItalic(True)
-        if style & STRIKE:
-            form.setFontStrikeOut(True)
-        if url:
-            form.setForeground(look.color("accent_text"))
-        out.append(span_format(start, size, form))
-    return out, chips
 
 
 class Leaf:
@@ -282,9 +134,8 @@ class ParagraphLeaf(Leaf):
     ) -> None:
         if self.block.nesting:
             self.paint_nesting(painter, y, look, self.words.line)
-        painter.setPen(look.color(self.color))
         self._x = self.indent(look)
-        self.words.paint(painter, self._x, y, look, selected)
+        self.words.paint(painter, self._x, y, look, selected, self.color)
 
     def position(self, x: float, y: float) -> int:
         return self.words.position(x - getattr(self, "_x", 0.0), y)
@@ -392,7 +243,6 @@ class CodeLeaf(Leaf):
         if block.part == 0:
             head = QRectF(self._left, y, self._width - 2 * look.px(CODE_PAD), look.px(CODE_HEADER))
             look.text(painter, head, block.language or "text", "small", "text3")
-        painter.setPen(look.color("text1"))
         self.words.paint(painter, self._left, y + self._top, look, selected)
 
     def copy_rect(self, y: float, look: Look) -> QRectF:
@@ -489,7 +339,6 @@ class TableLeaf(Leaf):
             mark.setAlpha(40)
             painter.fillRect(QRectF(left, y, right - left, self.height), mark)
         for number, (top, tall, cells) in enumerate(self._rows):
-            painter.setPen(look.color("text1"))
             for edge, words in zip(self._edges, cells, strict=False):
                 words.paint(painter, edge + self._pad, y + top + self._cell_top, look, None)
             head = self.block.part == 0 and number == 0
@@ -557,6 +406,8 @@ def gap(before: Block | None, block: Block, look: Look) -> float:
         return 0
     if block.kind == "heading":
         return look.px(18 if block.level <= 2 else 16)
-    if block.tight:
+    if block.tight and "item" in before.nesting:
+        return look.px(4)
+    if block.tight and len(block.nesting) > 1:
         return look.px(4)
     return look.px(10)

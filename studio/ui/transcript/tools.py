@@ -7,17 +7,19 @@ import re
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QTextCharFormat
 
 from studio.domain.transcript import ToolBlock
 from studio.ui.controls import paint_spinner
 from studio.ui.markdown import Block, utf16
 
 from . import model
-from .items import Context, Hit, Item, Paint, button_row, paint_button
+from .buttons import button_row, paint_button
+from .items import Context, Hit, Item, Paint
 from .look import LEFT, RIGHT, Look
 from .model import Action, Row
-from .text import CodeLeaf, ParagraphLeaf, Words, span_format
+from .text import CodeLeaf
+from .words import Words, span_format
 
 TAIL_LINES = 6
 """Lines shown of a tool that runs."""
@@ -42,8 +44,6 @@ class OutputLeaf(CodeLeaf):
         ranges = []
         if self.failed:
             at = 0
-            from PySide6.QtGui import QTextCharFormat
-
             form = QTextCharFormat()
             form.setForeground(look.color("err"))
             for line in text.split("\n"):
@@ -61,8 +61,7 @@ class OutputLeaf(CodeLeaf):
     def paint(
         self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
     ) -> None:
-        painter.setPen(look.color(self.ink))
-        self.words.paint(painter, 0, y, look, selected)
+        self.words.paint(painter, 0, y, look, selected, self.ink)
 
 
 @dataclass
@@ -318,7 +317,7 @@ class ToolsItem(Item):
         space = result.left() - look.px(12) - left
         used = look.text(painter, QRectF(left, rect.top(), space, tall), title, "ui_strong")
         left += used + look.px(8)
-        prose = row.merged or agent or " " in detail and call.icon == "users"
+        prose = row.merged or agent or (" " in detail and call.icon == "users")
         look.text(
             painter,
             QRectF(left, rect.top(), max(0.0, result.left() - look.px(12) - left), tall),

@@ -1,0 +1,148 @@
+"""Simple items: the line above an answer, remarks, ends, errors."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF
+
+from studio.domain.transcript import AgentBlock, EndBlock, FailureBlock, NoticeBlock
+from studio.ui.markdown import Block
+
+from . import model
+from .buttons import button_row, paint_button
+from .items import Context, Item, Paint
+from .model import Action
+from .text import ParagraphLeaf
+
+
+class AgentItem(Item):
+    """The line above an answer: tile, name, model."""
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        assert isinstance(block, AgentBlock)
+        return f"{block.agent}, {block.model}" if block.model else block.agent
+
+    def estimate(self, context: Context) -> float:
+        return context.look.px(24)
+
+    def lay(self, context: Context) -> None:
+        self.height = context.look.px(24)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        block, look = self.block, context.look
+        assert isinstance(block, AgentBlock)
+        icon, hue = context.agent(block.agent)
+        front, back = look.theme.hue(hue)
+        side = look.px(24)
+        tile = QRectF(-look.px(36), 0, side, side)
+        look.tile(paint.painter, tile, icon, front, back, 14)
+        line = QRectF(0, 0, context.width, self.height)
+        width = look.text(paint.painter, line, block.agent, "body_strong")
+        rest = line.adjusted(width + look.px(10), 0, 0, 0)
+        look.text(paint.painter, rest, block.model, "small", "text2")
+
+
+class NoticeItem(Item):
+    """A remark of the program."""
+
+    icon = "info"
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        assert isinstance(block, NoticeBlock)
+        return block.text
+
+    def lay(self, context: Context) -> None:
+        look = context.look
+        self.leaves, self.places = [], []
+        leaf = ParagraphLeaf(Block("paragraph", self.name), "small", "text2")
+        left = look.px(24)
+        self.height = self.place(leaf, QPointF(left, 0), context, context.width - left)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        look = context.look
+        look.icon(paint.painter, QPointF(look.px(8), look.px(10)), self.icon, "text3", 14)
+        self.paint_leaves(paint, context)
+
+
+class EndItem(NoticeItem):
+    """How a turn ended; a turn that met its limit of steps can go on."""
+
+    @property
+    def icon(self) -> str:  # type: ignore[override]  # depends on the block here
+        block = self.block
+        assert isinstance(block, EndBlock)
+        return "square" if block.reason == "cancelled" else "circle-alert"
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        assert isinstance(block, EndBlock)
+        return model.ending(block)
+
+    def lay(self, context: Context) -> None:
+        super().lay(context)
+        self.hits = []
+        block, look = self.block, context.look
+        assert isinstance(block, EndBlock)
+        if block.reason == "step_limit" and self.plan.last == len(self.blocks):
+            action = Action("continue", "Continue")
+            self.hits = button_row(look, 0, self.height + look.px(8), [(action, None, "")])
+            self.height += look.px(8) + look.theme.height(28)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        super().paint(paint, context)
+        for hit in self.hits:
+            paint_button(hit, paint, context.look)
+
+
+class FailureItem(Item):
+    """An error in its place, with what to do about it."""
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        assert isinstance(block, FailureBlock)
+        return f"{block.title}. {block.detail}" if block.detail else block.title
+
+    def estimate(self, context: Context) -> float:
+        return context.look.px(96)
+
+    def lay(self, context: Context) -> None:
+        block, look = self.block, context.look
+        assert isinstance(block, FailureBlock)
+        self.leaves, self.places = [], []
+        left, y = look.px(54), look.px(12)
+        width = context.width - left - look.px(14)
+        title = ParagraphLeaf(Block("paragraph", block.title), "ui_strong")
+        y += self.place(title, QPointF(left, y - look.px(1)), context, width) - look.px(3)
+        if block.detail:
+            detail = ParagraphLeaf(
+                Block("paragraph", block.detail.replace("\n", "\u2028")), "ui", "text2"
+            )
+            y += self.place(detail, QPointF(left, y), context, width)
+        _, _, actions = model.failure(block.fault)
+        y += look.px(7)
+        # Only the newest error can still be acted on.
+        latest = all(not isinstance(later, FailureBlock) for later in self.blocks[self.plan.last :])
+        self.hits = button_row(look, left, y, [(a, None, "") for a in actions]) if latest else []
+        if self.hits:
+            y += look.theme.height(28) + look.px(5)
+        self.height = y + look.px(7)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        block, look = self.block, context.look
+        assert isinstance(block, FailureBlock)
+        look.card(paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10)
+        icon, tint, _ = model.failure(block.fault)
+        side = look.px(28)
+        tile = QRectF(look.px(14), look.px(13), side, side)
+        front, back = (
+            ("text2", look.color("track")) if tint == "neutral" else (tint, f"{tint}_soft")
+        )
+        look.tile(paint.painter, tile, icon, front, back, 16)
+        self.paint_leaves(paint, context)
+        for hit in self.hits:
+            paint_button(hit, paint, look)
