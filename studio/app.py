@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from studio.agent.connections import Connections, Local
 from studio.agent.studio import Studio
@@ -19,6 +20,9 @@ from studio.storage.database import Database
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
+
+if TYPE_CHECKING:
+    from studio.providers.demo import DemoProvider
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -66,25 +70,19 @@ async def build(paths: Paths, settings: SettingsFile) -> Studio:
 
 
 def _demo(http: Http) -> Local:
-    """The demo provider: the simulator inside this program, over real HTTP."""
-    running: list[tuple[Provider, Callable[[], Awaitable[None]]]] = []
+    """The simulator inside this program, started with the first request."""
+    running: list[DemoProvider] = []
 
     async def start() -> Provider:
-        if not running:
-            from studio.providers.compatible import CompatibleProvider
-            from studio.providers.simulator import Simulator
-            from studio.providers.simulator.demo import demo_script
+        from studio.providers.demo import DemoProvider
 
-            simulator = Simulator(demo_script)
-            port = await simulator.start()
-            url = f"http://127.0.0.1:{port}/v1"
-            provider = CompatibleProvider("demo", url, http, name="simulator", title="The demo")
-            running.append((provider, simulator.stop))
-        return running[0][0]
+        if not running:
+            running.append(await DemoProvider.start(http))
+        return running[0]
 
     async def stop() -> None:
         while running:
-            await running.pop()[1]()
+            await running.pop().aclose()
 
     return Local(start, stop)
 

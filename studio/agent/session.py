@@ -338,7 +338,8 @@ class Session:
         await self._store.add_rule(self.info.id, rule)
 
     def _workspace(self) -> Workspace:
-        return Workspace(Path(self.info.folder))
+        spill = self._around.spill(self.info.id)
+        return Workspace(Path(self.info.folder), readable=[spill])
 
     # What happens is folded, saved and told, once
 

@@ -1,0 +1,79 @@
+"""The whole house below the doors, over real HTTP, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.app import build
+from studio.domain.events import Event
+from studio.domain.messages import Text
+from studio.domain.permissions import Rule
+from studio.providers.simulator import Script, Simulator
+from studio.storage.paths import Paths
+from studio.storage.settings import SettingsFile
+
+PROTOCOLS = {
+    "anthropic": "anthropic",
+    "openai": "responses",
+    "gemini": "gemini",
+    "openai-compatible": "chat",
+    "ollama": "ollama",
+}
+"""Each provider and the surface of the simulator that it talks to."""
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@dataclass
+class House:
+    """A studio whose provider is the simulator."""
+
+    studio: Studio
+    simulator: Simulator
+    provider: str
+    folder: Path
+
+    async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
+        return await self.studio.sessions.create(
+            folder=str(self.folder), agent=agent, provider=self.provider, model=model
+        )
+
+
+@contextlib.asynccontextmanager
+async def house(
+    home: Path, provider: str, script: Script, *, key: str = KEY, **simulated: object
+) -> AsyncIterator[House]:
+    """Opens what is in ``home`` (a second time: a restart) and closes it again."""
+    folder = home / "work"
+    folder.mkdir(exist_ok=True)
+    async with Simulator(script, pace=False, **simulated) as simulator:  # type: ignore[arg-type]
+        paths = Paths.below(home / "studio")
+        settings = SettingsFile(paths.settings)
+        await settings.load()
+        settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
+        studio = await build(paths, settings)
+        if provider != "ollama":
+            studio.keychain.keep_for_session(provider, key)
+        try:
+            yield House(studio, simulator, provider, folder)
+        finally:
+            await studio.close()
+
+
+async def say(
+    session: Session, text: str = "Go", rules: tuple[Rule, ...] = (), answer: str = ""
+) -> list[Event]:
+    """One turn, every permission question answered the same way."""
+    from studio.domain.events import AwaitingPermission
+
+    events: list[Event] = []
+    async for event in session.turn([Text(text)] if text else [], rules=rules):
+        events.append(event)
+        if isinstance(event, AwaitingPermission) and answer:
+            session.answer(event.question.id, answer)  # type: ignore[arg-type]
+    return events
