@@ -187,6 +187,15 @@ async def test_a_story_and_everything_derived_from_it(db: Database, store: Sessi
     assert session is not None and session.state == "done" and session.updated > 1e9
 
 
+async def test_drafts_wait_until_they_are_resolved(store: SessionStore) -> None:
+    journal = store.journal("s")
+    journal.append(ev.DraftCreated("c", Draft("d1", "a.txt", None, "x", "")))
+    journal.append(ev.DraftCreated("c", Draft("d2", "b.txt", None, "x", "")))
+    journal.append(ev.DraftResolved("d1", "discarded"))
+    await journal.flush()
+    assert [tuple(row) for row in await store.waiting_drafts()] == [("s", "A chat", "b.txt")]
+
+
 async def test_the_state_follows_the_turn(store: SessionStore) -> None:
     journal = store.journal("s")
     states: list[str] = []
