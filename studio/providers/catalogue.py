@@ -154,7 +154,7 @@ class Catalogue:
             self._loaded = asyncio.create_task(self._read())
         await asyncio.shield(self._loaded)
 
-    async def aclose(self) -> None:
+    async def close(self) -> None:
         """Stop everything; what was fetched is on disk when this returns."""
         for name in list(self._tasks):
             self._stop(name)

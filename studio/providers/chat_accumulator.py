@@ -18,6 +18,9 @@ from .arguments import parse_arguments
 from .base import Reply
 from .wire import DONE, Unreadable, Words, mended
 
+UNREADABLE = "unreadable_arguments"
+"""The one argument under which broken arguments go back, for servers that take only objects."""
+
 REASONING = ("reasoning_content", "reasoning")
 """Vendors' fields for what the model thinks, as text; echoed where they were sent."""
 
@@ -224,7 +227,7 @@ class ChatAccumulator:
             stop = "end"
         if stop != "tool_use":
             calls = [call for call in calls if call.whole]
-        if self._refusal and not calls:
+        if self._refusal.text and not calls:
             stop = "refusal"
         items, parsed = self._message(calls)
         return Reply(items, parsed, stop, self._usage, self._detail)
@@ -269,7 +272,7 @@ def _sendable(call: _Call, arguments: JsonObject | None) -> str:
     if call.whole:
         return call.raw
     if arguments is None:
-        return json.dumps({"unreadable": call.raw}, ensure_ascii=False)
+        return json.dumps({UNREADABLE: call.raw}, ensure_ascii=False)
     return json.dumps(arguments, ensure_ascii=False)
 
 

@@ -17,7 +17,7 @@ from studio.domain.tools import ToolSpec
 from .arguments import parse_arguments
 from .attachments import as_text
 from .base import Provider, Reply, Request
-from .chat_accumulator import made_up_id
+from .chat_accumulator import UNREADABLE, made_up_id
 from .compatible import result_text, unanswered
 from .conversation import paired
 from .faults import Border, is_too_long
@@ -111,7 +111,9 @@ class OllamaAccumulator:
             if not isinstance(identifier, str) or not identifier or identifier in self._taken:
                 identifier = self._free_id()
             self._taken.add(identifier)
-            self._calls.append({**call, "id": identifier})
+            self._calls.append(
+                {**call, "id": identifier, "function": {**function, "arguments": _object(function)}}
+            )
             yield CallStarted(identifier, name)
 
     def _free_id(self) -> str:
@@ -262,14 +264,25 @@ def calls_of(message: JsonObject) -> list[ToolCall]:
         if not isinstance(native, dict) or not isinstance(function, dict):
             continue
         arguments = function.get("arguments")
-        if isinstance(arguments, dict):
-            found: JsonObject | None = arguments
-            raw = json.dumps(arguments, ensure_ascii=False)
+        found = arguments if isinstance(arguments, dict) else {}
+        raw = json.dumps(found, ensure_ascii=False)
+        broken = found.get(UNREADABLE) if len(found) == 1 else None
+        call_id, name = str(native.get("id") or ""), str(function.get("name"))
+        if isinstance(broken, str):
+            calls.append(ToolCall(call_id, name, None, broken))
         else:
-            raw = arguments if isinstance(arguments, str) else ""
-            found = parse_arguments(raw)
-        calls.append(ToolCall(str(native.get("id") or ""), str(function.get("name")), found, raw))
+            calls.append(ToolCall(call_id, name, found, raw))
     return calls
+
+
+def _object(function: JsonObject) -> JsonObject:
+    """The arguments as Ollama takes them back: an object, always."""
+    arguments = function.get("arguments")
+    if isinstance(arguments, dict):
+        return arguments
+    raw = arguments if isinstance(arguments, str) else ""
+    found = parse_arguments(raw)
+    return {UNREADABLE: raw} if found is None else found
 
 
 def _fault(error: object) -> ProviderFault | None:

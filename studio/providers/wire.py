@@ -160,21 +160,20 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
 
 async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
     """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
-    waiting: bytes | None = None
+    broken: Unreadable | None = None
     async for line in lines(chunks):
         if not line.strip():
             continue
-        if waiting is not None:
-            yield parse_object(waiting)
-        waiting = line
-    if waiting is not None:
+        if broken is not None:
+            raise broken
         try:
-            last = parse_object(waiting)
-        except Unreadable:
-            if waiting.lstrip().startswith(b"{"):
-                return  # the connection closed within a line
-            raise
-        yield last
+            value = parse_object(line)
+        except Unreadable as error:
+            if not line.lstrip().startswith(b"{"):
+                raise
+            broken = error  # if nothing follows, the connection closed within a line
+            continue
+        yield value
 
 
 def parse_object(data: bytes) -> JsonObject:
