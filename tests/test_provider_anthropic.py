@@ -35,6 +35,7 @@ from studio.providers.base import Reply
 from studio.providers.faults import Border, redact, retry_after
 from studio.providers.http import Http
 from studio.providers.simulator import (
+    Byte,
     Call,
     Raw,
     Simulator,
@@ -146,7 +147,7 @@ async def test_h1_the_request_is_frozen_and_carries_no_marks(http: Http) -> None
 async def test_h5_stopped_in_text(http: Http, at: int) -> None:
     turn = Turn(Think("Hm."), Say("one two three four five six"), faults=[stall(at)])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
-        kept = await stopped(provider(sim, http), sim, model=PRESERVED)
+        kept = await stopped(provider(sim, http), sim, lambda kept: kept.items, model=PRESERVED)
         content: Any = kept.items[0]["content"]
         assert [b["type"] for b in content] == ["thinking", "text"]
         assert content[1]["text"].startswith("one")
@@ -155,7 +156,7 @@ async def test_h5_stopped_in_text(http: Http, at: int) -> None:
 async def test_h5_stopped_in_thinking(http: Http) -> None:
     turn = Turn(Think("a long chain of thoughts"), faults=[stall(5)])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
-        assert (await stopped(provider(sim, http), sim)).items == []
+        assert (await stopped(provider(sim, http), sim, lambda _: True)).items == []
 
 
 async def test_h5_stopped_in_a_call(http: Http) -> None:
@@ -166,7 +167,7 @@ async def test_h5_stopped_in_a_call(http: Http) -> None:
         faults=[stall(-5)],
     )
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
-        kept = await stopped(provider(sim, http), sim, model=PRESERVED)
+        kept = await stopped(provider(sim, http), sim, lambda kept: kept.calls, model=PRESERVED)
         assert [(call.name, call.arguments) for call in kept.calls] == [("now", {})]
 
 
@@ -469,7 +470,7 @@ async def test_l12_an_unknown_model(http: Http) -> None:
 @pytest.mark.parametrize(
     ("damage", "fault"),
     [
-        (cut(-3), "network"), (cut(-3, reset=True), "network"), (eof(-1), "network"), (eof(0), "network"),
+        (cut(-3), "network"), (cut(-3, reset=True), "network"), (eof(-1), "network"), (eof(0), "network"), (eof(Byte(700)), "network"),
         (garbage(3), "protocol"), (garbage(3, "utf8"), "protocol"),
         (error_event("overloaded", -2), "overloaded"), (error_event("rate_limit", 2), "rate_limited"),
     ],

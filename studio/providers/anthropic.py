@@ -26,7 +26,7 @@ from .faults import Border, fault_of_status, is_too_long, retry_after, words_of
 from .http import Http
 from .shapes import as_flag, as_limit, as_object, as_objects, as_text
 from .streaming import NativeStream
-from .wire import parse_object
+from .wire import sse_objects
 
 if TYPE_CHECKING:
     import httpx2
@@ -119,22 +119,7 @@ class AnthropicProvider(Provider):
                     extra_body=_body(request),  # past the SDK's conversion, byte for byte
                 )
             )
-            answer = response.http_response
-
-            async def events() -> AsyncIterator[JsonObject]:
-                from anthropic import AsyncStream
-
-                if "html" in answer.headers.get("content-type", ""):
-                    raise self._border.fault("protocol")
-                some = False
-                async for event in AsyncStream.raw_events(answer):
-                    if event.data:
-                        some = True
-                        yield parse_object(event.data.encode())
-                if not some and "event-stream" not in answer.headers.get("content-type", ""):
-                    raise self._border.fault("protocol")
-
-            return events()
+            return sse_objects(response.http_response.aiter_bytes())
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)

@@ -28,7 +28,7 @@ from .gemini_accumulator import GeminiAccumulator, calls_of, server_id
 from .http import Http
 from .shapes import as_flag, as_limit, as_object, as_objects, as_text
 from .streaming import NativeStream
-from .wire import Unreadable, parse_object
+from .wire import parse_object, sse_objects
 
 if TYPE_CHECKING:
     import httpx2
@@ -128,16 +128,7 @@ class GeminiProvider(Provider):
             response = await self._send("post", path, _body(request), stream=True)
             stack.push_async_callback(response.response_stream.aclose)
 
-            async def chunks() -> AsyncIterator[JsonObject]:
-                async for chunk in response:
-                    # Some gateways ignore ``alt=sse`` and send one array.
-                    events = cast("list[object]", chunk if isinstance(chunk, list) else [chunk])
-                    for event in events:
-                        if not isinstance(event, dict):
-                            raise self._border.fault("protocol")
-                        yield cast("JsonObject", event)
-
-            return chunks()
+            return sse_objects(response.response_stream.aiter_bytes())
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
@@ -236,8 +227,6 @@ class GeminiProvider(Provider):
             fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
             words: object = error.message or ""
             return self._border.answer(error.code, words, headers, fault=fault)
-        if isinstance(error, errors.UnknownApiResponseError | Unreadable):
-            return self._border.fault("protocol")
         return self._border.exception(error)
 
 
