@@ -52,10 +52,12 @@ class Field(QLineEdit):
         placeholder: str = "",
         icon: str = "",
         secret: bool = False,
+        role: str = "ui",
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.theme = theme
+        self._role = role
         self._icon = icon
         self._error = ""
         self.setPlaceholderText(placeholder)
@@ -78,7 +80,7 @@ class Field(QLineEdit):
         self.style().polish(self)
 
     def _follow(self) -> None:
-        self.setFont(self.theme.font("ui"))
+        self.setFont(self.theme.font(self._role))
         if self._icon:
             self.setTextMargins(self.theme.px(22), 0, 0, 0)
         self.update()

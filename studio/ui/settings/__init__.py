@@ -1,1 +1,5 @@
-""""""
+"""The settings window."""
+
+from .dialog import SettingsDialog
+
+__all__ = ["SettingsDialog"]

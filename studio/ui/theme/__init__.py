@@ -65,6 +65,7 @@ class Theme(QObject):
         self._applied = False
         self._contrast = False
         self._still = False
+        self._wants_still = False
         self._dark = False
         self._colors: dict[str, QColor] = {}
         self._read_system()
@@ -89,8 +90,8 @@ class Theme(QObject):
 
     @property
     def still(self) -> bool:
-        """The system asks for less motion: nothing spins, slides or fades."""
-        return self._still
+        """The person or the system asks for less motion: nothing spins, slides or fades."""
+        return self._still or self._wants_still
 
     def overlay(self, percent: float) -> QColor:
         """Black on light, white on dark, this strong."""
@@ -181,9 +182,16 @@ class Theme(QObject):
         self._read_system()
         self._dress()
 
-    def set(self, setting: Setting | None = None, scale: float | None = None) -> None:
-        """Choose system, light or dark, and the text size; None leaves it as it is."""
+    def set(
+        self,
+        setting: Setting | None = None,
+        scale: float | None = None,
+        still: bool | None = None,
+    ) -> None:
+        """Choose system, light or dark, text size, reduced motion; None leaves it as it is."""
         before = (self._setting, self._scale, self._dark)
+        if still is not None:
+            self._wants_still = still
         if setting is not None:
             self._setting = setting
         if scale is not None:

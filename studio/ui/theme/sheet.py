@@ -70,7 +70,7 @@ QLineEdit:focus {{ border: 2px solid {color("accent_text")}; padding: 0 {px(9) -
   min-height: {theme.height(30) - 4}px; }}
 QLineEdit[error="true"] {{ border: 2px solid {color("err")}; padding: 0 {px(9) - 1}px;
   min-height: {theme.height(30) - 4}px; }}
-QLineEdit:disabled, QLineEdit:read-only {{ color: {color("text3")}; }}
+QLineEdit:disabled {{ color: {color("text3")}; }}
 QLineEdit[bare="true"] {{ background: transparent; border: none; padding: 0; min-height: 0; }}
 QAbstractScrollArea {{ border: none; background: transparent; }}
 """

@@ -1,0 +1,186 @@
+"""The settings window: a list of pages at the left, the page at the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtGui import QCloseEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from studio.providers.catalogue import Catalogue
+from studio.storage.keychain import Keychain
+from studio.storage.settings import SettingsFile
+from studio.ui.controls import Card, Hairline, Label
+from studio.ui.sidebar import NavRow
+from studio.ui.theme import Theme
+
+from .general import GeneralPage
+from .known import KNOWN
+from .rows import Page
+from .section import MakeProvider, Pieces, Section
+from .tasks import Tasks
+
+LIST_WIDTH = 196
+
+
+class ProvidersPage(Page):
+    """The providers, one section each."""
+
+    changed = Signal(str)
+
+    def __init__(self, theme: Theme, pieces: Pieces) -> None:
+        super().__init__(
+            theme, "Providers", "Keys are stored in your system keychain, never in a file."
+        )
+        self._pieces = pieces
+        card = Card(theme, "surface", "hair")
+        column = QVBoxLayout(card)
+        column.setContentsMargins(14, 0, 14, 0)
+        column.setSpacing(0)
+        self.sections: dict[str, Section] = {}
+        for known in KNOWN:
+            if self.sections:
+                column.addWidget(Hairline(theme))
+            section = self.sections[known.name] = Section(theme, known, pieces)
+            section.changed.connect(self.changed)
+            column.addWidget(section)
+        self.column.addWidget(card)
+        self.column.addStretch(1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._pieces.tasks.start(self._look())
+
+    async def _look(self) -> None:
+        for section in self.sections.values():
+            await section.look()
+        if self._pieces.keychain.problem:
+            self.line.setText(
+                f"{self._pieces.keychain.problem} Keys can be kept for this session only."
+            )
+
+
+class SettingsDialog(QDialog):
+    """Not modal; changes apply at once and are saved.
+
+    ``provider_changed`` tells whose key, address or models changed;
+    ``general_changed`` that something on the General page did.
+    """
+
+    provider_changed = Signal(str)
+    general_changed = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        settings: SettingsFile,
+        keychain: Keychain,
+        catalogue: Catalogue,
+        make_provider: MakeProvider,
+        snapshot_date: str = "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._file = settings
+        self._tasks = Tasks(self._problem)
+        self.setWindowTitle("Settings")
+        self.setModal(False)
+        self.resize(880, 620)
+        self.setMinimumSize(QSize(720, 420))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+
+        left = QWidget()
+        left.setFixedWidth(theme.px(LIST_WIDTH))
+        theme.changed.connect(lambda: left.setFixedWidth(theme.px(LIST_WIDTH)))
+        self._list = QVBoxLayout(left)
+        self._list.setContentsMargins(10, 8, 9, 8)
+        self._list.setSpacing(1)
+        row.addWidget(left)
+        row.addWidget(Hairline(theme, upright=True))
+        right = QVBoxLayout()
+        right.setSpacing(0)
+        row.addLayout(right, 1)
+        self._stack = QStackedWidget()
+        right.addWidget(self._stack, 1)
+        self._said = Label(theme, "", "small", "err", wrap=True)
+        self._said.setContentsMargins(24, 0, 24, 10)
+        self._said.hide()
+        right.addWidget(self._said)
+
+        pieces = Pieces(
+            settings.values, keychain, catalogue, make_provider, self._tasks, snapshot_date
+        )
+        self.general = GeneralPage(theme, settings.values)
+        self.general.changed.connect(self._general_changed)
+        self.providers = ProvidersPage(theme, pieces)
+        self.providers.changed.connect(self._provider_changed)
+        self._rows: dict[str, NavRow] = {}
+        self._pages: dict[str, QWidget] = {}
+        self._add("general", "General", "sliders-horizontal", self.general)
+        self._add("providers", "Providers", "plug", self.providers)
+        self._list.addStretch(1)
+        self._show_page("general")
+        theme.changed.connect(self.update)
+
+    def _add(self, key: str, title: str, icon: str, page: QWidget) -> None:
+        row = self._rows[key] = NavRow(self.theme, title, icon)
+        row.clicked.connect(lambda: self._show_page(key))
+        self._list.addWidget(row)
+        self._pages[key] = page
+        self._stack.addWidget(page)
+
+    def _show_page(self, key: str) -> None:
+        for name, row in self._rows.items():
+            row.set_chosen(name == key)
+        self._stack.setCurrentWidget(self._pages[key])
+
+    def open_page(self, key: str = "general", provider: str = "") -> None:
+        """Show the window at ``general`` or ``providers``, one provider opened."""
+        self._show_page(key)
+        if provider in self.providers.sections:
+            self.providers.sections[provider].open()
+        self.show()
+        self.raise_()
+        self.activateWindow()
+
+    def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
+        """Agents to choose from, by name and icon."""
+        self.general.set_agents(agents)
+
+    async def aclose(self) -> None:
+        """Close, and wait until everything is saved."""
+        self.close()
+        await self._tasks.aclose()
+
+    def _save(self) -> None:
+        self._said.hide()
+        self._tasks.start(self._file.save())
+
+    def _general_changed(self) -> None:
+        self._save()
+        self.general_changed.emit()
+
+    def _provider_changed(self, name: str) -> None:
+        self._save()
+        self.provider_changed.emit(name)
+
+    def _problem(self, words: str) -> None:
+        self._said.setText(words)
+        self._said.show()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        focused = self.focusWidget()
+        if focused is not None:
+            focused.clearFocus()  # a field that is being edited says so
+        super().closeEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("surface"))
+        left = QRectF(0, 0, self.theme.px(LIST_WIDTH), self.height())
+        painter.fillRect(left, self.theme.color("window"))
+        painter.end()

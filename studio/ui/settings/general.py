@@ -1,0 +1,158 @@
+"""The General page: how it looks, and what a new chat begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog, QSizePolicy
+
+from studio.domain.agents import PermissionMode
+from studio.storage.settings import Settings, ThemeName
+from studio.ui.controls import Button, Combo, MenuItem, Segmented, Toggle
+from studio.ui.theme import Theme
+
+from .known import KNOWN
+from .rows import Page, Rows
+
+THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
+SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
+MODES: tuple[tuple[PermissionMode, str], ...] = (
+    ("ask", "Ask first"),
+    ("auto", "Allow in the folder"),
+    ("plan", "Plan only"),
+)
+
+
+class GeneralPage(Page):
+    """Changes apply at once; ``changed`` comes after each, to have it saved."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__(theme, "General", "Changes apply at once.")
+        self._settings = settings
+        self._chooser: QFileDialog | None = None
+        self._look()
+        self._begin()
+        self.column.addStretch(1)
+        self.refresh()
+
+    def _look(self) -> None:
+        rows = Rows(self.theme)
+        words = {"system": "System", "light": "Light", "dark": "Dark"}
+        self._theme = Segmented(self.theme, [(words[name], None) for name in THEMES])
+        self._theme.chosen.connect(self._theme_chosen)
+        rows.add("Theme", self._theme)
+        self._size = self._combo("Text size", [MenuItem(str(n), f"{n}%") for n in SIZES], 120)
+        self._size.chosen.connect(self._size_chosen)
+        rows.add("Text size", self._size, "90% to 160%. Also Ctrl++ and Ctrl+−")
+        self._motion = Toggle(self.theme, "Reduce motion")
+        self._motion.toggled.connect(self._motion_set)
+        rows.add("Reduce motion", self._motion, "Nothing spins, slides or fades.")
+        self._notify = Toggle(self.theme, "Notifications")
+        self._notify.toggled.connect(self._notify_set)
+        rows.add("Notifications", self._notify, "When a run ends or needs you in the background.")
+        self.column.addWidget(rows)
+
+    def _begin(self) -> None:
+        rows = Rows(self.theme)
+        self._provider = self._combo(
+            "Default provider",
+            [MenuItem("automatic", "Automatic")] + [MenuItem(k.name, k.title) for k in KNOWN],
+        )
+        self._provider.chosen.connect(self._provider_chosen)
+        rows.add("Default provider", self._provider, "New chats begin with its default model.")
+        self._agent = self._combo("Default agent", [MenuItem("automatic", "Automatic")])
+        self._agent.chosen.connect(self._agent_chosen)
+        rows.add("Default agent", self._agent)
+        self._mode = self._combo("Permissions", [MenuItem(key, text) for key, text in MODES])
+        self._mode.chosen.connect(self._mode_chosen)
+        rows.add("Permissions", self._mode, "How a new chat treats tools that act.")
+        self._folder = Button(self.theme, "Choose…", icon="folder")
+        self._folder.clicked.connect(self._choose_folder)
+        rows.add("Folder of new chats", self._folder)
+        self.column.addWidget(rows)
+
+    def _combo(self, name: str, items: Sequence[MenuItem], width: int = 200) -> Combo:
+        made = Combo(self.theme, name)
+        made.set_items(items)
+        made.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        made.setFixedWidth(self.theme.px(width))
+        self.theme.changed.connect(lambda: made.setFixedWidth(self.theme.px(width)))
+        return made
+
+    def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
+        """Agents by name and icon."""
+        items = [MenuItem(name, name, icon) for name, icon in agents]
+        self._agent.set_items([MenuItem("automatic", "Automatic"), *items])
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the settings as they are now."""
+        values = self._settings
+        self._theme.set_current(THEMES.index(values.theme))
+        if values.text_size in SIZES:
+            self._size.set_current(str(values.text_size))
+        else:
+            self._size.set_face(f"{values.text_size}%")
+        for toggle, on in (
+            (self._motion, values.reduced_motion),
+            (self._notify, values.notifications),
+        ):
+            toggle.blockSignals(True)
+            toggle.setChecked(on)
+            toggle.blockSignals(False)
+        self._provider.set_current(values.default_provider or "automatic")
+        self._agent.set_current(values.default_agent or "automatic")
+        self._mode.set_current(values.default_permission_mode)
+        folder = values.last_folder
+        self._folder.set_text(Path(folder).name if folder else "Choose…")
+        self._folder.setToolTip(folder)
+
+    def _theme_chosen(self, index: int) -> None:
+        self._settings.theme = THEMES[index]
+        self.theme.set(THEMES[index])
+        self.changed.emit()
+
+    def _size_chosen(self, percent: str) -> None:
+        self._settings.text_size = int(percent)
+        self.theme.set(scale=int(percent) / 100)
+        self.changed.emit()
+
+    def _motion_set(self, on: bool) -> None:
+        self._settings.reduced_motion = on
+        self.theme.set(still=on)
+        self.changed.emit()
+
+    def _notify_set(self, on: bool) -> None:
+        self._settings.notifications = on
+        self.changed.emit()
+
+    def _provider_chosen(self, name: str) -> None:
+        self._settings.default_provider = "" if name == "automatic" else name
+        self.changed.emit()
+
+    def _agent_chosen(self, name: str) -> None:
+        self._settings.default_agent = "" if name == "automatic" else name
+        self.changed.emit()
+
+    def _mode_chosen(self, mode: str) -> None:
+        self._settings.default_permission_mode = next(key for key, _ in MODES if key == mode)
+        self.changed.emit()
+
+    def _choose_folder(self) -> None:
+        chooser = QFileDialog(self.window(), "Folder of new chats", self._settings.last_folder)
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
+        chooser.fileSelected.connect(self._folder_chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        self._chooser = chooser
+        chooser.open()
+
+    def _folder_chosen(self, folder: str) -> None:
+        self._settings.use_folder(folder)
+        self.refresh()
+        self.changed.emit()

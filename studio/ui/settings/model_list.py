@@ -1,0 +1,232 @@
+"""The models of one provider: a check box, the name, the context, the price."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPointF,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from studio.domain.models import ModelInfo
+from studio.ui.controls import OverlayBar, paint_check, paint_rounded, paint_tag, tag_width
+from studio.ui.controls.focus import KEYBOARD
+from studio.ui.theme import Theme, elided, joined
+
+from .known import price, tokens
+
+Index = QModelIndex | QPersistentModelIndex
+VISIBLE = 8
+SKELETON = 3
+
+
+class _Models(QAbstractListModel):
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.models: list[ModelInfo] = []
+        self.off: set[str] = set()
+        self.default = ""
+
+    def show(self, models: Sequence[ModelInfo], off: set[str], default: str) -> None:
+        if [model.id for model in models] != [model.id for model in self.models]:
+            self.beginResetModel()
+            self.models = list(models)
+            self.endResetModel()
+        self.models, self.off, self.default = list(models), off, default
+        if self.models:
+            self.dataChanged.emit(self.index(0), self.index(len(self.models) - 1))
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return len(self.models)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> object:
+        model = self.models[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return model
+        if role == Qt.ItemDataRole.DisplayRole:
+            return model.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return model.id
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            size = tokens(model.context_window)
+            return joined(
+                (
+                    model.title,
+                    "default" if model.id == self.default else "",
+                    "not offered" if model.id in self.off else "offered",
+                    f"context {size}" if size else "",
+                    price(model.input_price, model.output_price),
+                )
+            )
+        if role == Qt.ItemDataRole.CheckStateRole:
+            on = model.id not in self.off
+            return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return (
+            Qt.ItemFlag.ItemIsEnabled
+            | Qt.ItemFlag.ItemIsSelectable
+            | Qt.ItemFlag.ItemIsUserCheckable
+        )
+
+
+class _ModelDelegate(QStyledItemDelegate):
+    def __init__(self, theme: Theme, view: ModelList) -> None:
+        super().__init__(view)
+        self.theme = theme
+        self.view = view
+
+    def editorEvent(self, *args: object) -> bool:
+        return False  # the whole row is the check box, see ModelList
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(100, self.theme.height(30))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, model = self.theme, index.data(Qt.ItemDataRole.UserRole)
+        shown = self.view.shown
+        rect = QRectF(option.rect)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.save()
+        if self.view.keyboard_focus and index == self.view.currentIndex():
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(QPen(t.color("accent_text"), 2))
+            painter.drawRoundedRect(rect.adjusted(4, 2, -4, -2), 5, 5)
+        side = t.px(16)
+        box = QRectF(rect.x() + 12, rect.y() + (rect.height() - side) / 2, side, side)
+        paint_check(painter, t, box, model.id not in shown.off)
+        painter.setPen(t.color("text2"))
+        painter.setFont(t.font("small", digits=True))
+        cost = price(model.input_price, model.output_price)
+        right = rect.right() - 14
+        painter.drawText(
+            QRectF(right - t.px(130), rect.y(), t.px(130), rect.height()),
+            middle | Qt.AlignmentFlag.AlignRight,
+            cost,
+        )
+        context = right - t.px(136)
+        painter.drawText(
+            QRectF(context - t.px(70), rect.y(), t.px(70), rect.height()),
+            middle | Qt.AlignmentFlag.AlignRight,
+            tokens(model.context_window),
+        )
+        x = box.right() + t.px(10)
+        default = model.id == shown.default
+        room = context - t.px(56) - x - (tag_width(t, "Default") + 10 if default else 0)
+        title = elided(t.metrics("ui"), model.title, room)
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text1"))
+        painter.drawText(QRectF(x, rect.y(), room + 4, rect.height()), middle, title)
+        if default:
+            at = x + t.metrics("ui").horizontalAdvance(title) + 9
+            paint_tag(painter, t, QPointF(at, rect.center().y() + 0.5), "Default", "accent")
+        painter.restore()
+
+
+class ModelList(QListView):
+    """``toggled`` tells the id and whether the model is offered from now on."""
+
+    toggled = Signal(str, bool)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.keyboard_focus = False
+        self._skeleton = False
+        self.shown = _Models(self)
+        self.setModel(self.shown)
+        self.setItemDelegate(_ModelDelegate(theme, self))
+        self.setAccessibleName("Models")
+        self.setUniformItemSizes(True)
+        self.setSelectionMode(QListView.SelectionMode.NoSelection)
+        self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.viewport().setAutoFillBackground(False)
+        OverlayBar(self)
+        self.clicked.connect(self._toggle)
+        theme.changed.connect(self._measure)
+        self._measure()
+
+    def set_models(self, models: Sequence[ModelInfo], off: set[str], default: str) -> None:
+        """Show a list; ``off`` are the ids that are not offered."""
+        self._skeleton = False
+        self.shown.show(models, off, default)
+        self._measure()
+
+    def set_skeleton(self) -> None:
+        """Grey rows while nothing is known yet."""
+        self._skeleton = True
+        self.shown.show([], set(), "")
+        self._measure()
+
+    def _measure(self) -> None:
+        count = SKELETON if self._skeleton else min(VISIBLE, len(self.shown.models))
+        self.setFixedHeight(max(1, count) * self.theme.height(30))
+        self.scheduleDelayedItemsLayout()
+        self.viewport().update()
+        self.update()
+
+    def _toggle(self, index: Index) -> None:
+        model = index.data(Qt.ItemDataRole.UserRole)
+        if model is not None:
+            self.toggled.emit(model.id, model.id in self.shown.off)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        keys = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.key() in keys and self.currentIndex().isValid():
+            self._toggle(self.currentIndex())
+            return
+        super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self.keyboard_focus = event.reason() in KEYBOARD
+        if self.keyboard_focus and not self.currentIndex().isValid():
+            self.setCurrentIndex(self.shown.index(0))
+        super().focusInEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        self.keyboard_focus = False
+        super().focusOutEvent(event)
+        self.viewport().update()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.verticalScrollBar().maximum() == 0:
+            event.ignore()  # the page scrolls
+            return
+        super().wheelEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t = self.theme
+        painter = QPainter(self.viewport())
+        whole = QRectF(self.viewport().rect())
+        if self._skeleton:
+            self._paint_skeleton(painter)
+        elif not self.shown.models:
+            painter.setFont(t.font("small"))
+            painter.setPen(t.color("text3"))
+            painter.drawText(whole, Qt.AlignmentFlag.AlignCenter, "No models.")
+        painter.end()
+        super().paintEvent(event)
+
+    def _paint_skeleton(self, painter: QPainter) -> None:
+        t, row = self.theme, self.theme.height(30)
+        grey, right = t.color("track"), self.viewport().width() - 14
+        for at, part in enumerate((0.33, 0.26, 0.3)):
+            middle = at * row + row / 2
+            side, bar = t.px(16), t.px(10)
+            paint_rounded(painter, QRectF(12, middle - side / 2, side, side), 4, grey)
+            wide = self.viewport().width() * part
+            place = QRectF(12 + side + 10, middle - bar / 2, wide, bar)
+            paint_rounded(painter, place, bar / 2, grey)
+            end = QRectF(right - t.px(40), middle - bar / 2, t.px(40), bar)
+            paint_rounded(painter, end, bar / 2, grey)
