@@ -228,7 +228,7 @@ async def test_serves_until_stopped(http: httpx2.AsyncClient) -> None:
 
 
 async def test_needs_only_the_standard_library() -> None:
-    """P-1: the demo starts at once, without any SDK."""
+    """The demo starts at once, without any SDK."""
     code = (
         "import sys, studio.providers.simulator\n"
         "print([n for n in sys.modules if n.split('.')[0] in "

@@ -154,6 +154,35 @@ ANTHROPIC: dict[str, tuple[Body, str]] = {
         claude(HI, temperature=0.5),
         "temperature: sampling parameters are not supported in version 2026-10-21",
     ),
+    "no limit": (
+        {"model": "claude-opus-5-5", "messages": [HI]},
+        "max_tokens: Field required",
+    ),
+    "no messages": (claude(), "messages: at least one message is required"),
+    "two tools of one name": (
+        claude(HI, tools=[{"name": "read"}, {"name": "read"}]),
+        "tools: Tool names must be unique.",
+    ),
+    "unknown role": (
+        claude({"role": "tool", "content": "x"}),
+        'messages: Unexpected role "tool". Allowed roles are "user" or "assistant".',
+    ),
+    "call of the user": (
+        claude(user(use("t1"))),
+        "messages.0: `tool_use` blocks can only be in `assistant` messages",
+    ),
+    "input as text": (
+        claude(HI, assistant({**use("t1"), "input": "{}"}), user(result("t1"))),
+        "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
+    ),
+    "empty text in a result": (
+        claude(HI, assistant(use("t1")), user({**result("t1"), "content": [said("")]})),
+        "messages: text content blocks must be non-empty",
+    ),
+    "document of the assistant": (
+        claude(HI, assistant({"type": "document"}), HI),
+        "messages.1.content.0: document blocks are not allowed here",
+    ),
     "foreign signature": (
         claude(
             HI,
@@ -215,6 +244,28 @@ CHAT: dict[str, tuple[Body, str]] = {
         "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, "
         "but got an empty array instead.",
     ),
+    "no messages": (
+        chat(),
+        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an "
+        "empty array instead.",
+    ),
+    "unknown role": (
+        chat({"role": "model", "content": "x"}),
+        "Invalid value: 'model'. Supported values are: 'system', 'assistant', 'user', 'function', "
+        "'tool', and 'developer'.",
+    ),
+    "arguments as an object": (
+        chat(
+            ASK,
+            {
+                "role": "assistant",
+                "tool_calls": [{"id": "c1", "function": {"name": "read", "arguments": {}}}],
+            },
+            tool("c1"),
+        ),
+        "Invalid type for 'messages[1].tool_calls[0].function.arguments': expected a string, but "
+        "got an object instead.",
+    ),
     "picture in a result": (
         chat(ASK, calling("c1"), tool("c1", [PICTURE])),
         "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but "
@@ -262,6 +313,28 @@ RESPONSES: dict[str, tuple[Body, str]] = {
         inputs(ASK, {"type": "reasoning", "id": "rs_1", "summary": []}, fc("c1"), out("c1")),
         "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try "
         "again with `store` set to true, or remove this item from your input.",
+    ),
+    "answers twice": (
+        inputs(ASK, fc("c1"), out("c1"), out("c1")),
+        "Duplicate item found with id c1.",
+    ),
+    "nothing": (inputs(), "Missing required parameter: 'input'."),
+    "small limit": (
+        inputs(ASK, max_output_tokens=1),
+        "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got "
+        "1 instead.",
+    ),
+    "an earlier response": (
+        inputs(ASK, previous_response_id="resp_1"),
+        "Previous response with id 'resp_1' not found.",
+    ),
+    "arguments as an object": (
+        inputs(ASK, fc("c1", arguments={}), out("c1")),
+        "Invalid type for 'input[1].arguments': expected a string, but got an object instead.",
+    ),
+    "the user's part for an assistant": (
+        inputs(ASK, {"role": "assistant", "content": [{"type": "input_text", "text": "x"}]}),
+        "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
     ),
     "chat's tools": (
         inputs(ASK, tools=[{"type": "function", "function": {"name": "read"}}]),
@@ -314,6 +387,24 @@ GEMINI: dict[str, tuple[Body, str]] = {
         contents(WORDS, ("model", [{"text": "x"}]), ("user", [gresult()])),
         "Please ensure that function response turn comes immediately after a function call turn.",
     ),
+    "call of the user": (
+        contents(("user", [gcall()])),
+        "Please ensure that function call turn comes immediately after a user turn or after a "
+        "function response turn.",
+    ),
+    "nothing": (
+        contents(),
+        "* GenerateContentRequest.contents: contents is not specified\n",
+    ),
+    "unknown role": (
+        contents(("assistant", [{"text": "x"}])),
+        "Please use a valid role: user, model.",
+    ),
+    "part without data": (
+        contents(("user", [{"thought": True}])),
+        "* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data' must have "
+        "one initialized field\n",
+    ),
     "no parts": (
         contents(WORDS, ("model", []), WORDS),
         "Unable to submit request because it must include at least one parts field, which "
@@ -328,11 +419,31 @@ GEMINI: dict[str, tuple[Body, str]] = {
     ),
 }
 
+OLLAMA: dict[str, tuple[Body, str]] = {
+    "no model": ({"messages": [ASK]}, "model is required"),
+    "unknown role": (
+        {"model": "m", "messages": [{"role": "model", "content": "x"}]},
+        "invalid role: 'model'",
+    ),
+    "parts": (
+        {"model": "m", "messages": [{"role": "user", "content": [said("x")]}]},
+        "json: cannot unmarshal array into Go struct field ChatRequest.messages.content of type "
+        "string",
+    ),
+    "arguments as text": (
+        {"model": "m", "messages": [ASK, calling("c1"), tool("c1")]},
+        "json: cannot unmarshal string into Go struct field "
+        "ToolCallFunction.messages.tool_calls.function.arguments of type "
+        "api.ToolCallFunctionArguments",
+    ),
+}
+
 BROKEN: dict[SurfaceName, dict[str, tuple[Body, str]]] = {
     "anthropic": ANTHROPIC,
     "chat": CHAT,
     "responses": RESPONSES,
     "gemini": GEMINI,
+    "ollama": OLLAMA,
 }
 
 
@@ -401,6 +512,24 @@ async def test_warn_records_and_answers(http: httpx2.AsyncClient) -> None:
         status, _ = await post(http, sim, "chat", chat(ASK, tool("c1")))
         assert status == 200
         assert [violation.rule for violation in sim.violations] == ["pairing"]
+
+
+async def test_house_rules_pair_on_ollama(http: httpx2.AsyncClient) -> None:
+    """H-3: Ollama itself takes anything."""
+    call = {"function": {"name": "read", "arguments": {}}}
+    reply = {"role": "assistant", "content": "", "tool_calls": [call, call]}
+    answer = {"role": "tool", "tool_name": "read", "content": "ok"}
+    rows: list[tuple[list[Body], str]] = [
+        ([answer], "house rule: calls without results: read"),
+        ([answer] * 3, "house rule: no open call for a result of 'read'"),
+        ([answer, {**answer, "tool_name": "x"}], "house rule: no open call for a result of 'x'"),
+    ]
+    async with Simulator([Turn(Text("Fine."))], strict="beyond") as sim:
+        for results, message in rows:
+            messages = [ASK, reply, *results]
+            body: Body = {"model": "m", "messages": messages}
+            status, refused = await post(http, sim, "ollama", body)
+            assert (status, message_of("ollama", refused)) == (400, message)
 
 
 async def test_house_rules_want_call_order(http: httpx2.AsyncClient) -> None:

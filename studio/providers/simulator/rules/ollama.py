@@ -13,11 +13,11 @@ _ROLES = ("system", "user", "assistant", "tool")
 def check(view: RequestView, maker: Maker) -> None:
     """Raises Refused for the first rule the request breaks."""
     if not view.model:
-        raise Refused("model", "model is required")
+        raise Refused("parameter", "model is required")
     for message in objs(view.body.get("messages")):
         if message.get("role") not in _ROLES:
             raise Refused("role", f"invalid role: {message.get('role')!r}")
-        if not isinstance(message.get("content", ""), str):
+        if not isinstance(message.get("content") or "", str):
             raise Refused(
                 "content",
                 "json: cannot unmarshal array into Go struct field "
