@@ -195,10 +195,10 @@ class Execution:
         what = "run a command" if runs else f"use {spec.name}"
         facts = [("folder", str(self._workspace.root))]
         if runs:
-            facts.append(("wifi", "Network allowed"))
+            facts.append(("network", "Network allowed"))
             limit = arguments.get("time_limit") or spec.time_limit
             if isinstance(limit, int | float):
-                facts.append(("clock", f"Stops after {limit:g} s"))
+                facts.append(("limit", f"Stops after {_span(limit)}"))
         reason = arguments.get("reason")
         question = Question(
             id=uuid.uuid4().hex,
@@ -295,6 +295,10 @@ class _CallDrafts(Drafts):
 
     async def propose(self, draft: Draft) -> None:
         await self._box.propose(self._call_id, draft, approve=self._approve)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min"
 
 
 def _first_line(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from dataclasses import replace
 
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError
@@ -67,9 +68,16 @@ class Sessions:
             return session
 
     async def list(self) -> list[SessionInfo]:
-        """Newest first; open sessions as they are this moment."""
-        stored = await self.store.list()
-        infos = [self._open[i.id].info if i.id in self._open else i for i in stored]
+        """Newest first; open sessions as they are this moment, crashed ones as failed."""
+        ended = set(await self.store.interrupted())
+        infos = [
+            self._open[info.id].info
+            if info.id in self._open
+            else replace(info, state="error")
+            if info.id in ended
+            else info
+            for info in await self.store.list()
+        ]
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 
     async def search(self, text: str) -> list[SearchHit]:

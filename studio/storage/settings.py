@@ -54,7 +54,7 @@ class Settings:
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
     window_state: str = ""
-    sidebar_width: int = 264
+    sidebar_width: int = 252
     sidebar_open: bool = True
     inspector_width: int = 320
     inspector_open: bool = False

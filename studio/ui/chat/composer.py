@@ -201,7 +201,10 @@ class Composer(QWidget):
         row.addWidget(self.send)
         self._row = row
         self._column = QVBoxLayout(self)
-        self._column.addWidget(self.editor)
+        words = QHBoxLayout()
+        words.addWidget(self.editor)
+        self._words = words
+        self._column.addLayout(words)
         self._column.addLayout(row)
         self._space()
 
@@ -276,17 +279,14 @@ class Composer(QWidget):
 
     def _space(self) -> None:
         px = self.theme.px
-        self._column.setContentsMargins(QMargins(px(16), px(14), px(8), px(8)))
+        self._column.setContentsMargins(QMargins(px(10), px(14), px(8), px(8)))
         self._column.setSpacing(px(10))
-        self._row.setContentsMargins(-px(6), 0, 0, 0)
-        self.editor.setContentsMargins(0, 0, px(8), 0)
+        self._words.setContentsMargins(px(6), 0, px(6), 0)
         self.update()
 
     def _show(self) -> None:
-        ready = bool(self.text.strip())
-        self.send.show_state(stops=self._state == "running" and not ready, ready=ready)
-        if self._state == "running":
-            self.send.show_state(stops=True, ready=False)
+        running = self._state == "running"
+        self.send.show_state(stops=running, ready=bool(self.text.strip()) and not running)
 
     def _submit(self) -> None:
         if self.text.strip() and self._state != "running":

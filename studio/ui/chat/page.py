@@ -20,7 +20,7 @@ from studio.agent.studio import Choice, Studio
 from studio.domain.agents import Agent
 from studio.domain.events import Event, TurnComplete
 from studio.domain.messages import Text
-from studio.domain.transcript import ToolBlock, UserBlock
+from studio.domain.transcript import ToolBlock, Transcript, UserBlock
 from studio.ui.controls import Label
 from studio.ui.theme import Theme
 from studio.ui.transcript import TranscriptView
@@ -94,6 +94,8 @@ class ChatPage(QWidget):
         self.view.failure_action.connect(self._failure)
         self.view.continue_requested.connect(lambda: self.say("Continue."))
         self.view.link_activated.connect(_open_link)
+        self.view.left.connect(self.composer.setFocus)
+        self.view.set_agents(self._look)
         theme.changed.connect(self.update)
         self._arrange()
 
@@ -116,7 +118,7 @@ class ChatPage(QWidget):
         if not Path(self._folder).is_dir():
             self._folder = str(Path.home())
         self._choice = await self._studio.choose(provider=provider, folder=Path(self._folder))
-        self.view.set_transcript(None)
+        self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
         if text:
             self.composer.set_text(text)
@@ -133,7 +135,6 @@ class ChatPage(QWidget):
         self._choice = Choice(info.agent, info.provider, info.model)
         self._mode = info.permission_mode
         self._unsubscribe = session.subscribe(self._heard)
-        self.view.set_agents({a.name: (a.icon, a.hue) for a in self._agents})
         self.view.set_transcript(session.transcript)
         self._state()
         self.show_choices()
@@ -141,13 +142,17 @@ class ChatPage(QWidget):
         self.composer.setFocus()
         self._later(self._load_agents())
 
+    def _look(self, name: str) -> tuple[str, str]:
+        """Icon and hue of an agent, also of one that is no longer there."""
+        agent = next((agent for agent in self._agents if agent.name == name), None)
+        return (agent.icon, agent.hue) if agent else ("bot", "slate")
+
     async def _load_agents(self) -> None:
         assert self._studio is not None
         found = await self._studio.agents(Path(self._folder))
         self._agents = list(found.by_name.values())
         for problem in found.problems:
             self.trouble.emit(problem)
-        self.view.set_agents({a.name: (a.icon, a.hue) for a in self._agents})
         self.show_choices()
 
     def offer(self, last: tuple[str, str] | None) -> None:
@@ -267,10 +272,13 @@ class ChatPage(QWidget):
             await self.session.edit_draft(draft_id, text)
 
     def _failure(self, name: str) -> None:
-        if name == "retry":
+        """``name`` as the transcript's failure cards call it."""
+        if name == "try_again":
             self._retry()
-        elif name == "provider":
+        elif name in ("use_another_provider", "choose_model"):
             self.composer.model.open()
+        elif name == "new_chat":
+            self._later(self.begin())
         else:
             self.settings_wanted.emit("Providers")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from studio.ui.controls import Painted, paint_rounded
 from studio.ui.theme import Theme, elided
@@ -17,6 +17,7 @@ class Row(Painted):
         super().__init__(theme, parent)
         self.setText(text)
         self.setAccessibleName(text)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._icon = icon
 
     def sizeHint(self) -> QSize:
