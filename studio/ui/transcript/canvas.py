@@ -17,7 +17,7 @@ from .document import ReasoningItem, TextItem, UserItem
 from .draft import DraftItem
 from .heights import Heights
 from .items import Context, Item
-from .model import CALLS, Kind, Plan, plan
+from .model import CALLS, Kind, plan
 from .prompt import AskItem, PromptItem
 from .tools import ToolsItem
 
@@ -95,7 +95,11 @@ class Canvas:
         self.update(())
 
     def update(self, changed: Iterable[int]) -> list[int]:
-        """Take changes of blocks, and the new blocks; returns the items that changed."""
+        """Take changes of blocks, and the new blocks.
+
+        Returns the items that were there before and changed; from ``splice_at``
+        on they are new.
+        """
         self.splice_at = None
         touched: set[Item] = set()
         known, count = self._planned, len(self._blocks)
@@ -143,20 +147,25 @@ class Canvas:
         return self.items[first].plan.first, self.items[last].plan.last
 
     def _plan(self, start: int, end: int) -> set[Item]:
-        """Make the items of blocks again; those that still fit are kept."""
+        """Make the items of blocks again; returns those that still fit and were kept."""
         low = bisect_right(self.items, start - 1, key=lambda item: item.plan.first)
         high = bisect_right(self.items, end - 1, key=lambda item: item.plan.first)
         kept = {(item.plan.kind, item.plan.first): item for item in self.items[low:high]}
         agent = self._agent_before(low)
         made: list[Item] = []
+        still: set[Item] = set()
         for step in plan(self._blocks, start, end):
-            item = kept.get((step.kind, step.first))
-            first = self._blocks[step.first]
-            if isinstance(first, AgentBlock):
+            if step.kind == "agent":
+                first = self._blocks[step.first]
+                assert isinstance(first, AgentBlock)
                 agent = first.agent
+            item = kept.get((step.kind, step.first))
             if item is None:
-                item = self._make(step, agent)
-            item.plan = step
+                item = KINDS[step.kind](step, self._blocks, agent)
+                item.height = item.estimate(self.context)
+            else:
+                item.plan = step
+                still.add(item)
             made.append(item)
         same = [a is b for a, b in zip(self.items[low:high], made, strict=False)]
         first_new = same.index(False) if False in same else len(same)
@@ -172,12 +181,7 @@ class Canvas:
             ]
             self.heights.splice(at, high, tall)
             self.splice_at = at if self.splice_at is None else min(at, self.splice_at)
-        return set(made)
-
-    def _make(self, step: Plan, agent: str) -> Item:
-        item = KINDS[step.kind](step, self._blocks, agent)
-        item.height = item.estimate(self.context)
-        return item
+        return still
 
     def _agent_before(self, index: int) -> str:
         for item in reversed(self.items[max(0, index - 200) : index]):
@@ -188,14 +192,16 @@ class Canvas:
         return ""
 
     def _gap(self, index: int, item: Item) -> float:
-        px = self.context.look.px
+        kind = item.plan.kind
         if index == 0:
-            return 0
-        if item.plan.kind in ("user", "agent"):
-            return px(20)
-        if self.items[index - 1].plan.kind == "agent":
-            return px(10 if item.plan.kind == "text" else 8)
-        return px(12)
+            gap = 0
+        elif kind in ("user", "agent"):
+            gap = 20
+        elif self.items[index - 1].plan.kind == "agent":
+            gap = 10 if kind == "text" else 8
+        else:
+            gap = 12
+        return gap * self.context.look.theme.scale
 
     def _measure(self, index: int) -> float:
         height = self.items[index].height
@@ -291,11 +297,6 @@ class Canvas:
             # The leaf before has lost the cursor at its end.
             return top + item.leaf_top(min(max(0, item.settled - 1), len(item.leaves) - 1))
         return top
-
-    @property
-    def wants_colours(self) -> bool:
-        """Whether code is near that could be coloured."""
-        return any(item.has_code for item in self._near)
 
     # -- what waits for the person -----------------------------------------------------
 

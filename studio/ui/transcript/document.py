@@ -275,7 +275,7 @@ class UserItem(Item):
         return out
 
     def estimate(self, context: Context) -> float:
-        text = self.user_block.text
+        text = self.source()
         lines = text.count("\n") + len(text) / 72 + 1
         return int(lines) * context.look.body_line + context.look.px(18)
 
@@ -293,8 +293,10 @@ class UserItem(Item):
             made = leaf(block, context.colours, before)
             y += gap(before.block if before else None, block, look)
             y += self.place(made, QPointF(0, y), context, most - 2 * pad_x)
-            words = getattr(made, "words", None)
-            wide = words.width if isinstance(made, ParagraphLeaf) and words else most
+            wide = float(most)
+            if isinstance(made, ParagraphLeaf):
+                made.words.bare = True
+                wide = made.words.width
             widest = max(widest, wide)
             before = made
         self._files: list[tuple[str, QRectF]] = []

@@ -257,7 +257,7 @@ class DraftItem(Item):
         suffix = self.draft_block.draft.path.rpartition(".")[2].lower()
         language = LANGUAGES.get(suffix, "")
         self.coloured = not language
-        if not language or not context.colours.ready:
+        if not language or not context.colours.can(language):
             return
         self.coloured = True
         for kinds in (("same", "del"), ("same", "add")):

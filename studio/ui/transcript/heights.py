@@ -50,11 +50,7 @@ class Heights:
 
     def splice(self, start: int, end: int, values: Sequence[float]) -> None:
         """Replace ``[start:end]``."""
-        if start == end == len(self._values):
-            for value in values:
-                self.append(value)
-            return
-        if end == len(self._values) and len(values) + end - start < 64:
+        if end == len(self._values) and len(values) < 64:
             # Dropping from the end leaves every earlier node as it is.
             del self._values[start:]
             del self._tree[start + 1 :]

@@ -8,6 +8,7 @@ first use; until then code is shown plain.
 from __future__ import annotations
 
 from functools import lru_cache
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any, TypeAlias
 
@@ -25,31 +26,42 @@ _ALIASES = {"": "text", "plaintext": "text", "txt": "text", "shell": "bash", "co
 
 
 class CodeColours(QObject):
-    """Hands out token colours; ``loaded`` is emitted once they can be had."""
+    """Hands out token colours; ``loaded`` is emitted when a language's can be had.
+
+    Making a lexer compiles its many patterns, tens of milliseconds: that is
+    done in the thread, too.
+    """
 
     loaded = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.ready = False
+        self._known: set[str] = set()
+        self._asked: set[str] = set()
+        self._queue: SimpleQueue[str] = SimpleQueue()
         self._thread: Thread | None = None
 
-    def load(self) -> None:
-        """Begin to load the lexers; returns at once."""
-        if self._thread is None:
-            self._thread = Thread(target=self._import, name="pygments", daemon=True)
-            self._thread.start()
+    def can(self, language: str) -> bool:
+        """Whether code in a language can be coloured now; if not, ``loaded`` will tell."""
+        if language in self._known:
+            return True
+        if language not in self._asked:
+            self._asked.add(language)
+            self._queue.put(language)
+            if self._thread is None:
+                self._thread = Thread(target=self._load, name="lexers", daemon=True)
+                self._thread.start()
+        return False
 
-    def _import(self) -> None:
-        import pygments.formatter
-        import pygments.lexers.python
-        import pygments.token  # noqa: F401  # loaded here, used below
-
-        self.ready = True
-        try:
-            self.loaded.emit()
-        except RuntimeError:
-            return  # the window is gone
+    def _load(self) -> None:
+        while True:
+            language = self._queue.get()
+            _lex(language, "x", _ROOT)
+            self._known.add(language)
+            try:
+                self.loaded.emit()
+            except RuntimeError:
+                return  # the window is gone
 
     def spans(self, language: str, text: str, state: State) -> tuple[Spans, State]:
         """Start, length (UTF-16) and colour token of each coloured piece; the state after.

@@ -114,10 +114,6 @@ class Item:
         """Whether a spinner turns or a clock runs in it."""
         return False
 
-    @property
-    def has_code(self) -> bool:
-        return any(leaf.block.kind == "code" for leaf in self.leaves)
-
     def estimate(self, context: Context) -> float:
         return context.look.px(34)
 

@@ -42,6 +42,8 @@ class Look:
                 found.setPixelSize(max(1, found.pixelSize() - 1))
             else:
                 found = self.theme.font(role)
+            if role in ("code", "tiny_code"):
+                found.setFeature(QFont.Tag("calt"), 0)  # "->" is two characters
             self._fonts[role] = found
         return found
 

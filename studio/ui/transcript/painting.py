@@ -26,7 +26,8 @@ def paint_view(view: TranscriptView, painter: QPainter, area: QRectF) -> None:
     painter.fillRect(area, view.look.color("surface"))
     painter.setClipRect(area)
     canvas, scroller = view.canvas, view.scroller
-    if canvas.items:
+    right = view.column_left + view.context.width
+    if canvas.items and area.left() < right + 8:
         low, high = area.top() + scroller.value, area.bottom() + scroller.value
         waiting = [canvas.items[index] for index in canvas.waiting()]
         primary = primary_of(waiting, view.focus.item)

@@ -196,8 +196,9 @@ class CodeLeaf(Leaf):
 
     def state_after(self) -> State:
         """The lexer's state at this part's end; a far part is taken to begin afresh."""
-        if self._after is None and self.colours is not None:
-            _, self._after = self.colours.spans(self.block.language, self._lexed(), self._state())
+        colours = self.colours
+        if self._after is None and colours and colours.can(self.block.language):
+            _, self._after = colours.spans(self.block.language, self._lexed(), self._state())
         return self._after or ("root",)
 
     def _lexed(self) -> str:
@@ -213,8 +214,8 @@ class CodeLeaf(Leaf):
 
     def _formats(self, look: Look) -> list[QTextLayout.FormatRange]:
         colours = self.colours
-        if colours is None or not self.block.language or not colours.ready:
-            self.coloured = colours is None or not self.block.language
+        self.coloured = colours is None or not self.block.language
+        if colours is None or not self.block.language or not colours.can(self.block.language):
             return []
         spans, self._after = colours.spans(self.block.language, self._lexed(), self._state())
         self.coloured = True
@@ -231,19 +232,33 @@ class CodeLeaf(Leaf):
         block = self.block
         if block.nesting:
             self.paint_nesting(painter, y, look, look.body_line)
-        painter.save()
-        box = QRectF(self._indent, y, self._width, self.height)
-        painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
-        if block.part > 0:
-            box.setTop(box.top() - 12)
-        if not block.final:
-            box.setBottom(box.bottom() + 12)
-        look.card(painter, box, "sunken", "hair", 8)
-        painter.restore()
+        self._paint_ground(painter, y, look)
         if block.part == 0:
             head = QRectF(self._left, y, self._width - 2 * look.px(CODE_PAD), look.px(CODE_HEADER))
             look.text(painter, head, block.language or "text", "small", "text3")
         self.words.paint(painter, self._left, y + self._top, look, selected)
+
+    def _paint_ground(self, painter: QPainter, y: float, look: Look) -> None:
+        """The box around the code; its round corners are in the first and the last part only."""
+        block, round_ = self.block, 16
+        left, width = self._indent, self._width
+        top, bottom = y, y + self.height
+        if block.part == 0 or block.final:
+            painter.save()
+            box = QRectF(left, y, width, self.height)
+            painter.setClipRect(box, Qt.ClipOperation.IntersectClip)
+            if block.part == 0:
+                top = y + round_
+                look.card(painter, QRectF(left, y, width, 2 * round_), "sunken", "hair", 8)
+            if block.final:
+                bottom -= round_
+                end = QRectF(left, bottom - round_, width, 2 * round_)
+                look.card(painter, end, "sunken", "hair", 8)
+            painter.restore()
+        if bottom > top:
+            painter.fillRect(QRectF(left, top, width, bottom - top), look.color("sunken"))
+            for x in (left, left + width - 1):
+                painter.fillRect(QRectF(x, top, 1, bottom - top), look.color("hair"))
 
     def copy_rect(self, y: float, look: Look) -> QRectF:
         """Where the copy button stands, in a part that has the header."""

@@ -242,7 +242,7 @@ class ToolsItem(Item):
                 top = placed.top
             if placed.last:
                 card = QRectF(0, top, context.width, placed.bottom - top)
-                look.card(painter, card, None, "control", 8)
+                look.card(painter, card, None, "hair", 8)
         for placed in self._placed:
             if placed.bottom < paint.top or placed.top > paint.bottom:
                 continue

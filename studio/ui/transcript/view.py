@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -240,8 +240,9 @@ class TranscriptView(QAbstractScrollArea):
             scroller.drop_far()
         if not scroller.following and canvas.total > total:
             self.fresh = True
-        self._announce(changed)
-        only_tail = changed == [len(canvas.items) - 1] and canvas.splice_at is None
+        spliced = canvas.splice_at is not None
+        self._announce(range(canvas.splice_at or 0, len(canvas.items)) if spliced else changed)
+        only_tail = not spliced and changed == [len(canvas.items) - 1]
         self._repaint(min(still, canvas.still) if only_tail else None, value)
         if canvas.behind:
             self._dirty.add(len(self._blocks) - 1)
@@ -279,7 +280,7 @@ class TranscriptView(QAbstractScrollArea):
             self.focus.item = items[min(at, len(items) - 1)] if items else None
         self.mouse.hover = None
 
-    def _announce(self, changed: list[int]) -> None:
+    def _announce(self, changed: Iterable[int]) -> None:
         for index in changed:
             item = self.canvas.items[index]
             if isinstance(item, PromptItem | AskItem):
@@ -331,10 +332,9 @@ class TranscriptView(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        paint_view(self, painter, QRectF(event.rect()))
+        for rect in event.region():
+            paint_view(self, painter, QRectF(rect))
         painter.end()
-        if not self.colours.ready and self.canvas.wants_colours:
-            self.colours.load()
 
     # -- doing -----------------------------------------------------------------------------
 

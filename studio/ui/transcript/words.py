@@ -31,6 +31,8 @@ class Words:
         self.text = text
         self.line = line
         self.chips = chips
+        self.bare = False
+        """Inline code without a tint, where the ground has one."""
         self.height = self.width = 0.0
         self.layout = QTextLayout(text, font)
         option = QTextOption(align)
@@ -71,8 +73,9 @@ class Words:
         selected: tuple[int, int] | None,
         color: str = "text1",
     ) -> None:
-        for start, size in self.chips:
-            self._chip(painter, x, y, start, size, look)
+        if self.chips and not self.bare:
+            for start, size in self.chips:
+                self._chip(painter, x, y, start, size, look)
         painter.setPen(look.color(color))
         ranges: list[QTextLayout.FormatRange] = []
         if selected and selected[1] > selected[0]:
@@ -89,12 +92,12 @@ class Words:
         """The tint behind inline code."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("hover"))
+        painter.setBrush(look.color("sunken"))
         for rect in self.rects(start, start + size):
-            tall = look.px(19)
+            tall = look.px(18)
             middle = rect.center().y()
             painter.drawRoundedRect(
-                QRectF(x + rect.left() - 3, y + middle - tall / 2, rect.width() + 6, tall), 4, 4
+                QRectF(x + rect.left() - 2, y + middle - tall / 2, rect.width() + 4, tall), 4, 4
             )
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
@@ -150,9 +153,8 @@ def formats(
     for start, size, style, url in spans:
         form = QTextCharFormat()
         if style & CODE:
-            font = look.font("code")
-            font = QFont(font)
-            font.setPixelSize(max(1, look.font(base).pixelSize() - 1))
+            font = QFont(look.font("code"))
+            font.setPixelSize(max(1, look.font(base).pixelSize() - look.px(2)))
             form.setFont(font)
             chips.append((start, size))
         if style & STRONG:

@@ -1,0 +1,195 @@
+"""What the transcript costs: streaming at 2,000 tokens a second, opening 10,000 messages.
+
+    QT_QPA_PLATFORM=offscreen python benchmarks/transcript.py [seconds]
+
+One token is taken as 3.66 characters. CPU is that of the whole process.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import resource
+import sys
+import time
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from studio.domain.events import StepEnded, TextDelta, TurnComplete, TurnStarted
+from studio.domain.messages import Text
+from studio.domain.models import Usage
+from studio.domain.transcript import Transcript
+from studio.ui.theme import Theme
+from studio.ui.transcript import TranscriptView
+
+TOKEN = 3.66
+RATE = 2000
+WORDS = re.findall(
+    r"\w+",
+    """the retry loop waits for a clock that may step back so we measure with
+    monotonic time and round the delay up to whole seconds because tests stay calm""",
+)
+
+
+def prose(chance: random.Random, size: int) -> str:
+    """An answer of about ``size`` characters: paragraphs, lists, code, tables."""
+    out: list[str] = []
+    length = 0
+    while length < size:
+        kind = chance.random()
+        if kind < 0.12:
+            code = "\n".join(
+                f"def f{n}(x: int) -> int:\n    return x * {n}  # {chance.choice(WORDS)}"
+                for n in range(chance.randint(2, 12))
+            )
+            piece = f"```python\n{code}\n```"
+        elif kind < 0.3:
+            piece = "\n".join(
+                f"- {' '.join(chance.choices(WORDS, k=10))} `{chance.choice(WORDS)}()`"
+                for _ in range(chance.randint(2, 7))
+            )
+        elif kind < 0.36:
+            rows = "\n".join(f"| {chance.choice(WORDS)} | {n} |" for n in range(6))
+            piece = f"| Name | Count |\n|---|--:|\n{rows}"
+        elif kind < 0.45:
+            piece = "## " + " ".join(chance.choices(WORDS, k=4))
+        else:
+            words = chance.choices(WORDS, k=chance.randint(20, 80))
+            words[3] = f"**{words[3]}**"
+            words[7] = f"`{words[7]}`"
+            piece = " ".join(words)
+        out.append(piece)
+        length += len(piece) + 2
+    return "\n\n".join(out)
+
+
+def started() -> TurnStarted:
+    said = (Text("Explain it"),)
+    return TurnStarted("s", "t", said, "Coder", "simulator", "Model", "inline")
+
+
+def view_of(app: QApplication) -> TranscriptView:
+    theme = Theme("light")
+    theme.apply(app)
+    view = TranscriptView(theme)
+    view.resize(1000, 800)
+    view.show()
+    app.processEvents()
+    return view
+
+
+def stream(app: QApplication, seconds: float) -> None:
+    view = view_of(app)
+    transcript = Transcript([started()])
+    view.set_transcript(transcript)
+    text = prose(random.Random(1), int(seconds * RATE * TOKEN) + 100)
+    while not view.colours.can("python"):
+        app.processEvents()
+    begun, cpu, at = time.perf_counter(), time.process_time(), 0
+    beats: list[float] = []
+    last = [time.thread_time()]
+    source = QTimer()
+    heart = QTimer()
+
+    def feed() -> None:
+        nonlocal at
+        until = min(len(text), int((time.perf_counter() - begun) * RATE * TOKEN))
+        while at < until:
+            index = transcript.apply(TextDelta(text[at : at + 4]))
+            at += 4
+            if index is not None:
+                view.changed(index)
+        if time.perf_counter() - begun > seconds:
+            app.quit()
+
+    def beat() -> None:
+        now = time.thread_time()
+        beats.append(now - last[0])
+        last[0] = now
+
+    source.timeout.connect(feed)
+    heart.timeout.connect(beat)
+    source.start(4)
+    heart.start(5)
+    app.exec()
+    used = time.process_time() - cpu
+    tokens = at / TOKEN
+    beats.sort()
+    print(f"streamed {tokens:,.0f} tokens in {seconds:.0f} s")
+    share, each = used / seconds, used / tokens * 1e6
+    print(f"  CPU {used:.2f} s: {each:.0f} ms a 1,000 tokens, {share:.0%} of a core")
+    p99, most = beats[int(len(beats) * 0.99)] * 1000, beats[-1] * 1000
+    print(f"  work p99 {p99:.1f} ms, max {most:.1f} ms")
+    view.close()
+
+
+def burst(app: QApplication) -> None:
+    view = view_of(app)
+    transcript = Transcript([started()])
+    view.set_transcript(transcript)
+    text = prose(random.Random(2), int(20_000 * TOKEN))
+    cpu = time.process_time()
+    index = transcript.apply(TextDelta(text))
+    assert index is not None
+    view.changed(index)
+    while getattr(view.canvas.items[-1], "taken", 0) < len(text):
+        app.processEvents()
+    app.processEvents()
+    print(f"20,000 tokens at once: CPU {time.process_time() - cpu:.2f} s")
+    view.close()
+
+
+def opening(app: QApplication, count: int = 10_000) -> None:
+    chance = random.Random(3)
+    transcript = Transcript()
+    for _ in range(count // 2):
+        transcript.apply(started())
+        transcript.apply(TextDelta(prose(chance, 1800)))
+        transcript.apply(StepEnded(1, "end", Usage(), 1.0))
+        transcript.apply(TurnComplete("done"))
+    size = sum(len(getattr(block, "text", "")) for block in transcript.blocks)
+    view = view_of(app)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    cpu = time.process_time()
+    view.set_transcript(transcript)
+    view.grab()
+    used = time.process_time() - cpu
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    what = f"opened {count:,} messages ({size / 1e6:.1f} MB)"
+    print(f"{what}: {used * 1000:.0f} ms, +{memory:.0f} MB")
+    pages: list[float] = []
+    for _ in range(60):
+        cpu = time.process_time()
+        view.scroll_by(-700)
+        view.grab()
+        pages.append((time.process_time() - cpu) * 1000)
+    pages.sort()
+    jumps: list[float] = []
+    for _ in range(40):
+        cpu = time.process_time()
+        view.scroll_to(chance.random() * view.canvas.total)
+        view.grab()
+        jumps.append((time.process_time() - cpu) * 1000)
+    jumps.sort()
+    cpu = time.process_time()
+    view.resize(700, 800)
+    app.processEvents()
+    resized = (time.process_time() - cpu) * 1000
+    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    print(f"  a new page p50 {pages[30]:.1f} ms, max {pages[-1]:.1f} ms")
+    print(f"  a jump p50 {jumps[20]:.1f} ms, max {jumps[-1]:.1f} ms")
+    print(f"  resized in {resized:.0f} ms; +{memory:.0f} MB after all that")
+    view.close()
+
+
+def main() -> None:
+    app = QApplication.instance() or QApplication([])
+    assert isinstance(app, QApplication)
+    stream(app, float(sys.argv[1]) if len(sys.argv) > 1 else 5.0)
+    burst(app)
+    opening(app)
+
+
+if __name__ == "__main__":
+    main()
