@@ -22,6 +22,7 @@ from .compatible import result_text, unanswered
 from .conversation import paired
 from .faults import Border, is_too_long
 from .http import Http
+from .shapes import as_count
 from .streaming import NativeStream
 from .wire import Endpoint, Unreadable, Words, json_lines
 
@@ -124,7 +125,9 @@ class OllamaAccumulator:
 
     def reply(self) -> Reply:
         last = self._last or {}
-        usage = Usage(input=_count(last, "prompt_eval_count"), output=_count(last, "eval_count"))
+        usage = Usage(
+            input=as_count(last.get("prompt_eval_count")), output=as_count(last.get("eval_count"))
+        )
         items, calls = self._items()
         reason = last.get("done_reason")
         stop: StopReason = "tool_use" if calls else "end"
@@ -329,8 +332,3 @@ def _info(entry: JsonObject) -> ModelInfo | None:
         tools="tools" in able,
         reasoning="thinking" in able,
     )
-
-
-def _count(holder: JsonObject, name: str) -> int:
-    value = holder.get(name)
-    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -12,6 +12,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
+from .shapes import as_count, as_object, as_text
 from .wire import Words
 
 INCOMPLETE: dict[str, StopReason] = {
@@ -48,10 +49,12 @@ class ResponsesAccumulator:
         place = index if isinstance(index, int) else -1
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
-                if new := self._words.setdefault(place, Words()).add(_text(event.get("delta"))):
+                if new := self._words.setdefault(place, Words()).add(as_text(event.get("delta"))):
                     yield TextDelta(new)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                if new := self._thoughts.setdefault(place, Words()).add(_text(event.get("delta"))):
+                if new := self._thoughts.setdefault(place, Words()).add(
+                    as_text(event.get("delta"))
+                ):
                     yield ReasoningDelta(new)
             case "response.reasoning_summary_part.added":
                 if event.get("summary_index"):
@@ -76,7 +79,7 @@ class ResponsesAccumulator:
             return
         self._begun[place] = item
         if item.get("type") == "function_call":
-            yield CallStarted(_text(item.get("call_id")), _text(item.get("name")))
+            yield CallStarted(as_text(item.get("call_id")), as_text(item.get("name")))
 
     def _finished(self, place: int, item: Json) -> Iterable[Delta]:
         if not isinstance(item, dict) or place in self._done:
@@ -92,7 +95,7 @@ class ResponsesAccumulator:
         output = response.get("output")
         for place, item in enumerate(output if isinstance(output, list) else []):
             # Only where the item's own end never came: its id is the same.
-            known = {_text(one.get("id")) for one in self._done.values()}
+            known = {as_text(one.get("id")) for one in self._done.values()}
             if isinstance(item, dict) and place not in self._done and item.get("id") not in known:
                 yield from self._finished(place, item)
         self._response = response
@@ -106,7 +109,7 @@ class ResponsesAccumulator:
         detail = ""
         if self._response.get("status") == "incomplete":
             details = self._response.get("incomplete_details")
-            reason = _text(details.get("reason")) if isinstance(details, dict) else ""
+            reason = as_text(details.get("reason")) if isinstance(details, dict) else ""
             stop, detail = INCOMPLETE.get(reason, "other"), reason
         elif not calls and any(_refused(item) for item in items):
             stop = "refusal"
@@ -126,15 +129,15 @@ class ResponsesAccumulator:
         return Reply(items, calls_of(items), "other", self._usage())
 
     def _usage(self) -> Usage:
-        usage = (self._response or {}).get("usage")
-        if not isinstance(usage, dict):
-            return Usage()
+        usage = as_object((self._response or {}).get("usage"))
+        sent = as_object(usage.get("input_tokens_details"))
+        given = as_object(usage.get("output_tokens_details"))
         return Usage(
-            input=_count(usage, "input_tokens"),
-            cache_read=_count(usage.get("input_tokens_details"), "cached_tokens"),
-            cache_write=_count(usage.get("input_tokens_details"), "cache_write_tokens"),
-            output=_count(usage, "output_tokens"),
-            reasoning=_count(usage.get("output_tokens_details"), "reasoning_tokens"),
+            input=as_count(usage.get("input_tokens")),
+            cache_read=as_count(sent.get("cached_tokens")),
+            cache_write=as_count(sent.get("cache_write_tokens")),
+            output=as_count(usage.get("output_tokens")),
+            reasoning=as_count(given.get("reasoning_tokens")),
         )
 
 
@@ -161,10 +164,13 @@ def calls_of(items: Iterable[JsonObject]) -> list[ToolCall]:
     calls: list[ToolCall] = []
     for item in items:
         if item.get("type") == "function_call":
-            raw = _text(item.get("arguments"))
+            raw = as_text(item.get("arguments"))
             calls.append(
                 ToolCall(
-                    _text(item.get("call_id")), _text(item.get("name")), parse_arguments(raw), raw
+                    as_text(item.get("call_id")),
+                    as_text(item.get("name")),
+                    parse_arguments(raw),
+                    raw,
                 )
             )
     return calls
@@ -175,7 +181,7 @@ def said(item: JsonObject) -> str:
     content = item.get("content")
     parts = content if isinstance(content, list) else []
     return "".join(
-        _text(part.get("text")) or _text(part.get("refusal"))
+        as_text(part.get("text")) or as_text(part.get("refusal"))
         for part in parts
         if isinstance(part, dict)
     )
@@ -197,12 +203,3 @@ def _refused(item: JsonObject) -> bool:
         isinstance(part, dict) and part.get("type") == "refusal"
         for part in (content if isinstance(content, list) else [])
     )
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(holder: Json, name: str) -> int:
-    value = holder.get(name) if isinstance(holder, dict) else None
-    return max(value, 0) if isinstance(value, int) and not isinstance(value, bool) else 0
