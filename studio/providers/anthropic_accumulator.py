@@ -21,7 +21,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_count, as_object, as_objects, as_text
-from .wire import mended
+from .wire import Words, mended
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -50,7 +50,7 @@ class _Block:
     """One content block while its pieces come."""
 
     native: JsonObject
-    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    words: dict[str, Words] = field(default_factory=dict[str, Words])
     raw: list[str] = field(default_factory=list[str])
     stopped: bool = False
 
@@ -59,7 +59,8 @@ class _Block:
         return as_text(self.native.get("type"))
 
     def text(self, name: str) -> str:
-        return mended(as_text(self.native.get(name)) + "".join(self.pieces.get(name, ())))
+        said = self.words.get(name)
+        return mended(as_text(self.native.get(name))) + (said.text if said else "")
 
     @property
     def json(self) -> str:
@@ -130,9 +131,8 @@ class AnthropicAccumulator:
     def _delta(self, block: _Block, delta: JsonObject) -> Iterable[Delta]:
         kind = as_text(delta.get("type"))
         if (name := _GROWING.get(kind)) is not None:
-            piece = as_text(delta.get(name))
+            piece = block.words.setdefault(name, Words()).add(as_text(delta.get(name)))
             if piece:
-                block.pieces.setdefault(name, []).append(piece)
                 yield TextDelta(piece) if kind == "text_delta" else ReasoningDelta(piece)
         elif kind == "input_json_delta":
             block.raw.append(as_text(delta.get("partial_json")))
@@ -235,7 +235,7 @@ def unreadable(raw: str) -> JsonObject:
 
 def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:
     native = dict(block.native)
-    for name in block.pieces:
+    for name in block.words:
         native[name] = block.text(name)
     if not block.kind.endswith("tool_use"):
         return native, None

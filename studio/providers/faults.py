@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import cast
 from urllib.parse import urlsplit
 
 from studio.domain.errors import ProviderError, ProviderFault
@@ -115,12 +116,13 @@ def words_of(body: object) -> str:
         except ValueError:
             return "" if _is_page(str(body)) else str(body).strip()
     if isinstance(body, list):
-        body = body[0] if body else None  # pyright: ignore[reportUnknownVariableType]
+        body = cast("list[object]", body)[0] if body else None
     if isinstance(body, Mapping):
+        found = cast("Mapping[str, object]", body)
         for name in ("error", "message", "detail"):
-            inner: object = body.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+            inner = found.get(name)
             if isinstance(inner, Mapping):
-                inner = inner.get("message")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+                inner = cast("Mapping[str, object]", inner).get("message")
             if isinstance(inner, str) and inner:
                 return inner
     return ""

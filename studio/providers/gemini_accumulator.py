@@ -23,6 +23,7 @@ from studio.domain.models import StopReason, Usage
 
 from .base import Reply
 from .shapes import as_count, as_object, as_objects, as_text
+from .wire import mended
 
 OURS = "studio-"
 """How our ids begin. ``studio-3f2a…-0``, or with the server's own at the end
@@ -126,7 +127,7 @@ class GeminiAccumulator:
             self._message = message
 
     def _shown(self, part: JsonObject) -> Iterable[Delta]:
-        if text := as_text(part.get("text")):
+        if text := mended(as_text(part.get("text"))):
             yield ReasoningDelta(text) if part.get("thought") is True else TextDelta(text)
         if isinstance(part.get("functionCall"), dict):
             self._calls = calls_of(self._content, self._history)
