@@ -38,6 +38,7 @@ from studio.providers.simulator import (
     stall,
     status,
     tool_json,
+    unknown,
 )
 
 Body = dict[str, Any]
@@ -388,3 +389,29 @@ async def test_model_lists_in_pages(http: httpx2.AsyncClient) -> None:
         assert counted.input_tokens > 0
         # More than one page was asked for.
         assert len([e for e in sim.requests if e.path == "/v1/models"]) > 2
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+async def test_unknown_events(http: httpx2.AsyncClient, surface: SurfaceName) -> None:
+    async with Simulator(failing(unknown(2))) as sim:
+        text = (await ask(http, sim, surface)).text
+        assert "surprise" in text
+        assert LAST[surface] in text
+
+
+async def test_a_model_list_without_an_end(http: httpx2.AsyncClient) -> None:
+    async with Simulator([], page_size=3, endless_models=True) as sim:
+        url, cursor = f"{sim.url('anthropic')}/v1/models", ""
+        for _ in range(9):
+            page = await http.get(
+                url,
+                params={"after_id": cursor},
+                headers={"x-api-key": "k", "anthropic-version": "2026-10-21"},
+            )
+            cursor = page.json()["last_id"]
+            assert page.json()["has_more"]
+        url, cursor = f"{sim.url('gemini')}/v1beta/models", ""
+        for _ in range(9):
+            page = await http.get(url, params={"pageToken": cursor}, headers=headers("k"))
+            cursor = page.json()["nextPageToken"]
+            assert page.json()["models"]

@@ -22,6 +22,7 @@ from .faults import (
     stall,
     status,
     tool_json,
+    unknown,
 )
 from .script import Call, Pace, Raw, Script, Table, Text, Think, Turn, Usage, When
 from .serving import serve
@@ -63,4 +64,5 @@ __all__ = [
     "stall",
     "status",
     "tool_json",
+    "unknown",
 ]

@@ -67,13 +67,15 @@ OLLAMA = (
 )
 
 
-def models_answer(surface: SurfaceName, request: HttpRequest, page_size: int) -> Answer:
-    """One page of a surface's model list."""
+def models_answer(
+    surface: SurfaceName, request: HttpRequest, page_size: int, endless: bool = False
+) -> Answer:
+    """One page of a surface's model list; ``endless`` ones begin again and again."""
     match surface:
         case "anthropic":
-            return _anthropic(request.query, page_size)
+            return _anthropic(request.query, page_size, endless)
         case "gemini":
-            return _gemini(request.query, page_size)
+            return _gemini(request.query, page_size, endless)
         case "ollama":
             return json_answer({"models": [_ollama(*row) for row in OLLAMA]})
         case _:
@@ -81,17 +83,17 @@ def models_answer(surface: SurfaceName, request: HttpRequest, page_size: int) ->
             return json_answer({"object": "list", "data": [_openai(id_) for id_ in ids]})
 
 
-def _anthropic(query: dict[str, str], page_size: int) -> Answer:
+def _anthropic(query: dict[str, str], page_size: int, endless: bool) -> Answer:
     ids = [row[0] for row in ANTHROPIC]
     start = ids.index(query["after_id"]) + 1 if query.get("after_id") in ids else 0
     # The page size of the test is an upper bound, so that paging can be seen.
     count = min(int(query.get("limit", "20")), page_size)
-    rows = ANTHROPIC[start : start + count]
+    rows = ANTHROPIC[start : start + count] or (ANTHROPIC[:count] if endless else ())
     data = [_claude(*row) for row in rows]
     return json_answer(
         {
             "data": data,
-            "has_more": start + count < len(ids),
+            "has_more": endless or start + count < len(ids),
             "first_id": rows[0][0] if rows else None,
             "last_id": rows[-1][0] if rows else None,
         }
@@ -139,13 +141,13 @@ def _openai(id_: str) -> Body:
     }
 
 
-def _gemini(query: dict[str, str], page_size: int) -> Answer:
+def _gemini(query: dict[str, str], page_size: int, endless: bool) -> Answer:
     token = query.get("pageToken", "")
     start = int(token) if token.isdigit() else 0
     count = min(int(query.get("pageSize", "50")), page_size)
     body: Body = {"models": [_google(*row) for row in GEMINI[start : start + count]]}
-    if start + count < len(GEMINI):
-        body["nextPageToken"] = str(start + count)
+    if endless or start + count < len(GEMINI):
+        body["nextPageToken"] = str((start + count) % len(GEMINI))
     return json_answer(body)
 
 

@@ -59,6 +59,7 @@ class Connection:
         finally:
             first.cancel()
             self._writer.close()
+            await asyncio.wait({first})
             for exchange in self._exchanges:
                 exchange.gone.set()
 

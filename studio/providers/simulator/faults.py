@@ -27,7 +27,16 @@ class Fault:
     """One thing that goes wrong; made by the functions below."""
 
     kind: Literal[
-        "status", "html", "cut", "eof", "stall", "error_event", "garbage", "tool_json", "dup"
+        "status",
+        "html",
+        "cut",
+        "eof",
+        "stall",
+        "error_event",
+        "garbage",
+        "tool_json",
+        "dup",
+        "unknown",
     ]
     at: Place = 0
     times: int | None = None
@@ -99,3 +108,8 @@ def tool_json(kind: ToolJson = "truncated") -> Fault:
 def dup(at: Place = -1) -> Fault:
     """The event at ``at`` comes twice."""
     return Fault("dup", at=at)
+
+
+def unknown(at: Place = 1) -> Fault:
+    """Before the event at ``at`` comes one of a kind nobody has heard of."""
+    return Fault("unknown", at=at)

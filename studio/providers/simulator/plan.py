@@ -72,6 +72,9 @@ def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
             case "dup":
                 index = _index(answer.frames, fault.at)
                 answer.frames.insert(index, answer.frames[index])
+            case "unknown":
+                index = _index(answer.frames, fault.at)
+                answer.frames.insert(index, surface.unknown_frame())
             case _:
                 pass
     return answer

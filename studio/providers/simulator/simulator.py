@@ -44,8 +44,9 @@ class Simulator:
     ``strict`` False checks nothing, "warn" records and answers, "beyond" adds
     house rules. ``pace`` False ignores the turns' own pace; ``sleep`` waits for
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
-    the pages of model lists. ``refused`` hears of every violation. A model
-    whose name begins with ``missing`` is not found; any other name is.
+    the pages of model lists; with ``endless_models`` there is always one more.
+    ``refused`` hears of every violation. A model whose name begins with
+    ``missing`` is not found; any other name is.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Simulator:
         key: bytes = b"agent studio simulator",
         sleep: Sleep = asyncio.sleep,
         page_size: int = 50,
+        endless_models: bool = False,
         refused: Callable[[Violation], None] = lambda violation: None,
     ) -> None:
         self.requests: list[Exchange] = []
@@ -70,6 +72,7 @@ class Simulator:
         self._pace = pace
         self._sleep = sleep
         self._page_size = page_size
+        self._endless = endless_models
         self._refused = refused
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self._chance = random.Random(number)
@@ -193,7 +196,7 @@ class Simulator:
         self, target: Route, request: HttpRequest, exchange: Exchange
     ) -> tuple[Answer, Pace | None]:
         if target.action == "models":
-            return models_answer(target.surface, request, self._page_size), None
+            return models_answer(target.surface, request, self._page_size, self._endless), None
         if target.action == "version":
             return json_answer({"version": "0.99.0"}), None
         try:

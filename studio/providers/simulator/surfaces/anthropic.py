@@ -174,6 +174,9 @@ class Anthropic(Surface):
         error, message = _KINDS[kind]
         return _frame("error", error={"type": error, "message": message})
 
+    def unknown_frame(self) -> Frame:
+        return _frame("surprise", surprise={"kind": "new"})
+
 
 def usage_thinking(usage: Body) -> int:
     return int(obj(usage.get("output_tokens_details")).get("thinking_tokens", 0))

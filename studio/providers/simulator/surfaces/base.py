@@ -39,6 +39,10 @@ class Surface(ABC):
     def error_frame(self, kind: str, variant: str) -> Frame:
         """An error inside a 200 stream."""
 
+    @abstractmethod
+    def unknown_frame(self) -> Frame:
+        """An event of a kind that clients do not know yet."""
+
     def no_model(self, view: RequestView) -> Refused:
         """The error for a model nobody has."""
         return Refused("model", f"model: {view.model}", status=404)

@@ -124,6 +124,9 @@ class Chat(Surface):
     def error_frame(self, kind: str, variant: str) -> Frame:
         return _event({"error": error_body(kind)})
 
+    def unknown_frame(self) -> Frame:
+        return Frame(b": a comment\n\n" + _event({"object": "surprise", "choices": []}).data)
+
 
 def _items(message: Body) -> list[Item]:
     said = joined(message.get("content"))

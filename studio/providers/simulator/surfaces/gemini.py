@@ -190,6 +190,9 @@ class Gemini(Surface):
         code, message = _KINDS[kind]
         return _event({"error": {"code": code, "message": message, "status": _STATUS[code]}})
 
+    def unknown_frame(self) -> Frame:
+        return _event({"surprise": {"kind": "new"}})
+
 
 def _message(code: int) -> str:
     for known, message in _KINDS.values():

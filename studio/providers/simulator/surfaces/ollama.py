@@ -110,6 +110,9 @@ class Ollama(Surface):
     def error_frame(self, kind: str, variant: str) -> Frame:
         return Frame((compact({"error": _KINDS[kind]}) + "\n").encode())
 
+    def unknown_frame(self) -> Frame:
+        return Frame((compact({"surprise": {"kind": "new"}, "done": False}) + "\n").encode())
+
 
 def _items(message: Body) -> list[Item]:
     said = text(message.get("content"))

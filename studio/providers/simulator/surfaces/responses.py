@@ -112,6 +112,9 @@ class Responses(Surface):
             sequence_number=0,
         )
 
+    def unknown_frame(self) -> Frame:
+        return _event("response.surprise", surprise={"kind": "new"}, sequence_number=0)
+
 
 def _item(row: Body) -> Item | None:
     match row.get("type", "message"):
