@@ -36,8 +36,17 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]])
             loop.add_signal_handler(name, window.close)
         window.show()
         code = loop.run_until_complete(_live(window, paths, settings, build))
-        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(_wind_up())
     return code
+
+
+async def _wind_up() -> None:
+    """Nothing is left half done when the loop closes."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
 
 
 async def _live(
