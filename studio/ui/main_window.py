@@ -42,14 +42,16 @@ if TYPE_CHECKING:
 class MainWindow(QMainWindow):
     """Shown first, brought to life by ``live``, saved and stopped by ``close``.
 
-    ``painted`` is done after the first paint, ``closed`` when everything is
-    stopped and saved; its result is the exit code.
+    ``painted`` is done after the first paint, ``ready`` when what is saved is
+    shown, ``closed`` when everything is stopped and saved; its result is the
+    exit code.
     """
 
     def __init__(self, theme: Theme, settings: SettingsFile) -> None:
         super().__init__()
         loop = asyncio.get_event_loop()
         self.painted: asyncio.Future[None] = loop.create_future()
+        self.ready: asyncio.Future[None] = loop.create_future()
         self.closed: asyncio.Future[int] = loop.create_future()
         self.theme = theme
         self.settings = settings
@@ -109,6 +111,7 @@ class MainWindow(QMainWindow):
         self.chat.event_seen.connect(self._seen)
         self.chat.header.inspector.clicked.connect(self._toggle_inspector)
         self._restore()
+        self.chat.composer.setFocus()  # typing begins before the pieces are there
 
     # Coming to life
 
@@ -134,6 +137,8 @@ class MainWindow(QMainWindow):
             self._later(studio.refresh_models(name))
         if studio.settings.values.inspector_open and self.width() >= 1200:
             self._toggle_inspector()
+        if not self.ready.done():
+            self.ready.set_result(None)
 
     def _cannot_go_on(self, text: str) -> None:
         box = QMessageBox(QMessageBox.Icon.Critical, "Agent Studio", text, parent=self)

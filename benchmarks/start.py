@@ -1,0 +1,72 @@
+"""Process start to first paint and to a typable composer, against a bare QMainWindow.
+
+    python benchmarks/start.py [pairs]
+
+Real child processes in interleaved pairs, so that other work on the machine
+hurts both alike. CPU is that of the whole process, all threads.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from measure import HERE, Row, child, middle, quick, show
+
+GOAL = 2.2
+
+
+def run(script: str, home: Path) -> dict[str, Any]:
+    began = time.time()
+    found = child([HERE / "started" / script], home)
+    for name in ("at", "typable_at", "ready_at"):
+        if name in found:
+            found[name] -= began
+    return found
+
+
+def rows(pairs: int) -> list[Row]:
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        (home / "settings.json").write_text('{"first_run_done": true}')
+        run("bare.py", home)
+        run("window.py", home)  # byte code and page cache are warm from here on
+        bare: list[dict[str, Any]] = []
+        ours: list[dict[str, Any]] = []
+        for _ in range(pairs):
+            bare.append(run("bare.py", home))
+            ours.append(run("window.py", home))
+    for one in ours:
+        if one["typed"] != "h" or one["code"] != 0:
+            raise SystemExit(f"the window was not typable or did not close: {one}")
+    against = "bare QMainWindow"
+    out: list[Row] = []
+
+    def ms(name: str, what: str, base: str, goal: str = "") -> None:
+        for label, take in (("median", middle), ("least", min)):
+            value, other = (take(x[n] for x in many) for n, many in ((name, ours), (base, bare)))
+            out.append(Row(f"{what}, {label}", value * 1000, other * 1000, "ms", goal, against))
+
+    ms("cpu", "start to first paint, CPU", "cpu")
+    ms("typable_cpu", "start to typable composer, CPU", "cpu", f"<= {GOAL} x")
+    ms("typable_at", "start to typable composer, clock", "at")
+    ms("ready_cpu", "start to all shown, CPU", "cpu")
+    for name in ("rss", "pss"):
+        if name in ours[0]:
+            base = middle(x[name] for x in bare)
+            for key, what in ((name, "typable"), (f"ready_{name}", "all shown")):
+                value = middle(x[key] for x in ours)
+                out.append(Row(f"{name.upper()} when {what}", value, base, "MB", "", against))
+    return out
+
+
+def main() -> None:
+    counts = [int(x) for x in sys.argv[1:] if x.isdigit()]
+    show(rows(counts[0] if counts else 3 if quick() else 11))
+
+
+if __name__ == "__main__":
+    main()
