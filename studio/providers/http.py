@@ -44,7 +44,7 @@ class Http:
         return httpx2.AsyncClient(
             verify=verify,
             timeout=timeout,
-            follow_redirects=True,
+            follow_redirects=False,  # a redirect would carry the key to another host
             mounts=dict.fromkeys(LOOPBACK, direct),
             limits=httpx2.Limits(max_connections=100, keepalive_expiry=30.0),
         )

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from studio.agent.session import Session
 from studio.agent.studio import Choice, Studio
 from studio.domain.agents import Agent
-from studio.domain.events import Event, TurnComplete
+from studio.domain.events import Event, TurnComplete, TurnStarted
 from studio.domain.messages import Text
 from studio.domain.transcript import ToolBlock, Transcript, UserBlock
 from studio.ui.controls import Label
@@ -360,8 +360,7 @@ class ChatPage(QWidget):
         if index is not None:
             self.view.changed(index)
         self._state()
-        if isinstance(event, TurnComplete):
-            self._show_context()
+        if isinstance(event, TurnStarted | TurnComplete):
             self.show_choices()
         self.event_seen.emit(event)
 
