@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from house import PROTOCOLS, house, say
 
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -31,7 +32,6 @@ from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.domain.transcript import ToolBlock
 from studio.providers.simulator import Call, Text, Think, Turn, eof, error_event, stall, status
-from house import PROTOCOLS, house, say
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
 
