@@ -201,7 +201,7 @@ class Canvas:
             gap = 10 if kind == "text" else 8
         else:
             gap = 12
-        return gap * self.context.look.theme.scale
+        return round(gap * self.context.look.theme.scale)
 
     def _measure(self, index: int) -> float:
         height = self.items[index].height

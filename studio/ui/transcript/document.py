@@ -57,7 +57,7 @@ class TextItem(Item):
     def estimate(self, context: Context) -> float:
         text = self.text_block.text
         lines = text.count("\n") * 0.6 + len(text) / 92 + 1
-        return lines * context.look.body_line
+        return int(lines) * context.look.body_line
 
     def refresh(self, context: Context) -> None:
         if self.stream is not None:

@@ -198,6 +198,7 @@ class TranscriptView(QAbstractScrollArea):
     def scroll_to_end(self) -> None:
         self.scroller.following = True
         self.scroller.settle()
+        self.scroller.drop_far()
         self.scrolled()
 
     def scrolled(self) -> None:

@@ -1,0 +1,98 @@
+"""The transcript's plain parts: heights, items, rows, words."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.domain.messages import Text
+from studio.domain.permissions import Question, Rule
+from studio.domain.transcript import AgentBlock, EndBlock, TextBlock, ToolBlock, UserBlock
+from studio.ui.transcript import model
+from studio.ui.transcript.heights import Heights
+from studio.ui.transcript.prompt import rule_name, scope
+
+WHOLE = st.integers(min_value=0, max_value=500).map(float)
+
+
+def call(target: str = "a", **values: object) -> ToolBlock:
+    values = {"state": "done", "effect": "read", "verb": "Reading", "done": "Read", **values}
+    return ToolBlock(target, "read_file", target=target, **values)  # type: ignore[arg-type]
+
+
+@given(
+    st.lists(WHOLE),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.lists(WHOLE, max_size=90))),
+)
+def test_heights_are_sums(values: list[float], splices: list[tuple[int, int, list[float]]]) -> None:
+    heights = Heights(values)
+    for start, length, fresh in splices:
+        start = min(start, len(values))
+        end = min(start + length, len(values))
+        heights.splice(start, end, fresh)
+        values = [*values[:start], *fresh, *values[end:]]
+        if values:
+            heights.set(start % len(values), 7.0)
+            values[start % len(values)] = 7.0
+    assert len(heights) == len(values)
+    assert heights.total == sum(values)
+    for index in range(len(values)):
+        assert heights.above(index) == sum(values[:index])
+        if values[index]:
+            assert heights.find(sum(values[:index])) == index
+            assert heights.find(sum(values[: index + 1]) - 0.5) == index
+    assert heights.find(-5) == 0 or not values
+
+
+def test_runs_of_calls_are_one_item_and_questions_stand_alone() -> None:
+    asks = call("x", state="waiting", question=Question("q", "x", "run", "May I", "ls"))
+    free = call("y", state="waiting", asks="Which one?")
+    blocks = [
+        UserBlock("t", (Text("hi"),)), AgentBlock("t", "A", "p", "m"), call("a"), call("b"), asks,
+        call("c"), free, TextBlock("done"), EndBlock("step_limit", ""),
+    ]  # fmt: skip
+    assert [(p.kind, p.first, p.last) for p in model.plan(blocks, 0, len(blocks))] == [
+        ("user", 0, 1), ("agent", 1, 2), ("tools", 2, 4), ("prompt", 4, 5), ("tools", 5, 6),
+        ("ask", 6, 7), ("text", 7, 8), ("end", 8, 9),
+    ]  # fmt: skip
+    free.reply = "this"
+    assert model.kind_of(free) == "tools"
+
+
+def test_adjacent_finished_reads_merge() -> None:
+    calls = [
+        call("a"), call("b"), call("c", icon="search"), call("d", effect="act", state="error"),
+        call("e"), call("f", state="running"), call("g", effect="draft"),
+    ]  # fmt: skip
+    rows = model.rows(calls)
+    assert [[c.target for c in row.calls] for row in rows] == [["a", "b", "c"], ["d"], ["e"], ["f"]]
+    assert model.explored(rows[0].calls) == "2 files, 1 search"
+
+
+def test_words_of_rows() -> None:
+    assert model.verb(call(state="running")) == "Reading"
+    assert model.verb(call(state="error")) == "Read"
+    assert model.result(call(state="running"), 72.4) == "1:12"
+    assert model.result(call(state="error", summary="exit 1\nmore"), None) == "exit 1"
+    assert model.result(call(seconds=2.44), None) == "2.4 s"
+    failed = call("pytest", state="error", done="Ran", summary="exit 1")
+    assert model.spoken(model.Row((failed,)), False) == "Ran pytest, failed, exit 1, collapsed"
+
+
+def test_times() -> None:
+    assert [model.duration(s) for s in (2.4, 18.2, 112)] == ["2.4 s", "18 s", "1 m 52 s"]
+    assert model.clock(83.9) == "1:23"
+    assert model.whole_seconds(0.2) == "1 s"
+
+
+def test_always_says_what_it_covers() -> None:
+    rule = Rule.parse("run_command(pytest *)")
+    assert rule_name(rule) == "pytest"
+    assert scope(rule) == "“pytest” with any arguments"
+    assert scope(Rule.parse("fetch")) == "every call of fetch"
+    assert rule_name(Rule.parse("fetch_page")) == "fetch page"
+
+
+def test_errors_offer_what_helps() -> None:
+    assert [a.name for a in model.failure("bad_key")[2]] == ["replace_key", "use_another_provider"]
+    assert [a.name for a in model.failure("internal")[2]] == ["try_again"]
