@@ -92,6 +92,12 @@ class FocusRing(QObject):
         self._frame: _Frame | None = None
         self._last: QWidget | None = None
 
+    @property
+    def target(self) -> QWidget | None:
+        """The control the ring is around now."""
+        frame = self._frame
+        return frame.widget() if frame is not None and shiboken6.isValid(frame) else None
+
     def around(self, widget: QWidget, reason: Qt.FocusReason) -> None:
         """Call from ``focusInEvent``."""
         if reason == Qt.FocusReason.ActiveWindowFocusReason:
@@ -106,9 +112,8 @@ class FocusRing(QObject):
         """Call from ``focusOutEvent``."""
         if reason != Qt.FocusReason.ActiveWindowFocusReason and self._last is widget:
             self._last = None
-        frame = self._frame
-        if frame is not None and shiboken6.isValid(frame) and frame.widget() is widget:
-            frame.setWidget(None)
+        if self._frame is not None and self.target is widget:
+            self._frame.setWidget(None)
 
     def give(self, widget: QWidget) -> None:
         """Give the focus as the keyboard does, also in a window that is not active yet."""

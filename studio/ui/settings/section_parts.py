@@ -84,9 +84,8 @@ class Failure(Card):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "control", 8)
         row = QHBoxLayout(self)
-        row.setContentsMargins(14, 10, 12, 10)
+        row.setContentsMargins(14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted
         row.setSpacing(12)
-        row.addSpacing(theme.px(26))
         words = QVBoxLayout()
         words.setSpacing(1)
         words.addWidget(Label(theme, "Couldn’t load models", "ui_strong"))
