@@ -8,7 +8,7 @@ from collections.abc import Iterator
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QAccessible, QColor, QFontInfo, QFontMetrics
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -38,6 +38,7 @@ def theme(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[Theme]
     yield made
     made.set("system", 1.0)
     made.deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
 
 def contrast(one: QColor, other: QColor) -> float:

@@ -13,6 +13,7 @@ from studio.domain.errors import StudioError
 from studio.storage.keychain import KeychainUnavailable
 from studio.ui.controls import (
     Button,
+    Column,
     Combo,
     Field,
     FocusRing,
@@ -188,9 +189,7 @@ class _KeyPage(QWidget):
         super().__init__()
         outer = QHBoxLayout(self)
         outer.addStretch(1)
-        inner = QWidget()
-        inner.setFixedWidth(theme.px(WIDTH))
-        theme.changed.connect(lambda: inner.setFixedWidth(theme.px(WIDTH)))
+        inner = Column(theme, WIDTH)
         outer.addWidget(inner)
         outer.addStretch(1)
         column = QVBoxLayout(inner)

@@ -18,7 +18,7 @@ from .painting import (
     paint_tile,
     tag_width,
 )
-from .panels import Card, Field, Hairline, Label, Spinner, Status, Tag, Tile
+from .panels import Card, Column, Field, Hairline, Label, Spinner, Status, Tag, Tile
 from .scroll import OverlayBar
 from .ticker import Ticker
 
@@ -26,6 +26,7 @@ __all__ = [
     "Button",
     "Card",
     "Check",
+    "Column",
     "Combo",
     "Field",
     "FocusRing",

@@ -321,12 +321,24 @@ class MenuButton(Painted):
 
 
 class Combo(MenuButton):
-    """A field that is one of a list."""
+    """A field that is one of a list; as wide as there is room, or ``width`` pixels."""
 
     def __init__(
-        self, theme: Theme, name: str, text: str = "", parent: QWidget | None = None
+        self,
+        theme: Theme,
+        name: str,
+        text: str = "",
+        width: int = 0,
+        parent: QWidget | None = None,
     ) -> None:
+        self._width = width
         super().__init__(theme, name, text, boxed=True, parent=parent)
+        if width:
+            self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        hint = super().sizeHint()
+        return QSize(self.theme.px(self._width), hint.height()) if self._width else hint
 
 
 def fill_menu(

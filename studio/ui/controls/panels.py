@@ -123,6 +123,20 @@ class Card(QFrame):
         painter.end()
 
 
+class Column(QWidget):
+    """A place to lay things out in, ``width`` pixels wide at any text size."""
+
+    def __init__(self, theme: Theme, width: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._width = width
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        self.setFixedWidth(self.theme.px(self._width))
+
+
 class Hairline(QWidget):
     """A divider, one pixel thick."""
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QHBoxLayout, QStackedWidget, QVBoxLayout,
 from studio.providers.catalogue import Catalogue
 from studio.storage.keychain import Keychain
 from studio.storage.settings import SettingsFile
-from studio.ui.controls import Card, Hairline, Label
+from studio.ui.controls import Card, Column, Hairline, Label
 from studio.ui.sidebar import NavRow
 from studio.ui.theme import Theme
 
@@ -93,9 +93,7 @@ class SettingsDialog(QDialog):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
 
-        left = QWidget()
-        left.setFixedWidth(theme.px(LIST_WIDTH))
-        theme.changed.connect(lambda: left.setFixedWidth(theme.px(LIST_WIDTH)))
+        left = Column(theme, LIST_WIDTH)
         self._list = QVBoxLayout(left)
         self._list.setContentsMargins(10, 8, 9, 8)
         self._list.setSpacing(1)

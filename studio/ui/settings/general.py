@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QSizePolicy
+from PySide6.QtWidgets import QFileDialog
 
 from studio.domain.agents import PermissionMode
 from studio.storage.settings import Settings, ThemeName
@@ -77,11 +77,8 @@ class GeneralPage(Page):
         self.column.addWidget(rows)
 
     def _combo(self, name: str, items: Sequence[MenuItem], width: int = 200) -> Combo:
-        made = Combo(self.theme, name)
+        made = Combo(self.theme, name, width=width)
         made.set_items(items)
-        made.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        made.setFixedWidth(self.theme.px(width))
-        self.theme.changed.connect(lambda: made.setFixedWidth(self.theme.px(width)))
         return made
 
     def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from dataclasses import dataclass
 
 
@@ -102,3 +103,11 @@ def ago(seconds: float) -> str:
     if minutes < 48 * 60:
         return f"{minutes // 60} h ago"
     return f"{minutes // (24 * 60)} days ago"
+
+
+def month(date: str) -> str:
+    """2026-11 as November 2026; anything else as it is."""
+    year, _, number = date.partition("-")
+    if number.isdigit() and 1 <= int(number) <= 12:
+        return f"{calendar.month_name[int(number)]} {year}"
+    return date

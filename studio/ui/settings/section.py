@@ -11,8 +11,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from studio.providers.base import Provider
-from studio.providers.catalogue import Catalogue, Listing
+from studio.providers.catalogue import Catalogue, Lister, Listing
 from studio.storage.keychain import Keychain
 from studio.storage.settings import Settings
 from studio.ui.controls import (
@@ -33,8 +32,9 @@ from .model_list import ModelList
 from .section_parts import Failure, Head
 from .tasks import Tasks
 
-MakeProvider: TypeAlias = Callable[[str, str, str], Provider]
-"""Of a provider's name, key and base URL; for the built-in model the URL is its file."""
+MakeProvider: TypeAlias = Callable[[str, str, str], Lister]
+"""Of a provider's name, key and base URL: what can be asked for its models.
+For the built-in model the URL is its file."""
 
 
 @dataclass(frozen=True, slots=True)
