@@ -60,13 +60,12 @@ class MarkdownStream:
             line = source.rfind("\n", 0, start) + 1
             if source.find("\n", start) < 0 or line == self._offset:
                 continue
-            if "]:" in source[self._offset : line]:
-                self._prefix = "".join(
-                    f'[{label}]: <{dest}> "{title}"\n'
-                    for label, (dest, title) in self._known.items()
-                )
-                if self._prefix:
-                    self._prefix += "\n"
+            above = source[source.rfind("\n", 0, max(0, line - 1)) + 1 : line]
+            if above.strip() and "]:" in source[self._offset : line]:
+                continue  # perhaps a definition's line: what follows belongs to it
+            closed = source[self._offset : line]
+            if "]:" in closed:
+                self._prefix = _written(_definitions(self._prefix + closed))
             self._count += index
             self._offset = line
             return
@@ -81,3 +80,9 @@ def _definitions(source: str) -> dict[str, tuple[str, str]]:
         )
         for label, value in found.items()
     }
+
+
+def _written(definitions: dict[str, tuple[str, str]]) -> str:
+    """Definitions as markdown again, to be read before what comes later."""
+    lines = [f'[{label}]: <{dest}> "{title}"\n' for label, (dest, title) in definitions.items()]
+    return "".join([*lines, "\n"]) if lines else ""
