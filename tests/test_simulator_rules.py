@@ -175,6 +175,10 @@ ANTHROPIC: dict[str, tuple[Body, str]] = {
         claude(HI, assistant({**use("t1"), "input": "{}"}), user(result("t1"))),
         "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
     ),
+    "citations of the user": (
+        claude(user({**said("Hi"), "citations": [{"type": "char_location"}]})),
+        "messages.0.content.0.citations: not supported on user text",
+    ),
     "empty text in a result": (
         claude(HI, assistant(use("t1")), user({**result("t1"), "content": [said("")]})),
         "messages: text content blocks must be non-empty",
@@ -374,6 +378,10 @@ GEMINI: dict[str, tuple[Body, str]] = {
         contents(WORDS, ("model", [gcall()]), ("user", [gresult("write")])),
         EQUAL,
     ),
+    "result of the model": (
+        contents(WORDS, ("model", [gcall(), gresult()])),
+        "Please ensure that function response turn comes immediately after a function call turn.",
+    ),
     "foreign id": (
         contents(WORDS, ("model", [gcall(id="f1")]), ("user", [gresult(id="f2")])),
         EQUAL,
@@ -524,7 +532,11 @@ async def test_house_rules_pair_on_ollama(http: httpx2.AsyncClient) -> None:
         ([answer] * 3, "house rule: no open call for a result of 'read'"),
         ([answer, {**answer, "tool_name": "x"}], "house rule: no open call for a result of 'x'"),
     ]
+    both = {**reply, "tool_calls": [call, {"function": {"name": "write", "arguments": {}}}]}
+    wrong = [ASK, both, {**answer, "tool_name": "write"}, answer]
     async with Simulator([Turn(Text("Fine."))], strict="beyond") as sim:
+        status, refused = await post(http, sim, "ollama", {"model": "m", "messages": wrong})
+        assert "call order" in message_of("ollama", refused)
         for results, message in rows:
             messages = [ASK, reply, *results]
             body: Body = {"model": "m", "messages": messages}
@@ -534,7 +546,12 @@ async def test_house_rules_pair_on_ollama(http: httpx2.AsyncClient) -> None:
 
 async def test_house_rules_want_call_order(http: httpx2.AsyncClient) -> None:
     async with Simulator([Turn(Text("Fine."))], strict="beyond") as sim:
-        for surface, body in (GOOD[0], GOOD[4]):
+        backwards = contents(
+            WORDS,
+            ("model", [gcall(id="f1"), gcall(id="f2")]),
+            ("user", [gresult(id="f2"), gresult(id="f1")]),
+        )
+        for surface, body in (GOOD[0], GOOD[4], ("gemini", backwards)):
             status, answer = await post(http, sim, surface, body)
             assert status == 400
             assert "call order" in message_of(surface, answer)
@@ -626,6 +643,20 @@ async def test_reasoning_items_come_back_whole(http: httpx2.AsyncClient) -> None
         # The call may lack its id.
         bare = {key: value for key, value in call.items() if key not in ("id", "status")}
         await thought(http, sim, "responses", inputs(ASK, reasoning, bare, answer_to))
+
+
+async def test_house_rules_want_one_message_a_turn(http: httpx2.AsyncClient) -> None:
+    async with Simulator([Turn(Text("Fine."))], strict="beyond") as sim:
+        status, answer = await post(http, sim, "anthropic", claude(HI, HI))
+        assert (status, "consecutive user" in message_of("anthropic", answer)) == (400, True)
+
+
+async def test_reasoning_cut_at_the_limit_cannot_come_back(http: httpx2.AsyncClient) -> None:
+    async with Simulator([Turn(Think("Hm."), stop="max_tokens")]) as sim:
+        (reasoning,) = (await thought(http, sim, "responses", inputs(ASK)))["output"]
+        status, answer = await post(http, sim, "responses", inputs(ASK, reasoning, ASK))
+        assert status == 400
+        assert "required following item" in message_of("responses", answer)
 
 
 async def test_a_message_keeps_its_id_after_reasoning(http: httpx2.AsyncClient) -> None:

@@ -65,7 +65,7 @@ def check(view: RequestView, maker: Maker) -> None:
         raise Refused("empty", "* GenerateContentRequest.contents: contents is not specified\n")
     for index, content in enumerate(contents):
         _shape(index, content)
-    _pairing(_turns(contents))
+    _pairing(_turns(contents), maker.beyond)
     if signs(view.model):
         _signatures(contents, maker)
 
@@ -98,7 +98,7 @@ def _turns(contents: list[Body]) -> list[tuple[str, list[Body]]]:
     return turns
 
 
-def _pairing(turns: list[tuple[str, list[Body]]]) -> None:
+def _pairing(turns: list[tuple[str, list[Body]]], ordered: bool) -> None:
     for index, (role, parts) in enumerate(turns):
         calls = [call for part in parts if (call := call_of(part))]
         answers = [answer for part in parts if (answer := response_of(part))]
@@ -109,7 +109,7 @@ def _pairing(turns: list[tuple[str, list[Body]]]) -> None:
                 raise Refused("pairing", _CALL)
             if calls:
                 following = turns[index + 1][1] if index + 1 < len(turns) else []
-                _match(calls, [a for part in following if (a := response_of(part))])
+                _match(calls, [a for part in following if (a := response_of(part))], ordered)
         else:
             before = turns[index - 1][1] if index else []
             if calls:
@@ -118,16 +118,18 @@ def _pairing(turns: list[tuple[str, list[Body]]]) -> None:
                 raise Refused("pairing", _RESPONSE)
 
 
-def _match(calls: list[Body], answers: list[Body]) -> None:
-    if len(calls) != len(answers):
-        raise Refused("pairing", _EQUAL)
-    names = sorted(text(call.get("name")) for call in calls)
-    if names != sorted(text(answer.get("name")) for answer in answers):
+def _match(calls: list[Body], answers: list[Body], ordered: bool) -> None:
+    """As many answers as calls, of the same names, and of the same ids where calls have them."""
+    asked = [text(call.get("name")) for call in calls]
+    answered = [text(answer.get("name")) for answer in answers]
+    if sorted(asked) != sorted(answered):
         raise Refused("pairing", _EQUAL)
     ids = [text(call.get("id")) for call in calls if call.get("id")]
     given = [text(answer.get("id")) for answer in answers if answer.get("id")]
     if ids and sorted(ids) != sorted(given):
         raise Refused("pairing", _EQUAL)
+    if ordered and (asked != answered or (ids and ids != given)):
+        raise Refused("house", "house rule: results come in call order")
 
 
 def _signatures(contents: list[Body], maker: Maker) -> None:

@@ -45,7 +45,7 @@ def _pairing(view: RequestView) -> None:
             if not fits:
                 raise Refused("pairing", f"house rule: no open call for a result of {item.name!r}")
             if fits[0] is not open_[0]:
-                raise Refused("pairing", "house rule: results come in call order")
+                raise Refused("house", "house rule: results come in call order")
             open_.remove(fits[0])
         elif open_:
             break

@@ -186,13 +186,10 @@ def _reasoning(rows: list[Body], maker: Maker) -> None:
                 code="invalid_encrypted_content",
             )
         # A call may lack its id; a message must keep it.
-        if follower not in (text(following.get("call_id")), text(following.get("id"))):
-            raise _refuse(
-                "echo",
-                f"Item '{id_}' of type 'reasoning' was provided without its required following "
-                "item.",
-            )
-        if not follower:
+        if not follower or follower not in (
+            text(following.get("call_id")),
+            text(following.get("id")),
+        ):
             raise _refuse(
                 "echo",
                 f"Item '{id_}' of type 'reasoning' was provided without its required following "
