@@ -5,32 +5,27 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.agent.connections import Connections, Local
-from studio.agent.studio import Studio
-from studio.domain.errors import StorageError, StudioError
-from studio.providers.base import Provider
-from studio.providers.catalogue import Catalogue, load_snapshot
-from studio.providers.http import Http
-from studio.storage.database import Database
-from studio.storage.keychain import Keychain, child_environment
+from studio.domain.errors import StudioError
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 
 if TYPE_CHECKING:
-    from studio.providers.demo import DemoProvider
+    from argparse import Namespace
+
+    from studio.agent.studio import Studio
 
 
 def main(arguments: Sequence[str]) -> int:
     """The command ``agent-studio``; returns the exit code."""
-    from studio.cli import parser
-
-    options = parser().parse_args(arguments)
     try:
+        if not arguments:
+            return _window()
+        from studio.cli import parser
+
+        options = parser().parse_args(arguments)
         if options.command is None:
             return _window()
         if options.command == "simulate":
@@ -45,70 +40,15 @@ def main(arguments: Sequence[str]) -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Studio:
     """Open what is stored and make every piece; raises StorageError."""
-    try:
-        await asyncio.to_thread(paths.create)
-    except OSError as error:
-        raise StorageError(f"The folder {paths.data} cannot be made: {error.strerror}.") from error
-    database = Database(paths.database)
-    await database.open()
-    http = Http()
-    keychain = Keychain()
-    _, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
-    catalogue = Catalogue(paths.models, snapshot)
-    local = {"simulator": _demo(http), "builtin": _builtin(http, paths, settings)}
-    studio = Studio(
-        paths=paths,
-        settings=settings,
-        keychain=keychain,
-        http=http,
-        database=database,
-        catalogue=catalogue,
-        connections=Connections(settings, keychain, http, local),
-    )
-    await asyncio.to_thread(studio.discover_tools)
-    return studio
+    assembly = await asyncio.to_thread(_assembly)
+    return await assembly(paths, settings)
 
 
-def _demo(http: Http) -> Local:
-    """The simulator inside this program, started with the first request."""
-    running: list[DemoProvider] = []
+def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Studio]]:
+    """The heavy imports wait for this call, so that the window is there first."""
+    from studio.agent.assembly import build
 
-    async def start() -> Provider:
-        from studio.providers.demo import DemoProvider
-
-        if not running:
-            running.append(await DemoProvider.start(http))
-        return running[0]
-
-    async def stop() -> None:
-        while running:
-            await running.pop().aclose()
-
-    return Local(start, stop)
-
-
-def _builtin(http: Http, paths: Paths, settings: SettingsFile) -> Local:
-    """The built-in model, in a child process that starts with the first request."""
-    made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
-
-    async def start() -> Provider:
-        from studio.providers.builtin import BuiltinModel, BuiltinProvider
-
-        chosen = settings.values.builtin_model
-        if made and made[0][0] != chosen:
-            await stop()
-        if not made:
-            model = BuiltinModel(
-                Path(chosen) if chosen else None, paths.resources, child_environment()
-            )
-            made.append((chosen, BuiltinProvider(model, http), model.aclose))
-        return made[0][1]
-
-    async def stop() -> None:
-        while made:
-            await made.pop()[2]()
-
-    return Local(start, stop)
+    return build
 
 
 async def _terminal(options: Namespace) -> int:

@@ -1,0 +1,96 @@
+"""Makes the pieces of a studio and puts them together.
+
+Importing this takes longer than showing an empty window, so the doors do it in
+a thread, see ``studio.app.build``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import StorageError
+from studio.providers.base import Provider
+from studio.providers.catalogue import Catalogue, load_snapshot
+from studio.providers.http import Http
+from studio.storage.database import Database
+from studio.storage.keychain import Keychain, child_environment
+from studio.storage.paths import Paths
+from studio.storage.settings import SettingsFile
+
+from .connections import Connections, Local
+from .studio import Studio
+
+if TYPE_CHECKING:
+    from studio.providers.demo import DemoProvider
+
+
+async def build(paths: Paths, settings: SettingsFile) -> Studio:
+    """Open what is stored and make every piece; raises StorageError."""
+    try:
+        await asyncio.to_thread(paths.create)
+    except OSError as error:
+        raise StorageError(f"The folder {paths.data} cannot be made: {error.strerror}.") from error
+    database = Database(paths.database)
+    await database.open()
+    http = Http()
+    keychain = Keychain()
+    made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
+    catalogue = Catalogue(paths.models, snapshot)
+    local = {"simulator": _demo(http), "builtin": _builtin(http, paths, settings)}
+    studio = Studio(
+        paths=paths,
+        settings=settings,
+        keychain=keychain,
+        http=http,
+        database=database,
+        catalogue=catalogue,
+        connections=Connections(settings, keychain, http, local),
+        snapshot_date=made,
+    )
+    await asyncio.to_thread(studio.discover_tools)
+    return studio
+
+
+def _demo(http: Http) -> Local:
+    """The simulator inside this program, started with the first request."""
+    running: list[DemoProvider] = []
+
+    async def start() -> Provider:
+        from studio.providers.demo import DemoProvider
+
+        if not running:
+            running.append(await DemoProvider.start(http))
+        return running[0]
+
+    async def stop() -> None:
+        while running:
+            await running.pop().aclose()
+
+    return Local(start, stop)
+
+
+def _builtin(http: Http, paths: Paths, settings: SettingsFile) -> Local:
+    """The built-in model, in a child process that starts with the first request."""
+    made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
+
+    async def start() -> Provider:
+        from studio.providers.builtin import BuiltinModel, BuiltinProvider
+
+        chosen = settings.values.builtin_model
+        if made and made[0][0] != chosen:
+            await stop()
+        if not made:
+            model = BuiltinModel(
+                Path(chosen) if chosen else None, paths.resources, child_environment()
+            )
+            made.append((chosen, BuiltinProvider(model, http), model.aclose))
+        return made[0][1]
+
+    async def stop() -> None:
+        while made:
+            await made.pop()[2]()
+
+    return Local(start, stop)
