@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from studio.domain.errors import ConfigurationError, ProviderError
+from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.http import Http, from_environment
 from studio.storage.keychain import Keychain
@@ -41,6 +42,16 @@ class Local:
 
     start: Callable[[], Awaitable[Provider]]
     stop: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A provider that has to be started before it can be asked."""
+
+    start: Callable[[], Awaitable[Provider]]
+
+    async def models(self) -> list[ModelInfo]:
+        return await (await self.start()).models()
 
 
 class Connections:
@@ -106,6 +117,12 @@ class Connections:
 
             return CompatibleProvider(key, base_url, self._http)
         raise ConfigurationError(f"There is no provider {name}.")
+
+    def lister(self, name: str, key: str, base_url: str) -> Provider | _Later:
+        """Like ``make``, of any provider, to ask for its models alone."""
+        if name in self._local:
+            return _Later(lambda: self.provider(name))
+        return self.make(name, key, base_url or self.base_url(name))
 
     async def test(self, name: str, key: str) -> None:
         """One call with a key that is not stored yet; raises ProviderError if it fails."""

@@ -55,6 +55,7 @@ class Studio:
         database: Database,
         catalogue: Catalogue,
         connections: Connections,
+        snapshot_date: str = "",
     ) -> None:
         self.paths = paths
         self.settings = settings
@@ -63,6 +64,8 @@ class Studio:
         self.database = database
         self.catalogue = catalogue
         self.connections = connections
+        self.snapshot_date = snapshot_date
+        """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)

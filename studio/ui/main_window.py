@@ -37,6 +37,7 @@ from studio.ui.theme import Theme
 if TYPE_CHECKING:
     from studio.ui.first_run import FirstRun
     from studio.ui.inspector import Inspector
+    from studio.ui.settings import SettingsDialog
 
 
 class MainWindow(QMainWindow):
@@ -61,7 +62,7 @@ class MainWindow(QMainWindow):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._search: asyncio.Task[Any] | None = None
         self._boxes: list[QMessageBox] = []
-        self._settings_dialog: QWidget | None = None
+        self.settings_dialog: SettingsDialog | None = None
         self._closing = False
 
         self.setWindowTitle("Agent Studio")
@@ -289,19 +290,33 @@ class MainWindow(QMainWindow):
         self.sidebar.select_page(name)
         self._later(page.show_place(name))
 
-    def open_settings(self, page: str = "General") -> None:
+    def open_settings(self, page: str = "general", provider: str = "") -> None:
+        """``general`` or ``providers``, there with one provider opened."""
         from studio.ui.settings import SettingsDialog
+        from studio.ui.settings.known import month
 
-        if self.studio is None:
+        studio = self.studio
+        if studio is None:
             return
-        dialog = self._settings_dialog
-        if not isinstance(dialog, SettingsDialog):
-            dialog = self._settings_dialog = SettingsDialog(self.theme, self.studio, self)
-            dialog.changed.connect(self._settings_changed)
-        dialog.show_page(page)
-        dialog.show()
-        dialog.raise_()
-        dialog.activateWindow()
+        if self.settings_dialog is None:
+            self.settings_dialog = SettingsDialog(
+                self.theme,
+                self.settings,
+                studio.keychain,
+                studio.catalogue,
+                studio.connections.lister,
+                month(studio.snapshot_date),
+                self,
+            )
+            self.settings_dialog.provider_changed.connect(self._settings_changed)
+            self.settings_dialog.general_changed.connect(self._settings_changed)
+        self.settings_dialog.open_page(page, provider)
+        self._later(self._offer_agents(self.settings_dialog))
+
+    async def _offer_agents(self, dialog: SettingsDialog) -> None:
+        assert self.studio is not None
+        found = await self.studio.agents()
+        dialog.set_agents([(agent.name, agent.icon) for agent in found.by_name.values()])
 
     def _settings_changed(self) -> None:
         async def work() -> None:
@@ -469,6 +484,8 @@ class MainWindow(QMainWindow):
             self._tasks.add(task)
 
     async def _finish(self) -> None:
+        if self.settings_dialog is not None:
+            await self.settings_dialog.aclose()
         if self.studio is not None:
             for task in list(self._tasks):
                 if task is not asyncio.current_task():

@@ -50,7 +50,8 @@ class ChatPage(QWidget):
     """A chat began, or the one on screen has another title, state or model."""
     event_seen = Signal(object)
     """An event of the session on screen, after the transcript took it."""
-    settings_wanted = Signal(str)
+    settings_wanted = Signal(str, str)
+    """A page of the settings, and a provider on it."""
     trouble = Signal(str)
     open_wanted = Signal(str)
 
@@ -280,7 +281,7 @@ class ChatPage(QWidget):
         elif name == "new_chat":
             self._later(self.begin())
         else:
-            self.settings_wanted.emit("Providers")
+            self.settings_wanted.emit("providers", self._choice.provider)
 
     def _retry(self) -> None:
         session = self.session
@@ -295,7 +296,7 @@ class ChatPage(QWidget):
     def _model_chosen(self, key: str) -> None:
         if key == SETTINGS:
             self.show_choices()
-            self.settings_wanted.emit("Providers")
+            self.settings_wanted.emit("providers", "")
             return
         provider, model = split_key(key)
         self._choice = Choice(self._choice.agent, provider, model)
