@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -332,7 +332,8 @@ def test_the_agents_question_has_choices(shown: Shown) -> None:
     assert shown.kinds()[-1] == "ask"
     replies: list[tuple[str, str]] = []
     shown.view.reply_given.connect(lambda *args: replies.append(args))
-    shown.view.focus_prompt()
+    assert not shown.view.focus_prompt()  # it can be answered in words as well
+    assert shown.view.go_to_waiting()
     shown.later()
     shown.key(Qt.Key.Key_2)
     assert replies == [("c2", "Blue")]
@@ -350,7 +351,7 @@ def test_a_draft_waits_and_then_is_a_row(shown: Shown) -> None:
     tall = shown.view.canvas.items[-1].height
     for action in ("approve", "edit", "discard"):
         shown.click(action)
-    shown.view.focus_prompt()
+    shown.view.go_to_waiting()
     shown.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     shown.key(Qt.Key.Key_E)
     shown.key(Qt.Key.Key_Delete)
@@ -467,6 +468,20 @@ def test_a_dragged_selection_copies_across_blocks(shown: Shown) -> None:
     assert copied(shown) == "beta gamma.\n\nMiddle *one*.\n\nLast"
 
 
+def test_a_selection_outlives_what_is_laid_out(shown: Shown) -> None:
+    shown.ask()
+    shown.tell(TextDelta("First words.\n\n" + LONG), TurnComplete("done"))
+    for _ in range(8):
+        shown.ask()
+        shown.tell(TextDelta(LONG), TurnComplete("done"))
+    shown.view.selection.begin((2, (0, 6)))
+    shown.view.selection.extend((2, (0, 11)))
+    shown.view.scroll_to(0)
+    shown.view.scroll_to_end()
+    assert shown.view.canvas.items[2].leaves == []
+    assert copied(shown) == "words"
+
+
 def test_the_focused_block_is_copied_by_c(shown: Shown) -> None:
     shown.ask()
     shown.tell(TextDelta("Some **bold** words."), TurnComplete("done"))
@@ -486,6 +501,19 @@ def test_links_are_told(shown: Shown) -> None:
         shown.view.viewport(), Qt.MouseButton.LeftButton, pos=place.topLeft() + QPoint(10, 11)
     )
     assert opened == ["https://example.org"]
+
+
+def test_a_screen_reader_sees_a_list_with_states(shown: Shown) -> None:
+    shown.ask("Hi")
+    shown.tell(run(), ToolStarted("c1"), ToolFinished("c1", "no", True, 2.0, "exit 1"))
+    seen = QAccessible.queryAccessibleInterface(shown.view)
+    assert seen.role() == QAccessible.Role.List
+    names = [seen.child(n).text(QAccessible.Text.Name) for n in range(seen.childCount())]
+    assert names == ["You: Hi", "Coder, Model", "Ran pytest -q, failed, exit 1, collapsed"]
+    child = seen.child(2)
+    assert child.rect().height() == 34 and seen.indexOfChild(child) == 2
+    shown.click("toggle")
+    assert child.text(QAccessible.Text.Name).endswith("expanded")
 
 
 @pytest.mark.parametrize("dark", [False, True])

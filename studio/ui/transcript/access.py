@@ -2,26 +2,181 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QWidget
+from functools import cache
+from typing import TYPE_CHECKING, cast
+
+from PySide6.QtCore import QObject, QPoint, QRect
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleAnnouncementEvent,
+    QAccessibleEvent,
+    QAccessibleInterface,
+    QColor,
+    QWindow,
+)
+from PySide6.QtWidgets import QAccessibleWidget, QWidget
+
+if TYPE_CHECKING:
+    from .items import Item
+    from .view import TranscriptView
 
 
+class ListAccess(QAccessibleWidget):
+    """The canvas as a list; its children are made when they are asked for."""
+
+    def __init__(self, view: TranscriptView) -> None:
+        super().__init__(view, QAccessible.Role.List, "Transcript")
+        self._view = view
+        self._children: dict[Item, ItemAccess] = {}
+
+    def childCount(self) -> int:
+        return len(self._view.canvas.items)
+
+    def child(self, index: int) -> QAccessibleInterface | None:
+        items = self._view.canvas.items
+        if not 0 <= index < len(items):
+            return None
+        item = items[index]
+        found = self._children.get(item)
+        if found is None:
+            if len(self._children) > 2000:
+                self._children = {i: c for i, c in self._children.items() if c.isValid()}
+            found = self._children[item] = ItemAccess(self, self._view, item)
+        return found
+
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        index = self._view.canvas.index(child.item) if isinstance(child, ItemAccess) else None
+        return -1 if index is None else index
+
+    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
+        at = self._view.viewport().mapFromGlobal(QPoint(x, y))
+        if not self._view.viewport().rect().contains(at) or not self._view.canvas.items:
+            return None
+        return self.child(self._view.canvas.at(at.y() + self._view.scroller.value))
+
+    def focusChild(self) -> QAccessibleInterface | None:
+        index = self._view.focus.index(self._view.canvas)
+        return None if index is None else self.child(index)
+
+
+class ItemAccess(QAccessibleInterface):
+    """One block: its name says its state ("Ran pytest, failed, exit 1, collapsed")."""
+
+    def __init__(self, parent: ListAccess, view: TranscriptView, item: Item) -> None:
+        super().__init__()
+        self._parent = parent
+        self._view = view
+        self.item = item
+
+    def isValid(self) -> bool:
+        return self._view.canvas.index(self.item) is not None
+
+    def object(self) -> QObject | None:
+        return None
+
+    def window(self) -> QWindow | None:
+        return self._view.window().windowHandle()
+
+    def parent(self) -> QAccessibleInterface:
+        return self._parent
+
+    def childCount(self) -> int:
+        return 0
+
+    def child(self, index: int) -> QAccessibleInterface | None:
+        return None
+
+    def indexOfChild(self, child: QAccessibleInterface) -> int:
+        return -1
+
+    def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
+        return None
+
+    def text(self, kind: QAccessible.Text) -> str:
+        if kind != QAccessible.Text.Name or not self.isValid():
+            return ""
+        return spoken(self._view, self.item)
+
+    def setText(self, kind: QAccessible.Text, text: str) -> None:
+        """A transcript is only read."""
+
+    def role(self) -> QAccessible.Role:
+        return QAccessible.Role.ListItem
+
+    def rect(self) -> QRect:
+        index = self._view.canvas.index(self.item)
+        if index is None:
+            return QRect()
+        place = self._view.place_of(index)
+        return QRect(self._view.viewport().mapToGlobal(place.topLeft()), place.size())
+
+    def state(self) -> QAccessible.State:
+        state = QAccessible.State()
+        state.readOnly = True
+        state.focusable = True
+        state.focused = self._view.hasFocus() and self._view.focus.item is self.item
+        state.invisible = not self.item.height
+        state.offscreen = not self._on_screen()
+        return state
+
+    def _on_screen(self) -> bool:
+        index = self._view.canvas.index(self.item)
+        return index is not None and self._view.place_of(index).intersects(
+            self._view.viewport().rect()
+        )
+
+    def foregroundColor(self) -> QColor:
+        return self._view.look.color("text1")
+
+    def backgroundColor(self) -> QColor:
+        return self._view.look.color("surface")
+
+
+def spoken(view: TranscriptView, item: Item) -> str:
+    """What a screen reader says of an item: of its focused row, if it has rows."""
+    rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
+    focused = view.focus.hit
+    if view.focus.item is item and focused is not None and any(h.same(focused) for h in item.hits):
+        return next(hit.text for hit in item.hits if hit.same(focused))
+    if len(rows) > 1 or (rows and item.plan.kind == "tools"):
+        return "; ".join(hit.text for hit in rows)
+    return item.name
+
+
+def _factory(key: str, thing: QObject) -> QAccessibleInterface | None:
+    from .view import TranscriptView
+
+    if not isinstance(thing, TranscriptView):
+        return None
+    if thing.access is None:
+        thing.access = ListAccess(thing)  # Qt does not keep it alive for Python
+    return thing.access
+
+
+@cache
 def install() -> None:
-    """Teach Qt to describe transcripts; only the first call does something."""
+    """Teach Qt to describe transcripts; once is enough."""
+    QAccessible.installFactory(_factory)
 
 
 def announce(widget: QWidget, text: str, *, urgent: bool) -> None:
-    """Let a screen reader say something now; where Qt can (6.8)."""
-    try:
-        from PySide6.QtGui import QAccessibleAnnouncementEvent
-    except ImportError:
-        return
+    """Let a screen reader say something now."""
     if not text or not QAccessible.isActive():
         return
-    event = QAccessibleAnnouncementEvent(widget, text)
+    event = QAccessibleAnnouncementEvent(cast("QObject", widget), text)
     event.setPoliteness(
         QAccessible.AnnouncementPoliteness.Assertive
         if urgent
         else QAccessible.AnnouncementPoliteness.Polite
     )
+    QAccessible.updateAccessibility(event)
+
+
+def focus_moved(view: TranscriptView) -> None:
+    """Tell a screen reader which block has the focus now."""
+    index = view.focus.index(view.canvas)
+    if index is None or not QAccessible.isActive():
+        return
+    event = QAccessibleEvent(cast("QObject", view), QAccessible.Event.Focus)
+    event.setChild(index)
     QAccessible.updateAccessibility(event)

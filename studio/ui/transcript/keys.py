@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
+from .access import focus_moved
 from .actions import guarded
 from .canvas import Canvas
 from .draft import DraftItem
@@ -159,6 +160,7 @@ def _move_key(view: TranscriptView, item: Item | None, key: int) -> bool:
             index = view.focus.index(view.canvas)
             if index is not None:
                 view.reveal(index)
+                focus_moved(view)
         view.viewport().update()
         return True
     page = view.viewport().height() - 48

@@ -119,8 +119,9 @@ class ParagraphLeaf(Leaf):
         if "quote" in block.nesting:
             self.color = "text2"
         ranges, chips = formats(look, block.spans, role)
+        self._x = self.indent(look)
         self.words = Words(block.text, font, line, ranges, chips)
-        self.words.lay(max(40.0, width - self.indent(look)))
+        self.words.lay(max(40.0, width - self._x))
         self.height = self.words.height
         self.laid = True
 
@@ -134,14 +135,13 @@ class ParagraphLeaf(Leaf):
     ) -> None:
         if self.block.nesting:
             self.paint_nesting(painter, y, look, self.words.line)
-        self._x = self.indent(look)
         self.words.paint(painter, self._x, y, look, selected, self.color)
 
     def position(self, x: float, y: float) -> int:
-        return self.words.position(x - getattr(self, "_x", 0.0), y)
+        return self.words.position(x - self._x, y)
 
     def url(self, x: float, y: float) -> str:
-        at = x - getattr(self, "_x", 0.0)
+        at = x - self._x
         for start, size, _, url in self.block.spans:
             if url and any(
                 rect.adjusted(0, -3, 0, 3).contains(at, y)
@@ -151,7 +151,7 @@ class ParagraphLeaf(Leaf):
         return ""
 
     def cursor(self) -> QPointF | None:
-        return self.words.end() + QPointF(getattr(self, "_x", 0.0), 0)
+        return self.words.end() + QPointF(self._x, 0)
 
 
 class CodeLeaf(Leaf):

@@ -87,6 +87,8 @@ class TranscriptView(QAbstractScrollArea):
         self.selection = Selection()
         self.focus = Focus()
         self.mouse = Mouse(self)
+        self.access: access.ListAccess | None = None
+        """What screen readers see, once one has asked."""
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
         self.fresh = False
@@ -152,15 +154,30 @@ class TranscriptView(QAbstractScrollArea):
             self._timer.stop()
             self._flush()
 
+    def announce(self, text: str, *, urgent: bool = False) -> None:
+        """Let a screen reader say something: that a run has ended, say."""
+        access.announce(self, text, urgent=urgent)
+
     @property
     def needs_answer(self) -> bool:
         """Whether something in the transcript waits for the person."""
         return bool(self.canvas.waiting())
 
     def focus_prompt(self) -> bool:
-        """Give the keyboard to the oldest open question; False if there is none."""
+        """Give the keyboard to the oldest open permission question; False if there is none.
+
+        A question that is answered in words is only brought into view.
+        """
         self.flush()
-        return self.go_to_waiting()
+        for index in self.canvas.waiting():
+            item = self.canvas.items[index]
+            if isinstance(item, PromptItem):
+                self.focus_on(index)
+                self.setFocus(Qt.FocusReason.ShortcutFocusReason)
+                return True
+            if isinstance(item, AskItem):
+                self.reveal(index)
+        return False
 
     def go_to_waiting(self) -> bool:
         """Scroll to the next card that waits for the person, and focus it (Ctrl+J)."""
@@ -179,6 +196,7 @@ class TranscriptView(QAbstractScrollArea):
         """Move the block focus to an item and show it."""
         self.focus.item, self.focus.hit, self.focus.keyboard = self.canvas.items[index], None, True
         self.reveal(index)
+        access.focus_moved(self)
 
     # -- scrolling ------------------------------------------------------------------------
 
@@ -361,7 +379,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def copy(self) -> None:
         """The selection, or the focused block, as it was written."""
-        if self.selection:
+        ends = self.selection.ends
+        if ends is not None:
+            for index in {ends[0][0], ends[1][0]}:
+                # One that is far off has lost its pieces.
+                self.canvas.items[index].show(self.context, 0, 0)
             text = self.selection.text(self.canvas.items)
         else:
             text = self.focus.item.source() if self.focus.item is not None else ""
