@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QSizePolicy, QVBoxLayout, QWidget
 
-from studio.domain.sessions import SearchHit, SessionInfo
 from studio.ui.chat_list import ChatList
 from studio.ui.controls import Field, IconButton, Label, Painted, paint_rounded
 from studio.ui.theme import Theme, elided, joined
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SearchHit, SessionInfo
 
 PAGES = (
     ("new", "New chat", "square-pen"),
@@ -55,6 +58,9 @@ class NavRow(Painted):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(160), self.theme.height(30))
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.sizeHint().height())  # words are cut rather than the sidebar widened
+
     def paintEvent(self, event: QPaintEvent) -> None:
         t, rect = self.theme, QRectF(self.rect())
         painter = QPainter(self)
@@ -68,7 +74,7 @@ class NavRow(Painted):
         x, right = mark.right() + t.px(8), rect.width() - 10
         if self._count:
             right = self._paint_count(painter, rect)
-        elif self._hint:
+        elif self._hint and self._hint_fits(x, right):
             painter.setFont(t.font("small"))
             painter.setPen(t.color("text3"))
             width = t.metrics("small").horizontalAdvance(self._hint)
@@ -88,6 +94,11 @@ class NavRow(Painted):
             elided(t.metrics(role), self.text(), room),
         )
         painter.end()
+
+    def _hint_fits(self, left: float, right: float) -> bool:
+        t = self.theme
+        words = t.metrics("ui").horizontalAdvance(self.text())
+        return left + words + 12 + t.metrics("small").horizontalAdvance(self._hint) <= right
 
     def _paint_count(self, painter: QPainter, rect: QRectF) -> float:
         t, text = self.theme, str(self._count) if self._count < 100 else "99+"

@@ -87,8 +87,9 @@ class SettingsDialog(QDialog):
         self._tasks = Tasks(self._problem)
         self.setWindowTitle("Settings")
         self.setModal(False)
-        self.resize(880, 620)
         self.setMinimumSize(QSize(720, 420))
+        room = self.screen().availableSize() * 0.95
+        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(room))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)

@@ -115,14 +115,18 @@ class _ModelDelegate(QStyledItemDelegate):
             cost,
         )
         context = right - t.px(136)
-        painter.drawText(
-            QRectF(context - t.px(70), rect.y(), t.px(70), rect.height()),
-            middle | Qt.AlignmentFlag.AlignRight,
-            tokens(model.context_window),
-        )
+        if rect.width() > t.px(380):
+            painter.drawText(
+                QRectF(context - t.px(70), rect.y(), t.px(70), rect.height()),
+                middle | Qt.AlignmentFlag.AlignRight,
+                tokens(model.context_window),
+            )
+            end = context - t.px(56)
+        else:  # a narrow window has room for the name and the price
+            end = right - t.metrics("small").horizontalAdvance(cost) - t.px(10)
         x = box.right() + t.px(10)
         default = model.id == shown.default
-        room = context - t.px(56) - x - (tag_width(t, "Default") + 10 if default else 0)
+        room = end - x - (tag_width(t, "Default") + 10 if default else 0)
         title = elided(t.metrics("ui"), model.title, room)
         painter.setFont(t.font("ui"))
         painter.setPen(t.color("text1"))

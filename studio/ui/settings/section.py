@@ -127,15 +127,15 @@ class Section(QWidget):
 
     def _foot(self) -> QVBoxLayout:
         foot = QHBoxLayout()
-        self._updated = Label(self.theme, "", "small", "text2", digits=True)
+        self._updated = Label(self.theme, "", "small", "text2", wrap=True, digits=True)
         self._loading = Status(self.theme)
         self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
         self._refresh.clicked.connect(lambda: self.ask(force=True))
         self._cancel = Button(self.theme, "Cancel", "ghost")
         self._cancel.clicked.connect(lambda: self._pieces.catalogue.cancel(self.known.name))
         foot.addWidget(self._loading)
-        foot.addWidget(self._updated)
-        foot.addStretch(1)
+        foot.addWidget(self._updated, 1)
+        foot.addStretch()
         foot.addWidget(self._refresh)
         foot.addWidget(self._cancel)
         whole = QVBoxLayout()

@@ -40,6 +40,9 @@ class Head(Painted):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(300), max(self.theme.px(48), 48))
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
     def paintEvent(self, event: QPaintEvent) -> None:
         t, rect, middle = self.theme, QRectF(self.rect()), Qt.AlignmentFlag.AlignVCenter
         painter = QPainter(self)
