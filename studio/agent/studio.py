@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -165,6 +166,19 @@ class Studio:
 
     def spill(self, session_id: str) -> Path:
         return private_folder(self.paths.cache / "outputs" / session_id)
+
+    def own_folder(self) -> Path:
+        """An empty folder of the studio's own, for chats that are about no folder."""
+        return private_folder(self.paths.data / "chats")
+
+    def demo_folder(self) -> Path:
+        """A copy of the demo's files, made on first use; changes to it stay."""
+        folder = self.paths.data / "demo"
+        if not folder.is_dir():
+            shutil.copytree(
+                self.paths.resources / "demo", private_folder(folder), dirs_exist_ok=True
+            )
+        return folder
 
     async def choose(
         self, *, agent: str = "", provider: str = "", model: str = "", folder: Path | None = None
