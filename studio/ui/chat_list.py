@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import (
     QAbstractListModel,
@@ -27,11 +28,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.domain.sessions import SearchHit, SessionInfo
 from studio.ui.chat_rows import ChatModel, Index, Row, grouped
 from studio.ui.controls import Field, OverlayBar, paint_rounded, paint_spinner
 from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SearchHit, SessionInfo
 
 SIDE = 10
 """Space left and right of the rows, in pixels."""

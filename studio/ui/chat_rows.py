@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.sessions import SearchHit, SessionInfo
 from studio.ui.theme import joined
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SearchHit, SessionInfo
 
 FAILED = frozenset({"error", "stalled"})
 """How a last turn ended where the row should say so."""

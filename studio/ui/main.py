@@ -7,15 +7,18 @@ import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
-from studio.agent.studio import Studio
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 from studio.ui.loop import StudioLoop
 from studio.ui.main_window import MainWindow
 from studio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
 
 
 def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]]) -> int:

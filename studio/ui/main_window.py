@@ -22,10 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio import __version__
-from studio.agent.session import Session
-from studio.agent.studio import Studio
 from studio.domain.errors import StorageError, StudioError
-from studio.domain.events import Event, TurnStarted
 from studio.storage.settings import SettingsFile
 from studio.ui import actions
 from studio.ui.chat.banner import Banner
@@ -35,6 +32,9 @@ from studio.ui.sidebar import Sidebar
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
+    from studio.agent.session import Session
+    from studio.agent.studio import Studio
+    from studio.domain.events import Event
     from studio.ui.first_run import FirstRun
     from studio.ui.inspector import Inspector
     from studio.ui.settings import SettingsDialog
@@ -120,6 +120,7 @@ class MainWindow(QMainWindow):
         """Take the pieces and show what is saved; a database that cannot be used is explained."""
         try:
             studio = await making
+            await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
             self._cannot_go_on(str(error))
             return
@@ -190,8 +191,12 @@ class MainWindow(QMainWindow):
         await studio.settings.save()
         await studio.look_for_providers()
         await studio.refresh_models(provider)
-        demo = "What is in this folder?" if provider == "simulator" else ""
-        await self.chat.begin(provider=provider, text=demo)
+        if provider == "simulator":
+            folder = str(await asyncio.to_thread(studio.demo_folder))
+            text = "What is in this folder?"
+            await self.chat.begin(provider=provider, text=text, folder=folder)
+        else:
+            await self.chat.begin(provider=provider)
         self._offer()
         self.pages.setCurrentWidget(self.chat)
         self.sidebar.select_page("new")
@@ -344,6 +349,7 @@ class MainWindow(QMainWindow):
         self._inspect_all()
 
     def _seen(self, event: Event) -> None:
+        from studio.domain.events import TurnStarted
         from studio.ui.inspection import event_line
 
         if isinstance(event, TurnStarted):

@@ -7,15 +7,17 @@ only thing that turns Send into Stop and back.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QMargins, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.domain.agents import Agent, PermissionMode
 from studio.ui.controls import IconButton, MenuButton, MenuItem, Painted, paint_ring, paint_rounded
 from studio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from studio.domain.agents import Agent, PermissionMode
 
 State: TypeAlias = Literal["idle", "running", "waiting"]
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from studio.domain.sessions import SessionInfo
 from studio.ui.controls import IconButton, Painted, Tag, paint_rounded
 from studio.ui.theme import Theme, elided
 
 from .menus import short_path
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SessionInfo
 
 
 class Title(QWidget):

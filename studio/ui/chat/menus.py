@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from studio.agent.connections import TITLES
-from studio.agent.studio import Studio
 from studio.ui.controls import MenuItem
+
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
 
 CHOOSE_FOLDER = "…"
 SETTINGS = "settings"
@@ -24,6 +26,8 @@ def split_key(key: str) -> tuple[str, str]:
 
 def model_items(studio: Studio, providers: Sequence[str], current: str) -> list[MenuItem]:
     """The models of every connected provider; the chosen one stays even if unlisted (P-3)."""
+    from studio.agent.connections import TITLES
+
     items: list[MenuItem] = []
     values = studio.settings.values
     for name in providers:

@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QRect, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from studio.agent.session import Session
-from studio.agent.studio import Choice, Studio
-from studio.domain.agents import Agent
-from studio.domain.events import Event, TurnComplete, TurnStarted
-from studio.domain.messages import Text
-from studio.domain.transcript import ToolBlock, Transcript, UserBlock
 from studio.ui.controls import Label
 from studio.ui.theme import Theme
-from studio.ui.transcript import TranscriptView
 
 from .composer import Composer
 from .header import Header
@@ -38,6 +33,14 @@ from .menus import (
 )
 from .runs import Runs
 from .suggestions import Suggestions
+
+if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
+    from studio.agent.session import Session
+    from studio.agent.studio import Choice, Studio
+    from studio.domain.agents import Agent
+    from studio.domain.events import Event
+    from studio.domain.transcript import ToolBlock
+    from studio.ui.transcript import TranscriptView
 
 WIDTH = 716
 """The composer's width; the text column is 680 and hangs its avatars out to the left."""
@@ -62,15 +65,14 @@ class ChatPage(QWidget):
         self._studio: Studio | None = None
         self._runs: Runs | None = None
         self._agents: list[Agent] = []
-        self._choice = Choice("Coder", "", "")
+        self._choice: Choice
         self._mode = "ask"
-        self._folder = str(Path.home())
+        self._folder = ""
         self._unsubscribe: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._dialog: QFileDialog | None = None
 
         self.header = Header(theme, self)
-        self.view = TranscriptView(theme, self)
         self.heading = Label(theme, "What are we working on?", "display", parent=self)
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.composer = Composer(theme, self)
@@ -89,35 +91,59 @@ class ChatPage(QWidget):
         self.composer.menus_opening.connect(self.show_choices)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
-        self.view.permission_answered.connect(self._answered)
-        self.view.reply_given.connect(self._replied)
-        self.view.draft_action.connect(self._draft)
-        self.view.failure_action.connect(self._failure)
-        self.view.continue_requested.connect(lambda: self.say("Continue."))
-        self.view.link_activated.connect(_open_link)
-        self.view.left.connect(self.composer.setFocus)
-        self.view.set_agents(self._look)
         theme.changed.connect(self.update)
         self._arrange()
+
+    @staticmethod
+    def prepare() -> None:
+        """Import what the page needs to come alive; takes a while, so call it in a thread."""
+        import studio.agent.studio
+        import studio.ui.transcript  # noqa: F401 (the imports are what is wanted)
+
+    @cached_property
+    def view(self) -> TranscriptView:
+        """The transcript; made when it is first needed, the window is shown without it."""
+        from studio.ui.transcript import TranscriptView
+
+        view = TranscriptView(self.theme, self)
+        view.setVisible(self.session is not None)
+        view.stackUnder(self.heading)
+        QWidget.setTabOrder(self.header.inspector, view)
+        view.permission_answered.connect(self._answered)
+        view.reply_given.connect(self._replied)
+        view.draft_action.connect(self._draft)
+        view.failure_action.connect(self._failure)
+        view.continue_requested.connect(lambda: self.say("Continue."))
+        view.link_activated.connect(_open_link)
+        view.left.connect(self.composer.setFocus)
+        view.set_agents(self._look)
+        return view
 
     # What it shows
 
     def live(self, studio: Studio, runs: Runs) -> None:
         """The pieces are there: from now on a person can send."""
+        from studio.agent.studio import Choice
+
+        self._choice = Choice("Coder", "", "")
         self._studio, self._runs = studio, runs
         studio.catalogue.subscribe(lambda _: self.show_choices())
         values = studio.settings.values
-        self._folder = values.last_folder or str(Path.home())
+        self._folder = values.last_folder
         self._mode = values.default_permission_mode
 
-    async def begin(self, *, provider: str = "", text: str = "") -> None:
+    async def begin(self, *, provider: str = "", text: str = "", folder: str = "") -> None:
         """Show an empty chat; nothing is saved before the first message."""
+        from studio.domain.transcript import Transcript
+
         assert self._studio is not None
         self._leave()
         self.session = None
+        if folder:
+            self._folder = folder
+        if not self._folder or not Path(self._folder).is_dir():
+            self._folder = str(await asyncio.to_thread(self._studio.own_folder))
         await self._load_agents()
-        if not Path(self._folder).is_dir():
-            self._folder = str(Path.home())
         self._choice = await self._studio.choose(provider=provider, folder=Path(self._folder))
         self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
@@ -129,6 +155,8 @@ class ChatPage(QWidget):
 
     def open(self, session: Session) -> None:
         """Show a session."""
+        from studio.agent.studio import Choice
+
         self._leave()
         self.session = session
         info = session.info
@@ -172,7 +200,9 @@ class ChatPage(QWidget):
         composer.set_models(items, current, model.title or "Choose a model")
         composer.set_mode(self._mode)
         recent = self._studio.settings.values.recent_folders
-        composer.set_folders(folder_items(recent), self._folder, short_path(self._folder))
+        own = self._folder == str(self._studio.paths.data / "chats")
+        title = "No folder" if own else short_path(self._folder)
+        composer.set_folders(folder_items(recent), self._folder, title)
         waiting = composer.state == "waiting"
         started = self.session is not None
         composer.set_placeholder(
@@ -216,6 +246,8 @@ class ChatPage(QWidget):
         self._later(self._send(text))
 
     async def _send(self, text: str) -> None:
+        from studio.domain.messages import Text
+
         studio, runs = self._studio, self._runs
         if studio is None or runs is None:
             self.composer.set_text(text)
@@ -230,8 +262,9 @@ class ChatPage(QWidget):
                 permission_mode=self._mode,
             )
             self.open(session)
-            studio.settings.values.use_folder(self._folder)
-            await studio.settings.save()
+            if Path(self._folder) != studio.paths.data / "chats":
+                studio.settings.values.use_folder(self._folder)
+                await studio.settings.save()
         self.composer.set_state("running")
         self.view.scroll_to_end()
         runs.start(session, [Text(text)])
@@ -243,6 +276,8 @@ class ChatPage(QWidget):
 
     def _recall(self) -> None:
         """The last thing said, to be edited and sent again."""
+        from studio.domain.transcript import UserBlock
+
         if self.session is not None:
             said = [b.text for b in self.session.transcript.blocks if isinstance(b, UserBlock)]
             if said:
@@ -290,7 +325,7 @@ class ChatPage(QWidget):
             self._runs.start(session, [])
 
     def _agent_chosen(self, name: str) -> None:
-        self._choice = Choice(name, self._choice.provider, self._choice.model)
+        self._choice = replace(self._choice, agent=name)
         self._keep(agent=name)
 
     def _model_chosen(self, key: str) -> None:
@@ -299,7 +334,7 @@ class ChatPage(QWidget):
             self.settings_wanted.emit("providers", "")
             return
         provider, model = split_key(key)
-        self._choice = Choice(self._choice.agent, provider, model)
+        self._choice = replace(self._choice, provider=provider, model=model)
         self._keep(provider=provider, model=model)
         if self._studio is not None:
             values = self._studio.settings.values
@@ -358,6 +393,8 @@ class ChatPage(QWidget):
     # What happens in the session
 
     def _heard(self, event: Event, index: int | None) -> None:
+        from studio.domain.events import TurnComplete, TurnStarted
+
         if index is not None:
             self.view.changed(index)
         self._state()
@@ -384,6 +421,8 @@ class ChatPage(QWidget):
             self.session_changed.emit()
 
     def _asking(self) -> ToolBlock | None:
+        from studio.domain.transcript import ToolBlock
+
         assert self.session is not None
         for block in reversed(self.session.transcript.blocks):
             if isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
@@ -410,7 +449,8 @@ class ChatPage(QWidget):
     def _arrange(self) -> None:
         new = self.session is None
         self.header.setVisible(not new)
-        self.view.setVisible(not new)
+        if not new or "view" in self.__dict__:
+            self.view.setVisible(not new)
         self.heading.setVisible(new)
         self.suggestions.setVisible(new)
         self.composer.set_spacious(new)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from studio.agent.session import Session
-from studio.domain.messages import Said
+if TYPE_CHECKING:
+    from studio.agent.session import Session
+    from studio.domain.messages import Said
 
 
 class Runs:
