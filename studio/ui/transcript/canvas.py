@@ -13,12 +13,13 @@ from typing import TypeAlias
 from studio.domain.transcript import AgentBlock, DraftBlock, TranscriptBlock
 
 from .cards import AgentItem, EndItem, FailureItem, NoticeItem
-from .document import ReasoningItem, TextItem, UserItem
+from .document import TextItem
 from .draft import DraftItem
 from .heights import Heights
 from .items import Context, Item
 from .model import CALLS, Kind, plan
 from .prompt import AskItem, PromptItem
+from .said import ReasoningItem, UserItem
 from .tools import ToolsItem
 
 TOP = 24

@@ -12,9 +12,9 @@ from studio.ui.markdown import Block, utf16
 
 from .buttons import button_row, paint_button
 from .items import Context, Hit, Item, Paint
+from .leaf import Leaf
 from .look import LEFT, RIGHT, Look
 from .model import Action
-from .text import Leaf
 from .words import Words, span_format
 
 MOST_LINES = 60
@@ -241,6 +241,15 @@ class DraftItem(Item):
                 ],
             )
             y += look.theme.height(28) + look.px(10)
+            self._note = block.detail or "Nothing is written until you approve."
+            left = max(hit.rect.right() for hit in self.hits) + look.px(12)
+            width = context.width - look.px(15) - left
+            low = self._foot + 1
+            if look.width("small", self._note) > width:
+                left, low = look.px(14), y - look.px(4)
+                y += look.px(20)
+                width = context.width - look.px(15) - left
+            self._note_rect = QRectF(left, low, width, y - low)
         elif block.draft.status == "approved":
             made = button_row(look, 0, 0, [(Action("undo", "Undo", "ghost"), block.draft.id, "")])[
                 0
@@ -287,13 +296,9 @@ class DraftItem(Item):
         self._paint_head(row, paint, context)
         if self.waiting:
             look.hairline(painter, 1, self._foot, context.width - 2)
-            foot = QRectF(
-                0, self._foot + 1, context.width - look.px(15), self.height - self._foot - 1
-            )
-            last = max(hit.rect.right() for hit in self.hits if hit.action == "discard")
-            foot.setLeft(last + look.px(12))
-            words = block.detail or "Nothing is written until you approve."
-            look.text(painter, foot, words, "small", "warn" if block.detail else "text2", RIGHT)
+            color = "warn" if block.detail else "text2"
+            side = RIGHT if self._note_rect.top() == self._foot + 1 else LEFT
+            look.text(painter, self._note_rect, self._note, "small", color, side)
         for hit in self.hits:
             if hit.style == "link":
                 look.text(painter, hit.rect, hit.text, "small_medium", "accent_text", LEFT)
@@ -301,7 +306,7 @@ class DraftItem(Item):
                 if hit.action == "unfold" and hit.same(paint.hover):
                     painter.fillRect(hit.rect, look.color("hover"))
                 if hit.same(paint.focus):
-                    look.focus_ring(painter, hit.rect, 9)
+                    look.focus_ring(painter, hit.rect.adjusted(4, 4, -4, -4), 7)
             else:
                 paint_button(hit, paint, look)
 

@@ -17,9 +17,9 @@ from PySide6.QtWidgets import QWidget
 from studio.domain.transcript import TranscriptBlock
 
 from .highlight import CodeColours
+from .leaf import Leaf
 from .look import Look
 from .model import Plan
-from .text import Leaf
 
 Caret: TypeAlias = tuple[int, int]
 """A leaf of the item and a place in its text."""

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter
 from studio.ui.controls import Ticker
 
 from .draft import DraftItem
-from .items import Item, Paint
+from .items import END, START, Item, Paint
 from .overlay import Pill, paint_fade
 from .prompt import CardItem
 from .scroller import STICK
@@ -108,6 +108,8 @@ def _paint_item(
         # Picture 03: a waiting draft leads only while it has the focus.
         paint.primary = primary is item and (focused or len(view.canvas.waiting()) == 1)
     item.paint(paint, view.context)
+    if paint.selected == (START, END) and not item.leaves:
+        view.look.card(painter, QRectF(0, 0, width, item.height), "selected", None, 8)
     if focused and paint.focus is None and view.focus.keyboard:
         rect = QRectF(0, 0, width, item.height)
         grow = 0 if isinstance(item, CardItem | DraftItem) else 3

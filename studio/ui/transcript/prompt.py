@@ -132,6 +132,8 @@ class PromptItem(CardItem):
             actions.append((Action("allow_always", words), question.id, "A"))
         self.hits = button_row(look, left, y, actions)
         width = button_width(look, "Deny", "D")
+        if self.hits[-1].rect.right() + look.px(8) > right - width:
+            y += tall + look.px(8)
         deny = QRectF(right - width, y, width, tall)
         self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
         y += tall

@@ -1,101 +1,20 @@
-"""Paragraphs, code and tables as laid out text.
-
-A *leaf* is one piece of text that can be selected: it is made from a markdown
-block, laid out for a width, painted, and thrown away again when it is far off.
-Positions in it count UTF-16 units.
-"""
+"""Paragraphs, code and rules as laid out text; the right leaf for a block."""
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QFont, QPainter, QTextCharFormat, QTextLayout
 
-from studio.ui.markdown import CODE, Block, Cell, cut, utf16
+from studio.ui.markdown import Block
 
 from .highlight import CodeColours, State
-from .look import RIGHT, Look
+from .leaf import Leaf
+from .look import Look
+from .table import TableLeaf
 from .words import Words, formats, span_format
 
-ITEM_INDENT = 22
-QUOTE_INDENT = 16
 CODE_HEADER = 32
 CODE_PAD = 12
-
-
-class Leaf:
-    """One selectable piece; ``lay`` before anything else."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.height = 0.0
-        self.laid = False
-
-    @property
-    def text(self) -> str:
-        return self.block.text
-
-    @property
-    def length(self) -> int:
-        return utf16(self.text)
-
-    def indent(self, look: Look) -> float:
-        return sum(
-            look.px(ITEM_INDENT if n == "item" else QUOTE_INDENT) for n in self.block.nesting
-        )
-
-    def estimate(self, look: Look, width: float) -> float:
-        """A guess of the height, from the number of characters."""
-        lines = sum(1 + len(line) // 92 for line in self.block.text.split("\u2028"))
-        return lines * look.body_line
-
-    def lay(self, look: Look, width: float) -> None:
-        raise NotImplementedError
-
-    def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
-    ) -> None:
-        raise NotImplementedError
-
-    def drop(self) -> None:
-        """Free the layout; the height stays."""
-        self.laid = False
-
-    def position(self, x: float, y: float) -> int:
-        return 0
-
-    def url(self, x: float, y: float) -> str:
-        return ""
-
-    def cut(self, start: int, end: int) -> str:
-        return cut(self.text, start, end)
-
-    def cursor(self) -> QPointF | None:
-        return None
-
-    def paint_nesting(self, painter: QPainter, y: float, look: Look, line: float) -> None:
-        """Bars of quotes, and the marker of a list item."""
-        x = 0.0
-        for kind in self.block.nesting:
-            if kind == "quote":
-                painter.fillRect(QRectF(x, y, 2, self.height), look.color("control"))
-            x += look.px(ITEM_INDENT if kind == "item" else QUOTE_INDENT)
-        marker = self.block.marker
-        if not marker:
-            return
-        box = QRectF(x - look.px(60), y, look.px(60) - look.px(6), line)
-        if marker.startswith("["):
-            side = look.px(13)
-            square = QRectF(box.right() - side + 2, y + (line - side) / 2, side, side)
-            done = marker == "[x]"
-            look.card(
-                painter, square, "accent" if done else None, "accent" if done else "strong", 3
-            )
-            if done:
-                look.icon(painter, square.center(), "check", "accent_on", 10)
-        else:
-            look.text(painter, box, marker, "body", "text2" if marker == "•" else "text1", RIGHT)
 
 
 class ParagraphLeaf(Leaf):
@@ -271,116 +190,6 @@ class CodeLeaf(Leaf):
 
     def cursor(self) -> QPointF | None:
         return self.words.end() + QPointF(self._left, self._top)
-
-
-class TableLeaf(Leaf):
-    """Some rows of a table; all its parts share their columns' widths."""
-
-    @property
-    def text(self) -> str:
-        return "\n".join("\t".join(cell[0] for cell in row) for row in self.block.rows)
-
-    def estimate(self, look: Look, width: float) -> float:
-        return len(self.block.rows) * (look.body_line + look.px(12))
-
-    def _columns(self, look: Look, width: float) -> list[float]:
-        count = max((len(row) for row in self.block.sample), default=1)
-        pad = 2 * look.px(10)
-        natural = [float(pad)] * count
-        for number, row in enumerate(self.block.sample):
-            role = "body_strong" if number == 0 else "body"
-            for index, (text, spans) in enumerate(row):
-                extra = 1.12 if any(style & CODE for _, _, style, _ in spans) else 1.02
-                natural[index] = max(natural[index], extra * look.width(role, text) + pad)
-        total = sum(natural)
-        if total <= width:
-            return natural
-        floor = min(width / count, look.px(64) + pad)
-        spare = max(0.0, width - floor * count)
-        over = [max(0.0, value - floor) for value in natural]
-        whole = sum(over) or 1.0
-        return [floor + spare * value / whole for value in over]
-
-    def lay(self, look: Look, width: float) -> None:
-        self._indent = self.indent(look)
-        columns = self._columns(look, width - self._indent)
-        self._edges = [self._indent]
-        for column in columns:
-            self._edges.append(self._edges[-1] + column)
-        pad, self._pad = look.px(6), look.px(10)
-        self._rows: list[tuple[float, float, list[Words]]] = []
-        y = 0.0
-        for number, row in enumerate(self.block.rows):
-            head = self.block.part == 0 and number == 0
-            cells = [
-                self._cell(cell, columns[index], index, head, look)
-                for index, cell in enumerate(row)
-            ]
-            tall = max((words.height for words in cells), default=look.body_line) + 2 * pad
-            self._rows.append((y, tall, cells))
-            y += tall
-        self._cell_top = pad
-        self.height = y
-        self.laid = True
-
-    def _cell(self, cell: Cell, width: float, index: int, head: bool, look: Look) -> Words:
-        text, spans = cell
-        ranges, chips = formats(look, spans)
-        sides = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
-        side = self.block.align[index] if index < len(self.block.align) else ""
-        words = Words(
-            text,
-            look.font("body_strong" if head else "body"),
-            look.body_line,
-            ranges,
-            chips,
-            align=sides.get(side, Qt.AlignmentFlag.AlignLeft),
-        )
-        words.lay(max(20.0, width - 2 * self._pad))
-        return words
-
-    def drop(self) -> None:
-        super().drop()
-        self._rows = []
-
-    def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
-    ) -> None:
-        if self.block.nesting:
-            self.paint_nesting(painter, y, look, look.body_line)
-        left, right = self._edges[0], self._edges[-1]
-        if selected:
-            mark = QColor(look.color("accent"))
-            mark.setAlpha(40)
-            painter.fillRect(QRectF(left, y, right - left, self.height), mark)
-        for number, (top, tall, cells) in enumerate(self._rows):
-            for edge, words in zip(self._edges, cells, strict=False):
-                words.paint(painter, edge + self._pad, y + top + self._cell_top, look, None)
-            head = self.block.part == 0 and number == 0
-            painter.fillRect(
-                QRectF(left, round(y + top + tall) - 1, right - left, 1),
-                look.color("control" if head else "hair"),
-            )
-
-    def position(self, x: float, y: float) -> int:
-        return 0 if y < self.height / 2 else self.length
-
-    def cut(self, start: int, end: int) -> str:
-        return self.text  # rows are copied whole
-
-    def url(self, x: float, y: float) -> str:
-        for (top, tall, cells), row in zip(self._rows, self.block.rows, strict=False):
-            if not top <= y < top + tall:
-                continue
-            for (low, high), words, (_, spans) in zip(
-                pairwise(self._edges), cells, row, strict=False
-            ):
-                if low <= x < high:
-                    at = QPointF(x - low - self._pad, y - top - self._cell_top)
-                    for start, size, _, url in spans:
-                        if url and any(r.contains(at) for r in words.rects(start, start + size)):
-                            return url
-        return ""
 
 
 class RuleLeaf(Leaf):

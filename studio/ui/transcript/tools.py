@@ -328,7 +328,7 @@ class ToolsItem(Item):
             Qt.TextElideMode.ElideRight if prose else Qt.TextElideMode.ElideMiddle,
         )
         if hit.same(paint.focus):
-            look.focus_ring(painter, rect, 9)
+            look.focus_ring(painter, rect.adjusted(4, 4, -4, -4), 6)
 
     def _result(self, row: Row, context: Context) -> str:
         if row.merged:
