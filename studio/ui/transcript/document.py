@@ -19,8 +19,6 @@ FRAME = 3000
 class TextItem(Item):
     """An answer in markdown. Only what is near the window is laid out."""
 
-    text_like = True
-
     def __init__(self, *args: object) -> None:
         super().__init__(*args)  # type: ignore[arg-type]  # same as Item
         self.stream: MarkdownStream | None = None

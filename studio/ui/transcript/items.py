@@ -86,9 +86,6 @@ class Paint:
 class Item:
     """One unit of the canvas."""
 
-    text_like = False
-    """Copied from its source, piece by piece; others are copied as their words."""
-
     def __init__(self, plan: Plan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
         self.plan = plan
         self.blocks = blocks

@@ -17,8 +17,6 @@ from .text import Leaf, ParagraphLeaf, gap, leaf
 class UserItem(Item):
     """What the person said, in a bubble at the right."""
 
-    text_like = True
-
     @property
     def user_block(self) -> UserBlock:
         block = self.block
@@ -94,8 +92,6 @@ class UserItem(Item):
 
 class ReasoningItem(Item):
     """“Thinking… 4 s”, then “Thought for 4 s”; the thoughts when opened."""
-
-    text_like = True
 
     @property
     def thought(self) -> ReasoningBlock:
