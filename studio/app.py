@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import StudioError
@@ -51,10 +53,9 @@ def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Studio]]:
     return build
 
 
-async def _terminal(options: Namespace) -> int:
+async def _terminal(options: Namespace, paths: Paths) -> int:
     from studio.cli import command
 
-    paths = Paths.default()
     settings = SettingsFile(paths.settings)
     await settings.load()
     studio = await build(paths, settings)
@@ -68,11 +69,30 @@ async def _terminal(options: Namespace) -> int:
 async def _simulate(port: int) -> int:
     from studio.providers.simulator import serve
 
-    await serve(port)
+    try:
+        await serve(port, show=lambda line: print(line, flush=True))
+    except OSError as error:
+        raise ConfigurationError(f"Port {port} cannot be used: {error.strerror}.") from error
     return 0
 
 
-def _window() -> int:
+def log_to(paths: Paths) -> None:
+    """Faults of the program go to a file, without keys, and never onto the terminal."""
+    from studio.providers.faults import redact
+
+    class Redacted(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return redact(super().format(record))
+
+    logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
+    handler = RotatingFileHandler(
+        paths.logs / "studio.log", maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True
+    )
+    handler.setFormatter(Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger().addHandler(handler)
+
+
+def _window(paths: Paths) -> int:
     if sys.platform.startswith("linux") and not (
         os.environ.get("DISPLAY")
         or os.environ.get("WAYLAND_DISPLAY")
@@ -86,4 +106,4 @@ def _window() -> int:
         return 1
     from studio.ui.main import run
 
-    return run(Paths.default(), build)
+    return run(paths, build)
