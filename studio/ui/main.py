@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 
 def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]]) -> int:
-    """Show the window at once; the pieces are made while it is already painted."""
+    """Show the window at once; the pieces are made while it is already painted.
+
+    The caller may have turned the garbage collector off, for there is none to
+    collect while everything is made; it is on again when the pieces are there.
+    """
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
     app.setDesktopFileName("agent-studio")
@@ -60,6 +64,6 @@ async def _live(
 ) -> int:
     await window.painted
     await window.live(build(paths, settings))
-    gc.collect()
     gc.freeze()  # what is there now stays: full collections skip it
+    gc.enable()
     return await window.closed
