@@ -1,0 +1,208 @@
+"""What a step of a turn costs beyond the raw stream of the same answers.
+
+    python benchmarks/step.py [rounds]
+
+A session runs turns of 40 steps against the simulator, over real HTTP, with a
+tool that does nothing: folding, journal, database, permission and the tool's
+call included. In the same round the same requests go out bare: through the
+provider alone, and through the vendor's SDK alone. The simulator has a process
+of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from measure import Row, middle, quick, show
+
+from studio.agent.studio import Studio
+from studio.app import build
+from studio.domain.agents import Limits
+from studio.domain.events import TurnComplete
+from studio.domain.messages import Text
+from studio.providers import simulator
+from studio.providers.base import Provider, Request
+from studio.storage.paths import Paths
+from studio.storage.settings import SettingsFile
+from studio.tools import tool
+
+STEPS = 40
+GOAL = "< 2 ms"
+WORDS = "The retry loop waits for a clock that may step back, so we measure with another. " * 4
+KEY = "sk-benchmark"
+SURFACES = {"openai-compatible": "chat", "anthropic": "anthropic"}
+
+
+@tool(effect="read")
+async def nothing(number: int) -> str:
+    """Do nothing.
+
+    number: Any number.
+    """
+    return f"Nothing, {number} times."
+
+
+def answer(view: simulator.RequestView) -> simulator.Turn:
+    done = sum(isinstance(item, simulator.Returned) for item in view.items)
+    if done >= STEPS - 1:
+        return simulator.Turn(simulator.Text("That is all."))
+    call = simulator.Call("nothing", {"number": done})
+    return simulator.Turn(simulator.Text(WORDS), call)
+
+
+async def serve() -> None:
+    async with simulator.Simulator(answer, pace=False) as server:
+        print(json.dumps({name: server.url(name) for name in SURFACES.values()}), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+@contextlib.asynccontextmanager
+async def opened(home: Path, provider: str, url: str) -> AsyncIterator[Studio]:
+    paths = Paths.below(home)
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    settings.values.base_urls[provider] = url
+    studio = await build(paths, settings)
+    studio.keychain.keep_for_session(provider, KEY)
+    studio.toolbox.add(nothing, "benchmark")
+    try:
+        yield studio
+    finally:
+        await studio.close()
+
+
+async def in_session(studio: Studio, name: str, folder: Path) -> None:
+    session = await studio.sessions.create(
+        folder=str(folder), agent="Coder", provider=name, model="sim-model"
+    )
+    end = None
+    async for event in session.turn([Text("Go")], limits=Limits(1000, 600.0)):
+        end = event
+    if not isinstance(end, TurnComplete) or end.reason != "done" or end.steps != STEPS:
+        raise SystemExit(f"the turn did not run as planned: {end}")
+
+
+async def through_provider(provider: Provider, requests: list[Request]) -> None:
+    for request in requests:
+        stream = provider.stream(request)
+        async for _ in stream:
+            pass
+        stream.reply()
+        await stream.aclose()
+
+
+def sdk(name: str, http: Any, url: str) -> Callable[[dict[str, Any]], Awaitable[Any]]:
+    """The vendor's own call, on the same connections."""
+    if name == "anthropic":
+        from anthropic import AsyncAnthropic
+
+        client = AsyncAnthropic(api_key=KEY, base_url=url, http_client=http, max_retries=0)
+        return lambda body: client.messages.create(**body)
+    from openai import AsyncOpenAI
+
+    other = AsyncOpenAI(api_key=KEY, base_url=url, http_client=http, max_retries=0)
+    return lambda body: other.chat.completions.create(**body)
+
+
+async def through_sdk(
+    call: Callable[[dict[str, Any]], Awaitable[Any]], bodies: list[dict[str, Any]]
+) -> None:
+    for body in bodies:
+        async with await call(body) as stream:
+            async for _ in stream:
+                pass
+
+
+async def recorded(
+    studio: Studio, name: str, folder: Path
+) -> tuple[list[Request], list[dict[str, Any]]]:
+    """One turn whose requests are kept, as the provider saw them and as they went out."""
+    requests: list[Request] = []
+    bodies: list[dict[str, Any]] = []
+    provider = await studio.provider(name)
+    stream = provider.stream
+
+    def keep(request: Request):
+        requests.append(replace(request, history=list(request.history)))
+        return stream(request)
+
+    async def sent(request: Any) -> None:
+        bodies.append(json.loads(request.content))
+
+    http = await studio.http.client()
+    provider.stream = keep
+    http.event_hooks = {"request": [sent]}
+    await in_session(studio, name, folder)
+    http.event_hooks = {}
+    provider.stream = stream
+    return requests, [body for body in bodies if body.get("stream")]
+
+
+async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
+    folder = home / "work"
+    folder.mkdir(parents=True)
+    async with opened(home, name, url) as studio:
+        requests, bodies = await recorded(studio, name, folder)
+        provider = await studio.provider(name)
+        call = sdk(name, await studio.http.client(), url)
+        await through_sdk(call, bodies[:2])
+        ways: dict[str, Callable[[], Awaitable[None]]] = {
+            "session": lambda: in_session(studio, name, folder),
+            "provider": lambda: through_provider(provider, requests),
+            "sdk": lambda: through_sdk(call, bodies),
+        }
+        clock: dict[str, list[float]] = {way: [] for way in ways}
+        cpu: dict[str, list[float]] = {way: [] for way in ways}
+        for _ in range(rounds):
+            for way, run in ways.items():
+                began, used = time.perf_counter(), time.process_time()
+                await run()
+                clock[way].append((time.perf_counter() - began) / STEPS * 1000)
+                cpu[way].append((time.process_time() - used) / STEPS * 1000)
+    out: list[Row] = []
+    vendor = "anthropic SDK" if name == "anthropic" else "openai SDK"
+    for base, what in (("provider", "raw provider stream"), ("sdk", f"raw {vendor}")):
+        for kind, found in (("clock", clock), ("CPU", cpu)):
+            ours, other = middle(found["session"]), middle(found[base])
+            row = Row(f"{SURFACES[name]}: a step, {kind}", ours, other, "ms", "", what)
+            extra = f"{SURFACES[name]}: the loop's own, {kind}"
+            out += [row, Row(extra, ours - other, None, "ms", GOAL, what)]
+    return out
+
+
+def rows(rounds: int) -> list[Row]:
+    server = subprocess.Popen(
+        [sys.executable, __file__, "--serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    out: list[Row] = []
+    with server, tempfile.TemporaryDirectory() as folder:
+        assert server.stdout is not None
+        urls: dict[str, str] = json.loads(server.stdout.readline())
+        for name, surface in SURFACES.items():
+            out += asyncio.run(compare(Path(folder) / name, name, urls[surface], rounds))
+    return out
+
+
+def main() -> None:
+    if "--serve" in sys.argv:
+        asyncio.run(serve())
+        return
+    counts = [int(x) for x in sys.argv[1:] if x.isdigit()]
+    show(rows(counts[0] if counts else 3 if quick() else 9))
+
+
+if __name__ == "__main__":
+    main()
