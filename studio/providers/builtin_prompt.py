@@ -32,6 +32,7 @@ EARLIER_TOKENS = 120
 
 _FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
 _FOLDER = re.compile(r"[\w.-][\w./-]*/(?=\s|$|[?,;])")
+_SIZE = re.compile(r"\s{2,}| -> ")
 _WORD = re.compile(r"\w+")
 _EVERY = {"all", "every", "each"}
 _COMMON = frozenset(
@@ -212,7 +213,8 @@ def plain_result(tool: str, text: str) -> str:
     """A tool's result without what only a larger model can use: sizes, headings."""
     lines = text.splitlines()
     if tool == "list":
-        lines = [re.split(r"\s{2,}| -> ", line)[0] for line in lines if not line.startswith("[")]
+        names = [_SIZE.split(line)[0] for line in lines if not line.startswith("[")]
+        lines = [f"- {name}" for name in names]
     elif tool == "read" and lines and re.fullmatch(r"\[.*\].*", lines[0]):
         lines = lines[1:]
     return "\n".join(lines).strip()
@@ -231,7 +233,7 @@ def sensible(work: Work) -> dict[str, tuple[str, list[str]]]:
         _join(as_text(step.arguments.get("path")), line)
         for step in work.steps
         if step.tool == "list"
-        for line in step.result.splitlines()
+        for line in step.result.removeprefix("- ").split("\n- ")
     ]
     named = list(dict.fromkeys(_FILE.findall(work.ask)))
     folders = list(dict.fromkeys(_FOLDER.findall(work.ask)))
