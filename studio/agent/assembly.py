@@ -39,7 +39,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Studio:
     keychain = Keychain()
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
     catalogue = Catalogue(paths.models, snapshot)
-    local = {"simulator": _demo(http), "builtin": _builtin(http, paths, settings)}
+    local = {"simulator": _demo(http), "builtin": _builtin(paths, settings)}
     studio = Studio(
         paths=paths,
         settings=settings,
@@ -72,7 +72,7 @@ def _demo(http: Http) -> Local:
     return Local(start, stop)
 
 
-def _builtin(http: Http, paths: Paths, settings: SettingsFile) -> Local:
+def _builtin(paths: Paths, settings: SettingsFile) -> Local:
     """The built-in model, in a child process that starts with the first request."""
     made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
 
@@ -86,7 +86,7 @@ def _builtin(http: Http, paths: Paths, settings: SettingsFile) -> Local:
             model = BuiltinModel(
                 Path(chosen) if chosen else None, paths.resources, child_environment()
             )
-            made.append((chosen, BuiltinProvider(model, http), model.aclose))
+            made.append((chosen, BuiltinProvider(model), model.aclose))
         return made[0][1]
 
     async def stop() -> None:
