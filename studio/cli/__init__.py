@@ -1,0 +1,44 @@
+"""The terminal door: one turn with the same engine, and a look at what is saved.
+
+``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
+its events, ``console`` is the terminal itself, ``listings`` prints what is
+saved and which models there are.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from studio.agent.studio import Studio
+from studio.domain.errors import ProviderError, StudioError
+
+from .console import Console
+from .exits import CANCELLED, of_error
+from .options import parser
+
+__all__ = ["command", "parser"]
+
+
+async def command(studio: Studio, options: argparse.Namespace) -> int:
+    """Run a parsed command; every error a person can mend is printed, not raised."""
+    console = Console()
+    try:
+        match options.command:
+            case "run":
+                from .run import run
+
+                return await run(studio, options, console)
+            case "models":
+                from .listings import models
+
+                return await models(studio, options, console)
+            case _:
+                from .listings import sessions
+
+                return await sessions(studio, options, console)
+    except BrokenPipeError:  # whoever read our output has gone, and will miss nothing
+        console.abandon()
+        return CANCELLED
+    except (StudioError, OSError) as error:
+        console.say(str(error))
+        return of_error(error.fault if isinstance(error, ProviderError) else "configuration")

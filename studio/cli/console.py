@@ -1,0 +1,120 @@
+"""The terminal: words out, answers in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from studio.tools.threads import in_daemon_thread
+
+
+class Console:
+    """Standard input, output and error of this process.
+
+    What a model or a file says may hold codes that move the cursor or hide
+    text, a permission question for example. On a terminal they are shown
+    instead of obeyed; a pipe gets the text as it is.
+    """
+
+    def __init__(self) -> None:
+        self._open_line = False
+        for stream in (sys.stdout, sys.stderr):
+            if reconfigure := getattr(stream, "reconfigure", None):
+                reconfigure(errors="backslashreplace")
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a person can read a question and answer it."""
+        return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+    def write(self, text: str) -> None:
+        """The answer, on standard output, as far as it has come."""
+        if not text:
+            return
+        sys.stdout.write(visible(text) if _is_terminal(sys.stdout) else text)
+        sys.stdout.flush()
+        self._open_line = not text.endswith("\n")
+
+    def write_json(self, value: object, *, indent: int | None = None) -> None:
+        """One JSON value and a line end, on standard output."""
+        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        sys.stdout.write(json.dumps(value, ensure_ascii=not utf8, indent=indent) + "\n")
+        sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """A line about what happens, on standard error."""
+        self.end_line()
+        sys.stderr.write((visible(text) if _is_terminal(sys.stderr) else text) + "\n")
+        sys.stderr.flush()
+
+    def end_line(self) -> None:
+        """Go to the beginning of a line."""
+        if self._open_line:
+            self.write("\n")
+
+    async def line(self, prompt: str) -> str | None:
+        """One line from the terminal, None at its end. Can be cancelled."""
+        self.end_line()
+        sys.stderr.write(visible(prompt))
+        sys.stderr.flush()
+        loop = asyncio.get_running_loop()
+        file = sys.stdin.fileno()
+        ready = asyncio.Event()
+        try:
+            loop.add_reader(file, ready.set)
+        except NotImplementedError:  # Windows cannot wait for a terminal without a thread
+            return await in_daemon_thread(sys.stdin.readline) or None
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(file)
+        try:
+            data = os.read(file, 4096)  # a terminal hands out whole lines
+        except OSError:  # it was closed
+            data = b""
+        if not data:
+            self.say("")
+        return data.decode("utf-8", "replace") if data else None
+
+    async def everything(self) -> str:
+        """All of standard input."""
+        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started without one)
+            return ""
+        # Not through sys.stdin: a thread that still reads from it when the
+        # program ends holds a lock the interpreter wants.
+        file = sys.stdin.fileno()
+        data = await in_daemon_thread(lambda: _drain(lambda: os.read(file, 1 << 16)))
+        return data.decode("utf-8-sig", "replace")
+
+    def abandon(self) -> None:
+        """Nobody reads our output any more: what is left of it goes nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def visible(text: str) -> str:
+    """The text with every code that a terminal would obey made visible."""
+    return text.translate(_CODES)
+
+
+_CODES = {
+    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
+} | {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+"""Control characters, and those that change the direction of the text."""
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _drain(read: Callable[[], bytes]) -> bytes:
+    parts: list[bytes] = []
+    while part := read():
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,39 @@
+"""Exit codes of the command."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from studio.domain.events import CompletionReason
+
+DONE: Final = 0
+USAGE: Final = 1
+"""Wrong use, or something is not set up: a key, a folder, the database."""
+PROVIDER: Final = 2
+LIMIT: Final = 3
+DENIED: Final = 4
+"""The turn ended well, but without something it asked permission for."""
+CANCELLED: Final = 130
+
+LIMITS: frozenset[CompletionReason] = frozenset(
+    {"step_limit", "token_limit", "money_limit", "time_limit", "stalled"}
+)
+
+
+def of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
+    """The code for how a turn ended; ``fault`` is its error's, empty for none."""
+    if reason == "cancelled":
+        return CANCELLED
+    if reason in LIMITS:
+        return LIMIT
+    if reason == "refused":
+        return PROVIDER
+    if reason == "error":
+        return of_error(fault)
+    return DENIED if denied else DONE
+
+
+def of_error(fault: str) -> int:
+    """The code for an error: the provider's, or the person's to mend."""
+    mine = ("", "no_key", "configuration", "storage", "internal")
+    return USAGE if fault in mine else PROVIDER

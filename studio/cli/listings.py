@@ -1,0 +1,102 @@
+"""``agent-studio models`` and ``agent-studio sessions``."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from datetime import datetime
+
+from studio.agent.studio import Studio
+from studio.domain.codec import encode_event
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import SessionInfo
+from studio.domain.transcript import NoticeBlock, TextBlock, ToolBlock, Transcript, UserBlock
+
+from .console import Console
+from .exits import DONE, PROVIDER
+
+
+async def models(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """List a provider's models: fetched first, then those built in."""
+    name = options.provider or await studio.connections.default()
+    listing = await studio.list_models(name, refresh=options.refresh)
+    if options.json:
+        found = [asdict(model) for model in listing.models]
+        console.write_json(
+            {"provider": name, "state": listing.state, "reason": listing.reason, "models": found}
+        )
+    else:
+        width = max((len(model.id) for model in listing.models), default=0)
+        for model in listing.models:
+            window = f"{model.context_window:,}" if model.context_window else ""
+            mark = "" if model.source == "fetched" else "built-in list"
+            console.write(f"{model.id:<{width}}  {window:>9}  {mark}".rstrip() + "\n")
+        if listing.reason:
+            console.say(listing.reason)
+    return DONE if listing.models else PROVIDER
+
+
+async def sessions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """List, show, export; ``native`` prints what the next request would be made of."""
+    if options.what == "list":
+        infos = await studio.sessions.list()
+        if options.json:
+            console.write_json([asdict(info) for info in infos])
+            return DONE
+        for info in infos:
+            when = datetime.fromtimestamp(info.updated).strftime("%Y-%m-%d %H:%M")
+            title = info.title or "New chat"
+            console.write(f"{info.id[:8]}  {when}  {info.state:<10}  {title}\n")
+        if not infos:
+            console.say("There are no sessions yet.")
+        return DONE
+    session_id = await whole_id(studio, options.id)
+    if options.what == "native":
+        native = await studio.store.native(session_id)
+        console.write_json(native.items if native else [], indent=2)
+        return DONE
+    info = await studio.store.get(session_id)
+    if info is None:  # deleted by another program a moment ago
+        raise ConfigurationError(f"There is no session {session_id}.")
+    events = await studio.store.events(session_id)
+    if options.what == "export" and options.format == "json":
+        body = {"session": asdict(info), "events": [encode_event(event) for event in events]}
+        console.write_json(body, indent=2)
+    else:
+        console.write(as_markdown(info, Transcript(events)))
+    return DONE
+
+
+def as_markdown(info: SessionInfo, transcript: Transcript) -> str:
+    """A session for reading: what was said, and one line for each tool."""
+    out = [f"# {info.title or 'New chat'}", f"{info.agent} on {info.model}, in {info.folder}"]
+    for block in transcript.blocks:
+        match block:
+            case UserBlock():
+                out.append(f"## You\n\n{block.text}")
+            case TextBlock():
+                out.append(block.text.strip())
+            case ToolBlock():
+                out.append(f"> {_row(block)}")
+            case NoticeBlock():
+                out.append(f"*{block.text}*")
+            case _:
+                pass
+    return "\n\n".join(out) + "\n"
+
+
+def _row(block: ToolBlock) -> str:
+    target = " ".join(block.target.split())
+    row = block.done if block.state == "done" else block.name
+    return f"{row or block.name} `{target}` — {block.summary or block.state}"
+
+
+async def whole_id(studio: Studio, start: str) -> str:
+    """The id of the one session whose id begins so; ConfigurationError if that is not one."""
+    found = [info.id for info in await studio.sessions.list() if info.id.startswith(start)]
+    if start in found:
+        return start
+    if len(found) != 1:
+        many = "more than one session" if found else "no session"
+        raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
+    return found[0]

@@ -1,0 +1,91 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from studio import __version__
+from studio.agent.connections import TITLES
+
+from .exits import USAGE
+
+
+class _Parser(argparse.ArgumentParser):
+    """Ends with our own code: argparse's is 2, which means a provider's error here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line; without a command the window opens."""
+    root = _Parser(
+        prog="agent-studio", description="Work with AI agents. Without a command the window opens."
+    )
+    root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    _run(commands.add_parser("run", help="run one turn in the terminal"))
+
+    models = commands.add_parser("models", help="list a provider's models")
+    models.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
+    models.add_argument("--refresh", action="store_true", help="ask the provider again")
+    models.add_argument("--json", action="store_true")
+
+    sessions = commands.add_parser("sessions", help="look at saved sessions")
+    what = sessions.add_subparsers(dest="what", required=True, metavar="WHAT")
+    listing = what.add_parser("list", help="all sessions, newest first")
+    listing.add_argument("--json", action="store_true")
+    for name, text in (
+        ("show", "print a session"),
+        ("export", "write a session as markdown or JSON"),
+        ("native", "print the provider's own history as JSON"),
+    ):
+        one = what.add_parser(name, help=text)
+        one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+        if name == "export":
+            one.add_argument("--format", choices=["md", "json"], default="md")
+
+    simulate = commands.add_parser("simulate", help="run the provider simulator")
+    simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
+    return root
+
+
+def _run(run: argparse.ArgumentParser) -> None:
+    run.description = (
+        "Run one turn: the answer goes to standard output, everything about it to "
+        "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "
+        "3 stopped by a limit, 4 a needed permission was not given, 130 cancelled."
+    )
+    run.add_argument(
+        "message",
+        nargs="?",
+        metavar="MESSAGE",
+        help="what to say; - or nothing reads standard input",
+    )
+    run.add_argument(
+        "--provider",
+        choices=list(TITLES),
+        metavar="P",
+        help=f"{', '.join(TITLES)}; default: your setting, else one with a key, else builtin",
+    )
+    run.add_argument("--model", metavar="M")
+    run.add_argument("--agent", metavar="A", help="default: your setting, else Coder")
+    run.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    run.add_argument("--session", metavar="ID", help="go on in this session")
+    run.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="allow without asking: TOOL or TOOL(PATTERN), for example 'run(pytest *)'",
+    )
+    run.add_argument("--json", action="store_true", help="print one event a line")
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
+    return port

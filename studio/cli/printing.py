@@ -1,0 +1,112 @@
+"""The events of a turn, as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from studio.domain.codec import encode_event
+from studio.domain.events import (
+    Event,
+    Failed,
+    Notice,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnComplete,
+)
+from studio.domain.transcript import ToolBlock, Transcript
+
+from .console import Console
+from .exits import LIMITS
+
+
+class JsonPrinter:
+    """One event a line; the first names the session, the last is ``turn_complete``."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def event(self, event: Event) -> None:
+        self._console.write_json(encode_event(event))
+
+    def notice(self, text: str) -> None:
+        self._console.say(text)
+
+    @contextmanager
+    def quiet(self) -> Generator[None]:
+        yield
+
+
+class TextPrinter:
+    """The answer on standard output, everything about it on standard error."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._transcript = Transcript()
+        self._held: list[Event] | None = None
+        self._spoke = self._pause = False
+
+    def event(self, event: Event) -> None:
+        if self._held is not None:
+            self._held.append(event)
+        else:
+            self._print(event)
+
+    def notice(self, text: str) -> None:
+        self._console.say(text)
+
+    @contextmanager
+    def quiet(self) -> Generator[None]:
+        """Hold back what happens meanwhile: a question is on the screen."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for event in held:
+                self._print(event)
+
+    def _print(self, event: Event) -> None:
+        index = self._transcript.apply(event)
+        match event:
+            case StepStarted():
+                self._pause = self._spoke
+            case TextDelta():
+                if self._pause:  # what is said in two steps is two paragraphs
+                    self._console.end_line()
+                    self._console.write("\n")
+                    self._pause = False
+                self._console.write(event.text)
+                self._spoke = True
+            case ToolStarted():
+                if (tool := self._tool(index)) is not None:
+                    self._console.say(f"· {tool.verb} {_line(tool.target)}".rstrip())
+            case ToolFinished():
+                if (tool := self._tool(index)) is not None and event.is_error:
+                    what = f"{tool.name} {_line(tool.target)}".rstrip()
+                    self._console.say(f"× {what}: {event.summary or 'failed'}")
+            case Notice():
+                self._console.say(event.text)
+            case Failed():
+                end = "" if event.title.endswith(".") else ":"
+                self._console.say(f"{event.title}{end} {event.detail}")
+            case TurnComplete():
+                self._console.end_line()
+                if event.reason in LIMITS or event.reason == "refused":
+                    self._console.say(event.detail)
+                elif event.reason == "cancelled":
+                    self._console.say("Stopped.")
+            case _:
+                pass
+
+    def _tool(self, index: int | None) -> ToolBlock | None:
+        block = self._transcript.blocks[index] if index is not None else None
+        return block if isinstance(block, ToolBlock) else None
+
+
+def _line(text: str) -> str:
+    """The beginning of a target, on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= 100 else f"{words[:99]}…"

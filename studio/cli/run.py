@@ -1,0 +1,293 @@
+"""``agent-studio run``: one turn, printed as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CompletionReason,
+    Event,
+    Failed,
+    Notice,
+    PermissionResolved,
+    TurnComplete,
+)
+from studio.domain.messages import Text
+from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.tools import Draft
+from studio.tools.diff import unified_diff
+
+from .console import Console
+from .exits import CANCELLED, of_turn
+from .listings import whole_id
+from .printing import JsonPrinter, TextPrinter
+
+Printer: TypeAlias = JsonPrinter | TextPrinter
+NOBODY = "Nobody is here to answer. Decide yourself, or stop."
+NOT_WRITTEN = "Not written: the file changed meanwhile, or cannot be written."
+SHOWN = 200
+"""Lines of a draft that are printed."""
+
+
+async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """One turn with the same engine as the window's; returns the exit code."""
+    rules = [_rule(text, studio) for text in options.allow]
+    from_input = options.message in (None, "-")
+    message: str = await console.everything() if from_input else options.message
+    # An argument that is not UTF-8 arrives as halves of characters nobody can store.
+    message = message.encode("utf-8", "replace").decode().strip()
+    if not message:
+        raise ConfigurationError("There is nothing to say. Give a message, or pipe one in.")
+    session = await _session(studio, options)
+    for problem in (await studio.agents(Path(session.info.folder))).problems:
+        console.say(f"Agent skipped: {problem}")
+    person = console.interactive and not from_input and not options.json
+    printer = JsonPrinter(console) if options.json else TextPrinter(console)
+    driver = _Driver(session, console, printer, person=person)
+    with _Interrupts(driver.stop):
+        code = await driver.turn(message, rules)
+        if person and code != CANCELLED:
+            await driver.offer_drafts()
+    if waiting := session.drafts.waiting():
+        paths = ", ".join(dict.fromkeys(draft.path for draft in waiting))
+        console.say(f"Not written yet, waiting for your approval: {paths}")
+    if not options.json:
+        console.say(f"To go on: --session {session.info.id[:8]}")
+    return CANCELLED if driver.stopped else code
+
+
+def _rule(text: str, studio: Studio) -> Rule:
+    try:
+        rule = Rule.parse(text)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if rule.tool != "*" and rule.tool not in studio.tools():
+        known = ", ".join(sorted(studio.tools()))
+        raise ConfigurationError(f"There is no tool {rule.tool} to allow. Known are {known}.")
+    return rule
+
+
+async def _session(studio: Studio, options: argparse.Namespace) -> Session:
+    """A new session, or an old one with what the options change about it."""
+    if options.folder is not None and not options.folder.is_dir():
+        raise ConfigurationError(f"The folder {options.folder} is not there.")
+    if not options.session:
+        folder = (options.folder or Path.cwd()).resolve()
+        choice = await studio.choose(
+            agent=options.agent or "",
+            provider=options.provider or "",
+            model=options.model or "",
+            folder=folder,
+        )
+        return await studio.sessions.create(
+            folder=str(folder), agent=choice.agent, provider=choice.provider, model=choice.model
+        )
+    session = await studio.sessions.open(await whole_id(studio, options.session))
+    changes: dict[str, Any] = {}
+    if options.folder is not None:
+        changes["folder"] = str(options.folder.resolve())
+    if options.agent:
+        folder = Path(changes.get("folder", session.info.folder))
+        changes["agent"] = (await studio.agent(options.agent, folder)).name
+    if options.provider and options.provider != session.info.provider:
+        model = options.model or await studio.default_model(options.provider)
+        changes |= {"provider": options.provider, "model": model}
+    elif options.model:
+        changes["model"] = options.model
+    if changes:
+        await session.change(**changes)
+    return session
+
+
+class _Driver:
+    """Runs a turn, prints it, and answers its questions in the person's name.
+
+    ``person`` is whether somebody is at the terminal; if not, the answer to a
+    permission question is no.
+    """
+
+    def __init__(
+        self, session: Session, console: Console, printer: Printer, *, person: bool
+    ) -> None:
+        self.stopped = False
+        self._session = session
+        self._console = console
+        self._printer = printer
+        self._person = person
+        self._asking: set[asyncio.Task[None]] = set()
+        self._broken: BaseException | None = None
+
+    def stop(self) -> None:
+        """End the turn, and take back the question that is on the screen."""
+        self.stopped = True
+        self._session.stop()
+        for task in self._asking:
+            task.cancel()
+
+    async def turn(self, message: str, rules: list[Rule]) -> int:
+        denied = False
+        fault = "internal"
+        reason: CompletionReason = "error"
+        notices: list[str] = []
+        unsubscribe = self._session.subscribe(lambda event, _: _note(event, notices))
+        turn = self._session.turn([Text(message)], rules=rules)
+        try:
+            async for event in turn:
+                self._printer.event(event)
+                while notices:
+                    self._printer.notice(notices.pop(0))
+                match event:
+                    case AwaitingPermission():
+                        self._ask(self._permission(event.question))
+                    case AwaitingReply():
+                        self._ask(self._reply(event))
+                    case PermissionResolved():
+                        denied = denied or event.answer == "deny"
+                    case Failed():
+                        fault = event.fault
+                    case TurnComplete():
+                        reason = event.reason
+                    case _:
+                        pass
+        finally:
+            unsubscribe()
+            for task in self._asking:
+                task.cancel()
+            await turn.aclose()
+        if self._broken is not None:
+            raise self._broken
+        return of_turn(reason, denied=denied, fault=fault)
+
+    async def offer_drafts(self) -> None:
+        """Show each draft that waits and write those the person approves."""
+        offering = asyncio.create_task(self._offer_drafts())
+        self._asking.add(offering)
+        await asyncio.wait([offering])
+        self._asking.discard(offering)
+        if not offering.cancelled():
+            offering.result()
+
+    async def _offer_drafts(self) -> None:
+        session, console = self._session, self._console
+        for draft in session.drafts.waiting():
+            lines, added, removed = await asyncio.to_thread(_changes, draft)
+            console.say("\n".join(["", draft.path, *lines]))
+            prompt = f"Write {draft.path} (+{added} −{removed})? [y]es, [n]ot now, [d]iscard: "
+            word = await self._word(prompt, "ynd")
+            if word == "y":
+                status = await session.decide(draft.id, "approve")
+                console.say("Written." if status == "approved" else NOT_WRITTEN)
+            elif word == "d":
+                await session.decide(draft.id, "discard")
+                console.say("Discarded.")
+            elif not word:
+                return
+
+    def _ask(self, question: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(question)
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+
+    def _asked(self, task: asyncio.Task[None]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._broken = error  # nobody would answer any more
+            self._session.stop()
+
+    async def _permission(self, question: Question) -> None:
+        session = self._session
+        if not self._person:
+            self._console.say(f"Not allowed: {question.tool} {question.detail}")
+            session.answer(question.id, "deny")
+            return
+        always = f", [a]lways {question.always} in this session" if question.always else ""
+        detail = question.detail.replace("\n", "\n    ")
+        lines = [f"\n{question.title}", f"    {detail}"]
+        lines += [question.reason] if question.reason else []
+        lines += [", ".join(text for _, text in question.facts)]
+        answers: dict[str, Answer] = {"y": "once", "n": "deny", "": "deny"}
+        if always:
+            answers["a"] = "session"
+        with self._printer.quiet():
+            self._console.say("\n".join(filter(None, lines)))
+            word = await self._word(f"Allow? [y]es once{always}, [n]o: ", "".join(answers))
+            session.answer(question.id, answers[word])
+
+    async def _reply(self, event: AwaitingReply) -> None:
+        if not self._person:
+            self._session.reply(event.call_id, NOBODY)
+            return
+        with self._printer.quiet():
+            self._console.say(f"\n{event.text}")
+            for number, choice in enumerate(event.choices, 1):
+                self._console.say(f"  {number}. {choice}")
+            while True:
+                line = await self._console.line("Answer: ")
+                text = NOBODY if line is None else line.strip()
+                if text:
+                    break
+            if text.isdecimal() and 1 <= int(text) <= len(event.choices):
+                text = event.choices[int(text) - 1]
+            self._session.reply(event.call_id, text)
+
+    async def _word(self, prompt: str, letters: str) -> str:
+        """One of ``letters``, asked for until it comes; empty at the end of the input."""
+        while (line := await self._console.line(prompt)) is not None:
+            word = line.strip().lower()[:1]
+            if word and word in letters:
+                return word
+        return ""
+
+
+def _changes(draft: Draft) -> tuple[list[str], int, int]:
+    """What a draft changes, a line each, and how many it adds and removes."""
+    rows = unified_diff(draft)
+    signs = {"add": "+ ", "del": "- ", "fold": ""}
+    lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
+    kinds = [row.kind for row in rows]
+    return lines, kinds.count("add"), kinds.count("del")
+
+
+def _note(event: Event, notices: list[str]) -> None:
+    if isinstance(event, Notice):
+        notices.append(event.text)
+
+
+class _Interrupts:
+    """Ctrl-C and a polite kill stop the turn, once; a second Ctrl-C ends the program."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            loop.remove_signal_handler(signal.SIGINT)
+            self._stop()
+
+        try:
+            loop.add_signal_handler(signal.SIGINT, stop)
+            loop.add_signal_handler(signal.SIGTERM, self._stop)
+        except NotImplementedError:  # Windows has none; Ctrl-C then cancels the main task
+            return
+
+    def __exit__(self, *_: object) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            loop.remove_signal_handler(signal.SIGINT)
+            loop.remove_signal_handler(signal.SIGTERM)
+        except NotImplementedError:
+            return
