@@ -59,7 +59,6 @@ class Settings:
     inspector_width: int = 320
     inspector_open: bool = False
     first_run_done: bool = False
-    notifications: bool = True
 
     unknown: JsonObject = field(default_factory=dict[str, Json])
     """Keys of another version; written back as they were."""

@@ -37,6 +37,7 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]])
         settings = SettingsFile(paths.settings)
         loop.run_until_complete(settings.load())
         theme = Theme(settings.values.theme, settings.values.text_size / 100)
+        theme.set(still=settings.values.reduced_motion)
         theme.apply(app)
         window = MainWindow(theme, settings)
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():

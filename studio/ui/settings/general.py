@@ -52,9 +52,6 @@ class GeneralPage(Page):
         self._motion = Toggle(self.theme, "Reduce motion")
         self._motion.toggled.connect(self._motion_set)
         rows.add("Reduce motion", self._motion, "Nothing spins, slides or fades.")
-        self._notify = Toggle(self.theme, "Notifications")
-        self._notify.toggled.connect(self._notify_set)
-        rows.add("Notifications", self._notify, "When a run ends or needs you in the background.")
         self.column.addWidget(rows)
 
     def _begin(self) -> None:
@@ -95,13 +92,9 @@ class GeneralPage(Page):
             self._size.set_current(str(values.text_size))
         else:
             self._size.set_face(f"{values.text_size}%")
-        for toggle, on in (
-            (self._motion, values.reduced_motion),
-            (self._notify, values.notifications),
-        ):
-            toggle.blockSignals(True)
-            toggle.setChecked(on)
-            toggle.blockSignals(False)
+        self._motion.blockSignals(True)
+        self._motion.setChecked(values.reduced_motion)
+        self._motion.blockSignals(False)
         self._provider.set_current(values.default_provider or "automatic")
         self._agent.set_current(values.default_agent or "automatic")
         self._mode.set_current(values.default_permission_mode)
@@ -122,10 +115,6 @@ class GeneralPage(Page):
     def _motion_set(self, on: bool) -> None:
         self._settings.reduced_motion = on
         self.theme.set(still=on)
-        self.changed.emit()
-
-    def _notify_set(self, on: bool) -> None:
-        self._settings.notifications = on
         self.changed.emit()
 
     def _provider_chosen(self, name: str) -> None:
