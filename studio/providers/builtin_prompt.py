@@ -26,9 +26,14 @@ from .shapes import as_object, as_objects, as_text
 ANSWER = "answer"
 OUTPUT_LIMIT = 200
 RESULT_TOKENS = 600
+OLDER_RESULT_TOKENS = 200
+STEPS = 4
+"""Results that are shown, the newest at more length."""
 ASK_TOKENS = 500
 EARLIER_TOKENS = 120
 """Each of the last words said before this turn."""
+
+NOTHING = "(nothing)"
 
 _FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
 _FOLDER = re.compile(r"[\w.-][\w./-]*/(?=\s|$|[?,;])")
@@ -109,8 +114,10 @@ class Prompt:
         history: list[JsonObject] = []
         for example in self._examples(work, [spec.name for spec in offered]):
             history += _open(example) if offered or not work.steps else _told(example)
-        history += earlier
-        history += _open(work) if offered or not work.steps else _told(work)
+        if not work.steps:  # beside a result, what was said before only distracts it
+            history += earlier
+        shown = shortened(work)
+        history += _open(shown) if offered or not work.steps else _told(shown)
         return replace(
             request,
             system=system,
@@ -199,7 +206,7 @@ def read_turn(history: Sequence[JsonObject]) -> tuple[list[JsonObject], Work, li
                     )
             case "tool":
                 name, arguments = open_calls.pop(as_text(message.get("tool_call_id")), ("", {}))
-                result = clip(plain_result(name, _text(message)), RESULT_TOKENS)
+                result = plain_result(name, _text(message))
                 steps.append(Step(name, arguments, result))
             case "system":
                 steering.append(_text(message))
@@ -207,6 +214,17 @@ def read_turn(history: Sequence[JsonObject]) -> tuple[list[JsonObject], Work, li
                 continue
     ask = clip(_text(history[start]), ASK_TOKENS) if history else ""
     return earlier, Work(ask, tuple(steps)), steering
+
+
+def shortened(work: Work) -> Work:
+    """The last steps, their results cut to what fits, the newest at more length."""
+    kept = work.steps[-STEPS:]
+    limits = [*[OLDER_RESULT_TOKENS] * (len(kept) - 1), RESULT_TOKENS]
+    steps = [
+        replace(step, result=clip(step.result, limit) or NOTHING)
+        for step, limit in zip(kept, limits, strict=False)
+    ]
+    return replace(work, steps=tuple(steps))
 
 
 def plain_result(tool: str, text: str) -> str:
@@ -270,10 +288,11 @@ def similarity(one: str, other: str) -> float:
 
 
 def clip(text: str, tokens: int) -> str:
-    """The beginning that surely fits: three ASCII characters a token, else one a byte."""
+    """The beginning that fits, by a careful guess: three letters a token, else one a byte."""
     left = tokens * 3
     for index, character in enumerate(text):
-        left -= 1 if character.isascii() else 3 * len(character.encode("utf-8", "replace"))
+        plain = character == " " or (character.isascii() and character.isalpha())
+        left -= 1 if plain else 3 * len(character.encode("utf-8", "replace"))
         if left < 0:
             return text[:index].rstrip() + " …"
     return text
