@@ -10,7 +10,7 @@ from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.http import Http, from_environment
-from studio.storage.keychain import Keychain
+from studio.storage.keychain import ENVIRONMENT, Keychain, environment_key
 from studio.storage.settings import SettingsFile
 
 TITLES = {
@@ -76,12 +76,22 @@ class Connections:
                 return await self._local[name].start()
         key = await self.key(name)
         if not key and name in KEYED:
-            raise ProviderError("no_key", f"There is no API key for {TITLES[name]}.", provider=name)
+            raise no_key(name)
         return self._cached(name, key, self.base_url(name))
 
     async def key(self, name: str) -> str:
-        """From the keychain, else the environment; an empty string if there is none."""
-        return await self._keychain.get(name) or ""
+        """From the keychain, else the environment; an empty string if there is none.
+
+        ``OPENAI_API_KEY`` belongs to the server that ``OPENAI_BASE_URL`` names, to no other.
+        """
+        key = await self._keychain.get(name)
+        if (
+            not key
+            and name == "openai-compatible"
+            and not self._settings.values.base_urls.get(name)
+        ):
+            key = environment_key("openai")
+        return key or ""
 
     def base_url(self, name: str) -> str:
         """The person's setting, else the environment's; empty for the vendor's own."""
@@ -150,8 +160,10 @@ class Connections:
 
 
 def no_key(name: str) -> ProviderError:
+    """What to say where a key is missing."""
+    variable = ENVIRONMENT[name][0]
     return ProviderError(
         "no_key",
-        f"There is no API key for {TITLES[name]}. Add one in the settings.",
+        f"There is no API key for {TITLES[name]}. Add one in the settings, or set {variable}.",
         provider=name,
     )

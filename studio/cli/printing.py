@@ -84,7 +84,8 @@ class TextPrinter:
                 if (tool := self._tool(index)) is not None:
                     self._console.say(f"· {tool.verb} {_line(tool.target)}".rstrip())
             case ToolFinished():
-                if (tool := self._tool(index)) is not None and event.is_error:
+                tool = self._tool(index)
+                if tool is not None and event.is_error and tool.state != "denied":
                     what = f"{tool.name} {_line(tool.target)}".rstrip()
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():

@@ -207,8 +207,12 @@ class _Driver:
     async def _permission(self, question: Question) -> None:
         session = self._session
         if not self._person:
-            self._console.say(f"Not allowed: {question.tool} {question.detail}")
             session.answer(question.id, "deny")
+            rule = question.always or question.tool
+            self._console.say(
+                f"Not allowed: {question.tool} {question.detail}\n"
+                f"  Nobody is here to ask. To allow it: --allow '{rule}'"
+            )
             return
         always = f", [a]lways {question.always} in this session" if question.always else ""
         detail = question.detail.replace("\n", "\n    ")
