@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.domain.errors import StudioError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 
@@ -22,17 +23,19 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str]) -> int:
     """The command ``agent-studio``; returns the exit code."""
+    paths = Paths.default()
+    log_to(paths)
     try:
         if not arguments:
-            return _window()
+            return _window(paths)
         from studio.cli import parser
 
         options = parser().parse_args(arguments)
         if options.command is None:
-            return _window()
+            return _window(paths)
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
-        return asyncio.run(_terminal(options))
+        return asyncio.run(_terminal(options, paths))
     except KeyboardInterrupt:
         return 130
     except StudioError as error:
@@ -76,20 +79,39 @@ async def _simulate(port: int) -> int:
     return 0
 
 
+class _Faults(logging.Handler):
+    """Writes to a file without keys; made with the first fault, for few starts see one."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(logging.WARNING)
+        self._path = path
+        self._file: logging.Handler | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if self._file is None:
+            self._file = self._open()
+        self._file.handle(record)
+
+    def _open(self) -> logging.Handler:
+        from logging.handlers import RotatingFileHandler
+
+        from studio.providers.faults import redact
+
+        class Redacted(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return redact(super().format(record))
+
+        file = RotatingFileHandler(
+            self._path, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True
+        )
+        file.setFormatter(Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        return file
+
+
 def log_to(paths: Paths) -> None:
     """Faults of the program go to a file, without keys, and never onto the terminal."""
-    from studio.providers.faults import redact
-
-    class Redacted(logging.Formatter):
-        def format(self, record: logging.LogRecord) -> str:
-            return redact(super().format(record))
-
     logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
-    handler = RotatingFileHandler(
-        paths.logs / "studio.log", maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True
-    )
-    handler.setFormatter(Redacted("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger().addHandler(handler)
+    logging.getLogger().addHandler(_Faults(paths.logs / "studio.log"))
 
 
 def _window(paths: Paths) -> int:
@@ -104,6 +126,7 @@ def _window(paths: Paths) -> int:
             file=sys.stderr,
         )
         return 1
+    gc.disable()  # imports make no garbage; ``run`` turns it on again
     from studio.ui.main import run
 
     return run(paths, build)
