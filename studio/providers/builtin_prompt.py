@@ -27,6 +27,8 @@ ANSWER = "answer"
 OUTPUT_LIMIT = 200
 RESULT_TOKENS = 600
 OLDER_RESULT_TOKENS = 200
+CLEAR = 0.2
+"""From this similarity on, what is far less similar than the nearest is left out."""
 STEPS = 4
 """Results that are shown, the newest at more length."""
 ASK_TOKENS = 500
@@ -50,7 +52,7 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """A call and its result, as text."""
 
@@ -59,7 +61,7 @@ class Step:
     result: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Work:
     """A request, what was done for it so far, and its answer (empty while there is none)."""
 
@@ -141,27 +143,30 @@ class Prompt:
     def _examples(self, work: Work, offered: Sequence[str]) -> list[Work]:
         """Worked examples at the same point, the most similar last.
 
-        With calls on offer: the best for each thing that can come next, and
-        the two best of all. For an answer: the best one.
+        With calls on offer: the best for each thing that can come next, if it
+        is not much farther off than the nearest of all, and the nearest three.
+        For an answer: the nearest.
         """
         done = work.tools
-        point = len(done)
+        point: int | None = len(done)
         near = [one for one in self._works if one.tools[:point] == done]
-        if not near and done:
+        if not near:
             near = [one for one in self._works if one.tools[-1:] == done[-1:]]
             point = None
-        ranked = sorted(near, key=lambda one: similarity(work.ask, one.ask), reverse=True)
+        score = {one: similarity(work.ask, one.ask) for one in near}
+        ranked = sorted(near, key=score.__getitem__, reverse=True)
         if done and not offered:
-            ranked = [one for one in ranked if point is None or len(one.steps) == point] or ranked
-            return ranked[:1]
+            ended = [one for one in ranked if point is None or len(one.steps) == point]
+            return (ended or ranked)[:1]
+        usable = [one for one in ranked if _next(one, point) in (ANSWER, *offered)]
         best: dict[str, Work] = {}
-        for one in ranked:
-            following = one.tools[point] if point is not None and one.steps[point:] else ANSWER
-            if following == ANSWER or following in offered:
-                best.setdefault(following, one)
-        usable = [one for one in ranked if _next(one, point) in best]
-        chosen = [*best.values(), *(one for one in usable[:2] if one not in best.values())]
-        chosen.sort(key=lambda one: similarity(work.ask, one.ask))
+        for one in usable:
+            best.setdefault(_next(one, point), one)
+        top = max(score.values(), default=0.0)
+        clear = top >= CLEAR
+        chosen = [one for one in best.values() if not clear or score[one] >= top / 2]
+        chosen += [one for one in usable[:3] if one not in chosen]
+        chosen.sort(key=score.__getitem__)
         return [_cut(one, point) for one in chosen]
 
 
