@@ -230,6 +230,15 @@ def test_the_end_is_followed_only_from_near_it(shown: Shown) -> None:
     assert scroller.value == scroller.most
 
 
+def test_keys_scroll_to_both_ends(shown: Shown) -> None:
+    shown.ask()
+    shown.tell(TextDelta(LONG))
+    shown.key(Qt.Key.Key_Home)
+    assert shown.view.scroller.value == 0 and not shown.view.scroller.following
+    shown.key(Qt.Key.Key_End)
+    assert shown.view.scroller.value == shown.view.scroller.most and shown.view.scroller.following
+
+
 def test_what_is_read_stays_in_place_when_the_window_narrows(shown: Shown) -> None:
     for _ in range(20):
         shown.ask("A question")

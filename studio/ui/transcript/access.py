@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
@@ -14,26 +15,26 @@ from PySide6.QtGui import (
     QColor,
     QWindow,
 )
-from PySide6.QtWidgets import QAccessibleWidget, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
 
-if TYPE_CHECKING:
-    from .items import Item
-    from .view import TranscriptView
+from .items import Item
+from .stage import Stage
 
 
 class ListAccess(QAccessibleWidget):
     """The canvas as a list; its children are made when they are asked for."""
 
-    def __init__(self, view: TranscriptView) -> None:
+    def __init__(self, view: QAbstractScrollArea, stage: Stage) -> None:
         super().__init__(view, QAccessible.Role.List, "Transcript")
         self._view = view
+        self._stage = stage
         self._children: dict[Item, ItemAccess] = {}
 
     def childCount(self) -> int:
-        return len(self._view.canvas.items)
+        return len(self._stage.canvas.items)
 
     def child(self, index: int) -> QAccessibleInterface | None:
-        items = self._view.canvas.items
+        items = self._stage.canvas.items
         if not 0 <= index < len(items):
             return None
         item = items[index]
@@ -41,35 +42,38 @@ class ListAccess(QAccessibleWidget):
         if found is None:
             if len(self._children) > 2000:
                 self._children = {i: c for i, c in self._children.items() if c.isValid()}
-            found = self._children[item] = ItemAccess(self, self._view, item)
+            found = self._children[item] = ItemAccess(self, self._view, self._stage, item)
         return found
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
-        index = self._view.canvas.index(child.item) if isinstance(child, ItemAccess) else None
+        index = self._stage.canvas.index(child.item) if isinstance(child, ItemAccess) else None
         return -1 if index is None else index
 
     def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
         at = self._view.viewport().mapFromGlobal(QPoint(x, y))
-        if not self._view.viewport().rect().contains(at) or not self._view.canvas.items:
+        if not self._view.viewport().rect().contains(at) or not self._stage.canvas.items:
             return None
-        return self.child(self._view.canvas.at(at.y() + self._view.scroller.value))
+        return self.child(self._stage.canvas.at(at.y() + self._stage.scroller.value))
 
     def focusChild(self) -> QAccessibleInterface | None:
-        index = self._view.focus.index(self._view.canvas)
+        index = self._stage.focus.index(self._stage.canvas)
         return None if index is None else self.child(index)
 
 
 class ItemAccess(QAccessibleInterface):
     """One block: its name says its state ("Ran pytest, failed, exit 1, collapsed")."""
 
-    def __init__(self, parent: ListAccess, view: TranscriptView, item: Item) -> None:
+    def __init__(
+        self, parent: ListAccess, view: QAbstractScrollArea, stage: Stage, item: Item
+    ) -> None:
         super().__init__()
         self._parent = parent
         self._view = view
+        self._stage = stage
         self.item = item
 
     def isValid(self) -> bool:
-        return self._view.canvas.index(self.item) is not None
+        return self._stage.canvas.index(self.item) is not None
 
     def object(self) -> QObject | None:
         return None
@@ -95,7 +99,7 @@ class ItemAccess(QAccessibleInterface):
     def text(self, kind: QAccessible.Text) -> str:
         if kind != QAccessible.Text.Name or not self.isValid():
             return ""
-        return spoken(self._view, self.item)
+        return spoken(self._stage, self.item)
 
     def setText(self, kind: QAccessible.Text, text: str) -> None:
         """A transcript is only read."""
@@ -104,59 +108,52 @@ class ItemAccess(QAccessibleInterface):
         return QAccessible.Role.ListItem
 
     def rect(self) -> QRect:
-        index = self._view.canvas.index(self.item)
+        index = self._stage.canvas.index(self.item)
         if index is None:
             return QRect()
-        place = self._view.place_of(index)
+        place = self._stage.place_of(index)
         return QRect(self._view.viewport().mapToGlobal(place.topLeft()), place.size())
 
     def state(self) -> QAccessible.State:
         state = QAccessible.State()
         state.readOnly = True
         state.focusable = True
-        state.focused = self._view.hasFocus() and self._view.focus.item is self.item
+        state.focused = self._view.hasFocus() and self._stage.focus.item is self.item
         state.invisible = not self.item.height
         state.offscreen = not self._on_screen()
         return state
 
     def _on_screen(self) -> bool:
-        index = self._view.canvas.index(self.item)
-        return index is not None and self._view.place_of(index).intersects(
+        index = self._stage.canvas.index(self.item)
+        return index is not None and self._stage.place_of(index).intersects(
             self._view.viewport().rect()
         )
 
     def foregroundColor(self) -> QColor:
-        return self._view.look.color("text1")
+        return self._stage.look.color("text1")
 
     def backgroundColor(self) -> QColor:
-        return self._view.look.color("surface")
+        return self._stage.look.color("surface")
 
 
-def spoken(view: TranscriptView, item: Item) -> str:
+def spoken(stage: Stage, item: Item) -> str:
     """What a screen reader says of an item: of its focused row, if it has rows."""
     rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
-    focused = view.focus.hit
-    if view.focus.item is item and focused is not None and any(h.same(focused) for h in item.hits):
+    focused = stage.focus.hit
+    if stage.focus.item is item and focused is not None and any(h.same(focused) for h in item.hits):
         return next(hit.text for hit in item.hits if hit.same(focused))
     if len(rows) > 1 or (rows and item.plan.kind == "tools"):
         return "; ".join(hit.text for hit in rows)
     return item.name
 
 
-def _factory(key: str, thing: QObject) -> QAccessibleInterface | None:
-    from .view import TranscriptView
-
-    if not isinstance(thing, TranscriptView):
-        return None
-    if thing.access is None:
-        thing.access = ListAccess(thing)  # Qt does not keep it alive for Python
-    return thing.access
-
-
 @cache
-def install() -> None:
-    """Teach Qt to describe transcripts; once is enough."""
-    QAccessible.installFactory(_factory)
+def install(describe: Callable[[str, QObject], QAccessibleInterface | None]) -> None:
+    """Have Qt ask for what screen readers see of a widget; once is enough.
+
+    ``describe`` gets a class's name and an object of it; what it returns, it has to keep alive.
+    """
+    QAccessible.installFactory(describe)
 
 
 def announce(widget: QWidget, text: str, *, urgent: bool) -> None:
@@ -172,11 +169,10 @@ def announce(widget: QWidget, text: str, *, urgent: bool) -> None:
     QAccessible.updateAccessibility(event)
 
 
-def focus_moved(view: TranscriptView) -> None:
+def focus_moved(widget: QWidget, index: int) -> None:
     """Tell a screen reader which block has the focus now."""
-    index = view.focus.index(view.canvas)
-    if index is None or not QAccessible.isActive():
+    if not QAccessible.isActive():
         return
-    event = QAccessibleEvent(cast("QObject", view), QAccessible.Event.Focus)
+    event = QAccessibleEvent(cast("QObject", widget), QAccessible.Event.Focus)
     event.setChild(index)
     QAccessible.updateAccessibility(event)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from .document import TextItem
 from .draft import DraftItem
 from .items import Hit, Item
 from .prompt import CardItem
-
-if TYPE_CHECKING:
-    from .view import TranscriptView
+from .stage import Stage
 
 GUARD = 0.4
 """Seconds after a card appeared in which keys do nothing to it: they were meant elsewhere."""
@@ -20,40 +17,67 @@ GUARD = 0.4
 _ANSWERS = {"allow_once": "once", "allow_always": "session", "deny": "deny"}
 
 
-def guarded(view: TranscriptView, item: Item) -> bool:
-    """Whether a card is too new to take a key."""
-    if not isinstance(item, CardItem):
-        return False
-    return item.shown_at is None or view.context.now() - item.shown_at < GUARD
+class Actions(QObject):
+    """Does what can be done on the stage; the rest is for the owner, by signals."""
 
+    permission_answered = Signal(str, str)
+    """A question's id and ``once``, ``session`` or ``deny``."""
+    reply_given = Signal(str, str)
+    """A call's id and the person's answer to the agent's question."""
+    draft_action = Signal(str, str)
+    """A draft's id and ``approve``, ``discard``, ``edit`` or ``undo``."""
+    failure_action = Signal(str)
+    """``replace_key``, ``use_another_provider``, ``try_again``, ``choose_model``, ``new_chat``."""
+    link_activated = Signal(str)
+    continue_requested = Signal()
+    retry_requested = Signal(str)
+    """A call's id; only where the stage's context allows it."""
+    left = Signal()
+    """Escape was pressed: the composer should have the focus."""
 
-def act(view: TranscriptView, item: Item, hit: Hit) -> None:
-    """Do it, or tell the owner by a signal."""
-    action, value = hit.action, hit.value
-    if action in _ANSWERS:
-        view.permission_answered.emit(str(value), _ANSWERS[action])
-    elif action == "reply" and isinstance(value, tuple):
-        view.reply_given.emit(str(value[0]), str(value[1]))
-    elif action in ("approve", "discard", "edit", "undo"):
-        view.draft_action.emit(str(value), action)
-    elif action == "continue":
-        view.continue_requested.emit()
-    elif action == "retry":
-        view.retry_requested.emit(str(value))
-    elif action == "toggle" and isinstance(value, int):
-        view.focus.item = item
-        view.toggle(value)
-    elif action == "show_all" and isinstance(value, int):
-        view.context.whole.add(value)
-        view.relay(item)
-    elif action == "unfold" and isinstance(item, DraftItem) and isinstance(value, int):
-        item.unfold(value)
-        view.relay(item)
-    elif action == "copy_code" and isinstance(item, TextItem) and isinstance(value, int):
-        QGuiApplication.clipboard().setText(item.code(value))
-    elif action == "copy_output":
-        for block in item.blocks[item.plan.first : item.plan.last]:
-            if id(block) == value:
-                QGuiApplication.clipboard().setText(getattr(block, "output", ""))
-    else:
-        view.failure_action.emit(action)
+    def __init__(self, stage: Stage, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._stage = stage
+
+    def guarded(self, item: Item) -> bool:
+        """Whether a card is too new to take a key."""
+        if not isinstance(item, CardItem):
+            return False
+        return item.shown_at is None or self._stage.context.now() - item.shown_at < GUARD
+
+    def copy(self) -> None:
+        """The selection, or the focused block, as it was written."""
+        text = self._stage.chosen()
+        if text:
+            QGuiApplication.clipboard().setText(text)
+
+    def do(self, item: Item, hit: Hit) -> None:
+        """What a button, row or link says."""
+        stage, action, value = self._stage, hit.action, hit.value
+        if action in _ANSWERS:
+            self.permission_answered.emit(str(value), _ANSWERS[action])
+        elif action == "reply" and isinstance(value, tuple):
+            self.reply_given.emit(str(value[0]), str(value[1]))
+        elif action in ("approve", "discard", "edit", "undo"):
+            self.draft_action.emit(str(value), action)
+        elif action == "continue":
+            self.continue_requested.emit()
+        elif action == "retry":
+            self.retry_requested.emit(str(value))
+        elif action == "toggle" and isinstance(value, int):
+            stage.focus.item = item
+            stage.toggle(value)
+        elif action == "show_all" and isinstance(value, int):
+            stage.context.whole.add(value)
+            stage.relay(item)
+        elif action == "unfold" and isinstance(item, DraftItem) and isinstance(value, int):
+            item.unfold(value)
+            stage.relay(item)
+        elif action == "copy_code" and isinstance(item, TextItem) and isinstance(value, int):
+            QGuiApplication.clipboard().setText(item.code(value))
+        elif action == "copy_output":
+            for block in item.blocks[item.plan.first : item.plan.last]:
+                if id(block) == value:
+                    QGuiApplication.clipboard().setText(getattr(block, "output", ""))
+        else:
+            self.failure_action.emit(action)

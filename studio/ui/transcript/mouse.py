@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QWidget
 
+from .actions import Actions
 from .document import TextItem
 from .items import Hit, Item
 from .selection import Place
-
-if TYPE_CHECKING:
-    from .view import TranscriptView
+from .stage import Stage
 
 
 class Mouse:
-    """What the mouse is over and what it holds."""
+    """Points, clicks and drags on the stage."""
 
-    def __init__(self, view: TranscriptView) -> None:
-        self._view = view
-        self.hover: Hit | None = None
-        self.pressed: Hit | None = None
-        self.over_pill = False
+    def __init__(self, stage: Stage, actions: Actions, window: QWidget) -> None:
+        self._stage = stage
+        self._actions = actions
+        self._window = window
+        """What shows the stage, and the cursor."""
         self._down: QPointF | None = None
 
     def forget(self) -> None:
         """What was under the mouse is gone."""
-        self.hover = self.pressed = self._down = None
+        self._down = None
 
     def hit_at(self, at: QPointF) -> tuple[Item | None, Hit | None, QPointF]:
         """Item and place to click under a point of the viewport; the point in the item."""
-        view = self._view
-        if not view.canvas.items:
+        stage = self._stage
+        if not stage.canvas.items:
             return None, None, at
-        y = at.y() + view.scroller.value
-        index = view.canvas.at(y)
-        item = view.canvas.items[index]
-        inside = QPointF(at.x() - view.column_left, y - view.canvas.top(index))
+        y = at.y() + stage.scroller.value
+        index = stage.canvas.at(y)
+        item = stage.canvas.items[index]
+        inside = QPointF(at.x() - stage.column_left, y - stage.canvas.top(index))
         if isinstance(item, TextItem):
-            return item, item.hit(inside.x(), inside.y(), view.context), inside
+            return item, item.hit(inside.x(), inside.y(), stage.context), inside
         for hit in reversed(item.hits):
             if hit.rect.contains(inside):
                 return item, hit, inside
@@ -47,118 +45,118 @@ class Mouse:
 
     def place_at(self, at: QPointF) -> Place | None:
         """The place in the text nearest to a point of the viewport."""
-        view = self._view
-        if not view.canvas.items:
+        stage = self._stage
+        if not stage.canvas.items:
             return None
-        y = at.y() + view.scroller.value
-        index = view.canvas.at(y)
-        item = view.canvas.items[index]
-        return index, item.caret(at.x() - view.column_left, y - view.canvas.top(index))
+        y = at.y() + stage.scroller.value
+        index = stage.canvas.at(y)
+        item = stage.canvas.items[index]
+        return index, item.caret(at.x() - stage.column_left, y - stage.canvas.top(index))
 
     def press(self, event: QMouseEvent) -> None:
-        view, at = self._view, event.position()
-        if view.pill and view.pill[1].contains(at):
-            view.follow_pill(view.pill[0].action)
+        stage, at = self._stage, event.position()
+        if stage.pill and stage.pill[1].contains(at):
+            stage.follow_pill(stage.pill[0].action)
             return
-        bar = view.scroller.bar
+        bar = stage.scroller.bar
         if bar.most and bar.strip.contains(at):
             thumb = bar.thumb
             inside = thumb.top() <= at.y() <= thumb.bottom()
             bar.grabbed = at.y() - thumb.top() if inside else thumb.height() / 2
-            view.scroll_to(bar.value_at(at.y() - bar.grabbed))
+            stage.scroll_to(bar.value_at(at.y() - bar.grabbed))
             return
         item, hit, _ = self.hit_at(at)
-        view.focus.item, view.focus.hit, view.focus.keyboard = item, None, False
+        stage.focus.item, stage.focus.hit, stage.focus.keyboard = item, None, False
         if hit is not None:
-            self.pressed = hit
+            stage.pressed = hit
         else:
             self._down = at
             place = self.place_at(at)
             extend = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-            if place is not None and extend and view.selection.anchor:
-                view.selection.extend(place)
+            if place is not None and extend and stage.selection.anchor:
+                stage.selection.extend(place)
             elif place is not None:
-                view.selection.begin(place)
-        view.viewport().update()
+                stage.selection.begin(place)
+        stage.outdated.emit()
 
     def double_click(self, event: QMouseEvent) -> None:
         """Select the word."""
-        view = self._view
+        stage = self._stage
         place = self.place_at(event.position())
         _, hit, _ = self.hit_at(event.position())
         if place is None or hit is not None:
             self.press(event)
             return
         index, (leaf, position) = place
-        leaves = view.canvas.items[index].leaves
+        leaves = stage.canvas.items[index].leaves
         if leaf < len(leaves):
             low, high = word_at(leaves[leaf].text, position)
-            view.selection.begin((index, (leaf, low)))
-            view.selection.extend((index, (leaf, high)))
-            view.viewport().update()
+            stage.selection.begin((index, (leaf, low)))
+            stage.selection.extend((index, (leaf, high)))
+            stage.outdated.emit()
 
     def move(self, event: QMouseEvent) -> None:
-        view, at = self._view, event.position()
-        bar = view.scroller.bar
+        stage, at = self._stage, event.position()
+        bar = stage.scroller.bar
         if bar.grabbed is not None:
-            view.scroll_to(bar.value_at(at.y() - bar.grabbed))
+            stage.scroll_to(bar.value_at(at.y() - bar.grabbed))
         elif self._down is not None:
-            beyond = at.y() if at.y() < 0 else max(0.0, at.y() - view.scroller.height)
+            beyond = at.y() if at.y() < 0 else max(0.0, at.y() - stage.scroller.height)
             if beyond:
-                view.scroll_by(max(-60.0, min(60.0, beyond)))
+                stage.scroll_by(max(-60.0, min(60.0, beyond)))
             place = self.place_at(at)
-            if place is not None and place != view.selection.head:
-                view.selection.extend(place)
-                view.viewport().update()
+            if place is not None and place != stage.selection.head:
+                stage.selection.extend(place)
+                stage.outdated.emit()
         else:
             self.follow(at)
 
     def follow(self, at: QPointF) -> None:
         """Hover and cursor for what is under the mouse."""
-        view = self._view
-        bar = view.scroller.bar
+        stage = self._stage
+        bar = stage.scroller.bar
         over_bar = bool(bar.most) and bar.strip.contains(at)
-        over_pill = view.pill is not None and view.pill[1].contains(at)
+        over_pill = stage.pill is not None and stage.pill[1].contains(at)
         item, hit, inside = (None, None, at) if over_bar or over_pill else self.hit_at(at)
         shape = Qt.CursorShape.ArrowCursor
         if over_pill or hit is not None:
             shape = Qt.CursorShape.PointingHandCursor
-        elif item is not None and 0 <= inside.x() <= view.context.width:
+        elif item is not None and 0 <= inside.x() <= stage.context.width:
             if item.url(inside.x(), inside.y()):
                 shape = Qt.CursorShape.PointingHandCursor
             elif item.over_text(inside.x(), inside.y()):
                 shape = Qt.CursorShape.IBeamCursor
-        if view.viewport().cursor().shape() != shape:
-            view.viewport().setCursor(shape)
-        same = hit.same(self.hover) if hit is not None else self.hover is None
-        if not same or (over_bar, over_pill) != (bar.hover, self.over_pill):
-            self.hover, bar.hover, self.over_pill = hit, over_bar, over_pill
-            view.viewport().update()
+        if self._window.cursor().shape() != shape:
+            self._window.setCursor(shape)
+        same = hit.same(stage.hover) if hit is not None else stage.hover is None
+        if not same or (over_bar, over_pill) != (bar.hover, stage.over_pill):
+            stage.hover, bar.hover, stage.over_pill = hit, over_bar, over_pill
+            stage.outdated.emit()
 
     def release(self, event: QMouseEvent) -> None:
-        view, at = self._view, event.position()
-        bar = view.scroller.bar
+        stage, at = self._stage, event.position()
+        bar = stage.scroller.bar
         if bar.grabbed is not None:
             bar.grabbed = None
-            view.viewport().update()
+            stage.outdated.emit()
             return
-        pressed, self.pressed = self.pressed, None
-        clicked = self._down is not None and not view.selection
+        pressed, stage.pressed = stage.pressed, None
+        clicked = self._down is not None and not stage.selection
         self._down = None
         item, hit, inside = self.hit_at(at)
         if item is not None and pressed is not None:
             if hit is not None and hit.same(pressed):
-                view.activate(item, hit)
+                self._actions.do(item, hit)
         elif item is not None and clicked:
             url = item.url(inside.x(), inside.y())
             if url:
-                view.link_activated.emit(url)
-        view.viewport().update()
+                self._actions.link_activated.emit(url)
+        stage.outdated.emit()
 
     def leave(self) -> None:
-        self.hover, self.over_pill = None, False
-        self._view.scroller.bar.hover = False
-        self._view.viewport().update()
+        stage = self._stage
+        stage.hover, stage.over_pill, stage.scroller.bar.hover = None, False, False
+        stage.outdated.emit()
 
 
 def word_at(text: str, position: int) -> tuple[int, int]:

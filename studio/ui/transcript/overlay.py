@@ -13,6 +13,8 @@ from .look import Look
 
 BAR = 12
 """Width of the strip that holds the scroll bar."""
+FADE = 20
+"""Height of the fade at the bottom."""
 
 
 @dataclass
