@@ -7,15 +7,23 @@ menus. It never sets fonts, which would override ``setFont``.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PySide6.QtGui import QColor, QPalette
 
-if TYPE_CHECKING:
-    from . import Theme
+
+class Values(Protocol):
+    """Of a theme, what a sheet is written with."""
+
+    @property
+    def dark(self) -> bool: ...
+    def color(self, token: str) -> QColor: ...
+    def overlay(self, percent: float) -> QColor: ...
+    def px(self, n: float) -> int: ...
+    def height(self, n: float) -> int: ...
 
 
-def palette(theme: Theme) -> QPalette:
+def palette(theme: Values) -> QPalette:
     role = QPalette.ColorRole
     made = QPalette()
     for which, token in (
@@ -52,7 +60,7 @@ def _rgba(color: QColor) -> str:
     return f"rgba({color.red()},{color.green()},{color.blue()},{color.alphaF():.3f})"
 
 
-def sheet(theme: Theme) -> str:
+def sheet(theme: Values) -> str:
     """QSS with this theme's colours and lengths."""
 
     def color(token: str) -> str:
