@@ -1,6 +1,7 @@
 """Memory of this process, in MB."""
 
 import sys
+from pathlib import Path
 
 
 def memory() -> dict[str, float]:
@@ -11,7 +12,7 @@ def memory() -> dict[str, float]:
     if not sys.platform.startswith("linux"):
         return {}
     found: dict[str, float] = {}
-    with open("/proc/self/smaps_rollup") as lines:
+    with Path("/proc/self/smaps_rollup").open() as lines:
         for line in lines:
             name, _, rest = line.partition(":")
             if name in ("Rss", "Pss"):

@@ -213,10 +213,10 @@ class ChatList(QListView):
         self.clicked.connect(self._open)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._menu)
-        minute = QTimer(self)
-        minute.setInterval(60_000)
-        minute.timeout.connect(self._rebuild)
-        minute.start()
+        self._minute = QTimer(self)
+        """Runs while there are chats whose age can change."""
+        self._minute.setInterval(60_000)
+        self._minute.timeout.connect(self._rebuild)
         theme.changed.connect(self._theme_changed)
 
     # What it shows
@@ -226,6 +226,10 @@ class ChatList(QListView):
     ) -> None:
         self._sessions = list(sessions)
         self._delegate.agents = agents
+        if not self._sessions:
+            self._minute.stop()
+        elif not self._minute.isActive():
+            self._minute.start()
         self._rebuild()
 
     def set_query(self, query: str) -> None:
