@@ -1,0 +1,350 @@
+"""The real command against a strict simulator: every protocol, every exit code, every question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from house import PROTOCOLS
+from terminal import Terminal, alive, at_provider, finish, screen, session_of
+
+from studio.providers.simulator import Call, RequestView, Text, Think, Turn, stall, status
+
+QUICK = "ollama"
+"""The protocol without an SDK: the process starts in no time."""
+
+
+def read(path: str) -> Call:
+    return Call("read", {"path": path})
+
+
+def run(command: str) -> Call:
+    return Call("run", {"command": command})
+
+
+def write(path: str, text: str) -> Call:
+    return Call("write", {"path": path, "content": text})
+
+
+@pytest.mark.parametrize("provider", list(PROTOCOLS))
+async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
+    """H-1, H-3, H-5, L-3, L-11, T-5, T-7: from the first message to after the restarts."""
+    mark = tmp_path / "child"
+    child = (
+        f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); "
+        "print('up', flush=True); time.sleep(60)"
+    )
+    script = [
+        # first run: two steps in a row with parallel calls, a permission, a draft
+        Turn(Think("a plan"), Text("I look."), read("a.txt"), read("b.txt"), stop="tool_use"),
+        Turn(run("echo hi there"), read("a.txt"), write("n.txt", "new\n"), stop="tool_use"),
+        Turn(Text("Done."), stop="end"),
+        # second: Ctrl-C in the stream; third: Ctrl-C in a command
+        Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
+        Turn(run(f'{sys.executable} -c "{child}" & wait'), read("a.txt"), stop="tool_use"),
+        # fourth: on, with a permission nobody gives
+        Turn(run("printf no"), stop="tool_use"),
+        Turn(Text("Here again."), stop="end"),
+    ]
+    base = ("--provider", provider, "--model", "sim-model")
+    async with at_provider(tmp_path, provider, script) as (terminal, simulator):
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        (terminal.folder / "b.txt").write_text("beta\n")
+
+        events = await terminal.turn(
+            *base, "--allow", "run(echo *)", "--allow", "write", "Please work"
+        )
+        first, last = events[0], events[-1]
+        assert first["event"] == "turn_started" and last["event"] == "turn_complete"
+        session = first["session_id"]
+        assert session and last["reason"] == "done" and last["steps"] == 3
+        assert first["provider"] == provider and first["model"] == "sim-model"
+        names = [e["name"] for e in events if e["event"] == "tool_queued"]
+        assert names == ["read", "read", "run", "read", "write"]
+        assert (terminal.folder / "n.txt").read_text() == "new\n"
+        second, third = (str(r.json) for r in simulator.requests[1:3])
+        assert second.index("alpha") < second.index("beta")
+        assert third.count("alpha") == 2 and "hi there" in third
+        said = "".join(e["text"] for e in events if e["event"] == "text_delta")
+        assert said == "I look.Done."
+
+        ended, seconds = await terminal.interrupted(
+            "--session", session, "Talk", when='"text_delta"'
+        )
+        assert ended.code == 130 and seconds < 1
+        assert ended.events[-1]["reason"] == "cancelled"
+        await asyncio.wait_for(simulator.wait_disconnect(3), 2)
+
+        ended, seconds = await terminal.interrupted(
+            *("--session", session, "--allow", "run", "Wait"), when='"up', mark=mark
+        )
+        assert ended.code == 130 and seconds < 1 and not alive(int(mark.read_text()))
+        assert ended.events[-1]["reason"] == "cancelled"
+
+        ended = await terminal("run", "--session", session[:10], "And now")
+        assert (ended.code, ended.out) == (4, "Here again.\n")
+        assert "Not allowed: run printf no" in ended.err
+        assert "--allow 'run(printf *)'" in ended.err and session_of(ended.err) == session[:8]
+        sent = str(simulator.requests[-1].json)
+        assert "did not allow" in sent
+        assert "Please work" in sent and "stopped the turn" in sent and "new" in sent
+        assert len(simulator.requests) == 7 and not simulator.violations
+
+
+async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
+    """L-1: a limit is 3 and an explanation, a provider's error 2, a refusal too; the turn is kept."""
+
+    def script(view: RequestView) -> Turn:
+        if "fail" in view.last_user:
+            return Turn(Text("x"), faults=[status(500)])
+        if "refuse" in view.last_user:
+            return Turn(Text("No."), stop="max_tokens")
+        return Turn(Call("list", {"path": "."}), stop="tool_use")
+
+    async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        agents = terminal.folder / ".agents" / "agents"
+        agents.mkdir(parents=True)
+        (agents / "short.md").write_text("---\nname: Short\nmode: inline\n---\nBe brief.\n")
+        base = ("run", "--provider", QUICK, "--model", "m", "--agent", "short")
+        ended = await terminal(*base, "loop")
+        assert ended.code == 3 and "all 5 steps" in ended.err and ended.out == ""
+        assert len(simulator.requests) == 5
+        failed = await terminal(*base, "fail")
+        assert failed.code == 2 and "had an error of its own" in failed.err
+        assert "Your message is kept" in failed.err
+        cut = await terminal(*base, "refuse")
+        assert cut.code == 3 and "output limit" in cut.err
+        listed = json.loads((await terminal("sessions", "list", "--json")).out)
+        assert [info["state"] for info in listed] == ["token_limit", "error", "step_limit"]
+        events = json.loads(
+            (await terminal("sessions", "export", session_of(failed.err), "--format", "json")).out
+        )
+        assert events["events"][0]["said"][0]["text"] == "fail"
+
+
+async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
+    """T-7: yes once, always for the session, no; the agent's own question; nothing hidden."""
+    spoof = "echo two \x1b[2K\x1b[1A harmless"
+    script = [
+        Turn(run("echo one"), read("a.txt"), stop="tool_use"),
+        Turn(run(spoof), stop="tool_use"),
+        Turn(run("echo three"), stop="tool_use"),
+        Turn(Call("ask", {"question": "Which colour?", "choices": ["Red", "Blue"]})),
+        Turn(run("printf four"), stop="tool_use"),
+        Turn(Text("All \x1b]0;title\x07 done."), stop="end"),
+    ]
+    async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        async with screen(terminal, "run", "--provider", QUICK, "--model", "m", "Go") as shown:
+            text = await shown.until(
+                "Allow? [y]es once, [a]lways run(echo *) in this session, [n]o: "
+            )
+            assert "Coder wants to run a command" in text and "\n    echo one\n" in text
+            assert str(terminal.folder) in text
+            shown.type("what\n")
+            text += await shown.until("Allow? ")
+            assert "[n]o: what\nAllow? " in text  # nothing else is printed meanwhile
+            shown.type("y\n")
+            text = await shown.until("Allow? ")
+            assert "· Running echo one" in text and "· Reading a.txt" in shown.shown
+            assert "echo two \\x1b[2K\\x1b[1A harmless" in text and "\x1b" not in text
+            shown.type("A\n")
+            text = await shown.until("Answer: ")
+            assert "· Running echo three" in text and "Which colour?\n  1. Red\n  2. Blue" in text
+            shown.type("2\n")
+            await shown.until("Allow? ")
+            shown.type("n\n")
+            text = await shown.until("done.")
+            assert "All \\x1b]0;title\\x07 done." in text
+            assert await shown.end() == 4
+        results = [str(request.json) for request in simulator.requests]
+        assert "three" in results[3] and "Blue" in results[4] and "did not allow" in results[5]
+        assert not simulator.violations
+
+
+async def test_a_draft_is_shown_and_approved_on_a_real_terminal(tmp_path: Path) -> None:
+    """T-5: nothing is written before the answer; what waits is offered again later."""
+    script = [
+        Turn(write("n.txt", "one\ntwo\n"), write("m.txt", "three\n"), stop="tool_use"),
+        Turn(Text("Drafted."), stop="end"),
+        Turn(Text("Good."), stop="end"),
+    ]
+    async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        base = ("run", "--provider", QUICK, "--model", "m")
+        async with screen(terminal, *base, "Go") as shown:
+            text = await shown.until("Write n.txt (+2 −0)? [y]es, [n]ot now, [d]iscard: ")
+            assert "  + one\n  + two\n" in text and not (terminal.folder / "n.txt").exists()
+            shown.type("y\n")
+            await shown.until("Written.")
+            await shown.until("Write m.txt (+1 −0)? ")
+            shown.type("n\n")
+            text = await shown.until("To go on: ")
+            assert "waiting for your approval: m.txt" in text
+            assert await shown.end() == 0
+            session = session_of(shown.shown)
+        assert (terminal.folder / "n.txt").read_text() == "one\ntwo\n"
+        assert not (terminal.folder / "m.txt").exists()
+        async with screen(terminal, "run", "--session", session, "Well?") as shown:
+            await shown.until("Write m.txt ")
+            shown.type("\x03")
+            assert await shown.end() == 130
+            assert "waiting for your approval: m.txt" in shown.shown
+        assert "approved the draft of n.txt" in str(simulator.requests[-1].json)
+        assert not simulator.violations
+
+
+async def test_ctrl_c_takes_back_a_question(tmp_path: Path) -> None:
+    """L-11: Ctrl-C on the terminal ends a turn that waits; the end of the input means no."""
+    script = [
+        Turn(run("echo one"), stop="tool_use"),
+        Turn(run("echo two"), stop="tool_use"),
+        Turn(Text("Well."), stop="end"),
+    ]
+    async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
+        async with screen(terminal, "run", "--provider", QUICK, "--model", "m", "Go") as shown:
+            await shown.until("Allow? ")
+            shown.type("\x03")
+            await shown.until("Stopped.")
+            assert await shown.end() == 130
+            session = session_of(shown.shown)
+        async with screen(terminal, "run", "--session", session, "On") as shown:
+            await shown.until("Allow? ")
+            shown.type("\x04")
+            await shown.until("Well.")
+            assert await shown.end() == 4
+        assert "stopped the turn" in str(simulator.requests[1].json)
+        assert not simulator.violations
+
+
+async def test_message_from_standard_input(tmp_path: Path) -> None:
+    """With ``-`` or nothing; bytes that are no text lose nothing else."""
+    async with at_provider(tmp_path, QUICK, lambda _: Turn(Text("Yes."))) as (terminal, simulator):
+        base = ("run", "--provider", QUICK, "--model", "m")
+        for arguments, said in (
+            ((*base, "-"), "Grüße\nzwei\n".encode()),
+            (base, b"\xef\xbb\xbfplain \xff end"),
+        ):
+            ended = await terminal(*arguments, said=said)
+            assert (ended.code, ended.out) == (0, "Yes.\n")
+        first, second = ([str(m) for m in r.json["messages"]] for r in simulator.requests)
+        assert "Grüße\\nzwei'" in first[-1] and "plain \ufffd end" in second[-1]
+
+
+async def test_two_steps_are_two_paragraphs(tmp_path: Path) -> None:
+    script = [Turn(Text("I look."), read("a.txt")), Turn(read("a.txt")), Turn(Text("Done."))]
+    async with at_provider(tmp_path, QUICK, script) as (terminal, _):
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        ended = await terminal("run", "--provider", QUICK, "--model", "m", "Go")
+        assert ended.out == "I look.\n\nDone.\n"
+        assert ended.err.startswith("· Reading a.txt\n· Reading a.txt\nTo go on: ")
+
+
+async def test_models_of_a_provider(tmp_path: Path) -> None:
+    """P-2: fetched first, then the built-in ones; the cache answers until asked anew."""
+    async with at_provider(tmp_path, "openai-compatible", []) as (terminal, simulator):
+        command = ("models", "--provider", "openai-compatible")
+        listed = json.loads((await terminal(*command, "--json")).out)
+        assert (listed["provider"], listed["state"], listed["reason"]) == (command[2], "ready", "")
+        assert "demo-fast" in [m["id"] for m in listed["models"] if m["source"] == "fetched"]
+        asked = len(simulator.requests)
+        assert asked == 1
+        text = await terminal(*command)
+        assert text.code == 0 and text.out.startswith("demo-fast")
+        assert len(simulator.requests) == asked  # P-3: five minutes
+        assert (await terminal(*command, "--refresh")).code == 0
+        assert len(simulator.requests) == asked + 1
+        missing = await terminal("models", "--provider", "anthropic")
+        assert missing.code == 0 and "built-in list" in missing.out
+        assert "no API key for Anthropic" in missing.err and "ANTHROPIC_API_KEY" in missing.err
+
+
+async def test_sessions_can_be_read_again(tmp_path: Path) -> None:
+    script = [
+        Turn(Text("I look."), read("a.txt"), write("n.txt", "new\n")),
+        Turn(Text("It says **alpha**.")),
+    ]
+    async with at_provider(tmp_path, "openai-compatible", script) as (terminal, simulator):
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        assert "no sessions yet" in (await terminal("sessions", "list")).err
+        events = await terminal.turn(
+            *("--provider", "openai-compatible", "--model", "m", "What does it say?")
+        )
+        session = events[0]["session_id"]
+        listed = (await terminal("sessions", "list")).out
+        assert listed.startswith(session[:8]) and "done" in listed and "What does it say?" in listed
+        info = json.loads((await terminal("sessions", "list", "--json")).out)[0]
+        assert info["id"] == session and info["folder"] == str(terminal.folder)
+        shown = (await terminal("sessions", "show", session[:6])).out
+        assert shown == (await terminal("sessions", "export", session)).out
+        for words in ("# What does it say?", "## You", "I look.", "Read `a.txt`", "**alpha**"):
+            assert words in shown
+        export = await terminal("sessions", "export", session, "--format", "json")
+        body = json.loads(export.out)
+        assert body["session"]["id"] == session
+        kinds = [event["event"] for event in body["events"]]
+        assert kinds[0] == "turn_started" and kinds[-1] == "turn_complete"
+        native = json.loads((await terminal("sessions", "native", session)).out)
+        assert native[:-1] == simulator.requests[-1].json["messages"][1:]
+        assert native[-1]["content"] == "It says **alpha**."
+
+
+async def test_the_simulator_alone(tmp_path: Path) -> None:
+    """It says where it listens at once, answers, and ends with Ctrl-C."""
+    terminal = Terminal(tmp_path)
+    process = await terminal.start("simulate", "--port", "0")
+    assert process.stdout is not None
+    lines = [(await process.stdout.readline()).decode() for _ in range(6)]
+    assert "Ctrl+C" in lines[-1]
+    port = int(lines[0].rstrip().rpartition(":")[2])
+    taken = await terminal("simulate", "--port", str(port))
+    assert taken.code == 1 and f"Port {port} cannot be used" in taken.err
+    terminal.provider(QUICK, f"http://127.0.0.1:{port}")
+    ended = await terminal("run", "--provider", QUICK, "--model", "demo-fast", "Hello")
+    assert ended.code == 0 and "Simulated" in ended.out
+    process.send_signal(signal.SIGINT)
+    assert (await finish(process)).code in (0, 130)
+
+
+async def test_the_demo_needs_no_key(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    (terminal.folder / "notes.txt").write_text("Buy milk\n")
+    ended = await terminal("run", "--provider", "simulator", "Look at this folder")
+    assert ended.code == 0 and "notes.txt" in ended.out and "· Listing" in ended.err
+    models = json.loads((await terminal("models", "--provider", "simulator", "--json")).out)
+    assert "demo-fast" in [model["id"] for model in models["models"]]
+
+
+async def test_without_provider_and_key_it_is_the_built_in_model(tmp_path: Path) -> None:
+    """With a model file that is no model the answer is an explanation, not a download."""
+    terminal = Terminal(tmp_path)
+    terminal.home.mkdir()
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"not a model")
+    settings = {"builtin_model": str(broken)}
+    (terminal.home / "settings.json").write_text(json.dumps(settings))
+    ended = await terminal("run", "--json", "--model", "any", "Hello")
+    assert ended.code in (1, 2), ended
+    assert ended.events[0]["provider"] == "builtin"
+    assert ended.events[-1]["reason"] == "error"
+    failed = next(event for event in ended.events if event["event"] == "failed")
+    assert failed["title"] and "gguf" in (failed["title"] + failed["detail"]).lower()
+
+
+async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
+    """A turn pays for the provider it talks to and for no other, nor for Qt."""
+    terminal = Terminal(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    ended = await terminal("run", "--provider", "simulator", "Hello")
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0]
+        for line in ended.err.splitlines()
+        if line.startswith("import time:")
+    }
+    assert ended.code == 0 and "studio" in imported
+    assert not imported & {
+        *("anthropic", "openai", "google", "pydantic", "PySide6", "qasync", "pygments"),
+        *("genai_prices", "json_repair", "pyromark"),
+    }
