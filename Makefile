@@ -20,7 +20,7 @@ check: $(STAMP)
 	$(BIN)/pytest -q tests/test_floors.py
 
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks
+	$(BIN)/python benchmarks
 
 nightly: $(STAMP)
 	@HYPOTHESIS_PROFILE=nightly sh packaging/test.sh $(ARGS)

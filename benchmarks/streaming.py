@@ -1,0 +1,184 @@
+"""What a streamed answer costs in the window, from the wire to the pixels.
+
+    python benchmarks/streaming.py [rounds]
+
+The simulator, in a process of its own, streams one answer of about 5,000
+tokens at 1,000 a second. The program's own window shows it; the baseline is
+the same turn of the same engine without a window. One token is taken as 3.66
+characters, CPU is that of the whole process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from measure import HERE, Row, child, middle, quick, show
+
+TOKEN = 3.66
+TOKENS = 5_000
+RATE = 1_000.0
+PROVIDER = "openai-compatible"
+KEY = "sk-benchmark"
+
+
+def words() -> str:
+    from transcript import prose
+
+    return prose(random.Random(1), int(TOKENS * TOKEN))
+
+
+async def serve() -> None:
+    from studio.providers.simulator import Pace, Simulator, Text, Turn
+
+    text = words()
+    async with Simulator(lambda _: Turn(Text(text), pace=Pace(0.05, RATE))) as server:
+        print(json.dumps([server.url("chat"), len(text)]), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+def check(event: object) -> None:
+    """Raises SystemExit if the turn ended as nobody wants it measured."""
+    if getattr(event, "reason", "done") != "done":
+        raise SystemExit(f"the turn did not run as planned: {event}")
+
+
+async def engine() -> None:
+    """The turn without a window."""
+    from studio.app import build
+    from studio.domain.messages import Text
+    from studio.storage.paths import Paths
+    from studio.storage.settings import SettingsFile
+
+    paths = Paths.default()
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    studio = await build(paths, settings)
+    studio.keychain.keep_for_session(PROVIDER, KEY)
+    session = await studio.sessions.create(
+        folder=str(paths.data), agent="Coder", provider=PROVIDER, model="sim-model"
+    )
+    cpu: list[float] = []
+    for _ in range(2):  # the first one imports and connects
+        began = time.process_time()
+        async for event in session.turn([Text("Go")]):
+            check(event)
+        cpu.append(time.process_time() - began)
+    await studio.close()
+    print(json.dumps({"cpu": cpu[-1]}))
+
+
+def window() -> None:
+    """The turn in the window, as if the words were typed."""
+    import studio.app
+
+    cpu: list[float] = []
+    beats: list[float] = []
+    build = studio.app.build
+
+    def begin(window: Any) -> None:
+        from PySide6.QtCore import QTimer
+
+        from studio.domain.events import TurnComplete
+
+        heart = QTimer(window)
+        last = [time.thread_time()]
+
+        def beat() -> None:
+            now = time.thread_time()
+            beats.append(now - last[0])
+            last[0] = now
+
+        def seen(event: object) -> None:
+            check(event)
+            if isinstance(event, TurnComplete):
+                cpu.append(time.process_time() - began[-1])
+                if len(cpu) == 2:
+                    QTimer.singleShot(0, window.close)
+                else:
+                    QTimer.singleShot(200, say)
+
+        def say() -> None:
+            began.append(time.process_time())
+            beats.clear()
+            last[0] = time.thread_time()
+            window.chat.say("Go")
+
+        began: list[float] = []
+        heart.timeout.connect(beat)
+        heart.start(5)
+        window.studio.keychain.keep_for_session(PROVIDER, KEY)
+        window.chat.event_seen.connect(seen)
+        say()
+
+    async def measured(*arguments: Any) -> Any:
+        from PySide6.QtWidgets import QApplication
+
+        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
+        window.ready.add_done_callback(lambda _: begin(window))
+        return await build(*arguments)
+
+    studio.app.build = measured
+    code = studio.app.main([])
+    beats.sort()
+    found = {"cpu": cpu[-1], "p99": beats[int(len(beats) * 0.99)], "most": beats[-1]}
+    print(json.dumps(found))
+    sys.exit(code)
+
+
+def rows(rounds: int) -> list[Row]:
+    server = subprocess.Popen(
+        [sys.executable, __file__, "--serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    ours: list[dict[str, float]] = []
+    bare: list[dict[str, float]] = []
+    with server, tempfile.TemporaryDirectory() as folder:
+        assert server.stdout is not None
+        url, length = json.loads(server.stdout.readline())
+        home = Path(folder)
+        settings = {
+            "first_run_done": True,
+            "default_provider": PROVIDER,
+            "default_model": {PROVIDER: "sim-model"},
+            "base_urls": {PROVIDER: url},
+        }
+        (home / "settings.json").write_text(json.dumps(settings))
+        for _ in range(rounds):
+            bare.append(child([HERE / "streaming.py", "--engine"], home))
+            ours.append(child([HERE / "streaming.py", "--window"], home))
+    part = length / TOKEN / 1000  # thousands of tokens
+    with_window = middle(x["cpu"] for x in ours) / part * 1000
+    without = middle(x["cpu"] for x in bare) / part * 1000
+    p99, most = (middle(x[name] for x in ours) * 1000 for name in ("p99", "most"))
+    return [
+        Row("1,000 streamed tokens in the window, CPU", with_window, without, "ms", "", "engine"),
+        Row("  of it the window's own", with_window - without, None, "ms"),
+        Row("  work between two beats of 5 ms, p99", p99, None, "ms"),
+        Row("  work between two beats of 5 ms, most", most, None, "ms"),
+    ]
+
+
+def main() -> None:
+    if "--serve" in sys.argv:
+        asyncio.run(serve())
+    elif "--engine" in sys.argv:
+        asyncio.run(engine())
+    elif "--window" in sys.argv:
+        window()
+    else:
+        counts = [int(x) for x in sys.argv[1:] if x.isdigit()]
+        show(rows(counts[0] if counts else 1 if quick() else 3))
+
+
+if __name__ == "__main__":
+    main()
