@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import AgentBlock, EndBlock, TextBlock, ToolBlock, UserBlock
@@ -96,3 +97,12 @@ def test_always_says_what_it_covers() -> None:
 def test_errors_offer_what_helps() -> None:
     assert [a.name for a in model.failure("bad_key")[2]] == ["replace_key", "use_another_provider"]
     assert [a.name for a in model.failure("internal")[2]] == ["try_again"]
+
+
+def test_a_screen_reader_is_told_once_how_a_turn_went() -> None:
+    assert model.outcome(TurnComplete("done"), "Coder") == "Coder is done."
+    assert model.outcome(TurnComplete("cancelled"), "Coder") == "Stopped."
+    failed = Failed("network", "You’re offline", "Your message is kept.")
+    assert model.outcome(failed, "Coder") == "You’re offline. Your message is kept."
+    assert model.outcome(TurnComplete("error", "You’re offline"), "Coder") == ""
+    assert model.outcome(TextDelta("Hello"), "Coder") == ""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
+from studio.domain.events import Event, Failed, TurnComplete
 from studio.domain.transcript import (
     AgentBlock,
     DraftBlock,
@@ -264,3 +265,14 @@ _ENDS = {
 def ending(block: EndBlock) -> str:
     """The quiet line at the end of a turn."""
     return block.detail or _ENDS.get(block.reason, "The turn ended.")
+
+
+def outcome(event: Event, agent: str) -> str:
+    """What a screen reader says when a turn fails or ends; empty for all else."""
+    if isinstance(event, Failed):
+        return f"{event.title}. {event.detail}" if event.detail else event.title
+    if not isinstance(event, TurnComplete) or event.reason == "error":
+        return ""  # an error has been told by its ``Failed``
+    if event.reason == "done":
+        return f"{agent} is done."
+    return event.detail or _ENDS.get(event.reason, "The turn ended.")

@@ -68,17 +68,17 @@ class TranscriptView(QAbstractScrollArea):
         self.stage = Stage(self.context, self)
         self.canvas, self.scroller = self.stage.canvas, self.stage.scroller
         self.selection, self.focus = self.stage.selection, self.stage.focus
-        self.actions = Actions(self.stage, self)
-        self.permission_answered = self.actions.permission_answered
-        self.reply_given = self.actions.reply_given
-        self.draft_action = self.actions.draft_action
-        self.failure_action = self.actions.failure_action
-        self.link_activated = self.actions.link_activated
-        self.continue_requested = self.actions.continue_requested
-        self.retry_requested = self.actions.retry_requested
-        self.left = self.actions.left
-        self._keys = Keys(self.stage, self.actions)
-        self._mouse = Mouse(self.stage, self.actions, self.viewport())
+        self._actions = Actions(self.stage, self)
+        self.permission_answered = self._actions.permission_answered
+        self.reply_given = self._actions.reply_given
+        self.draft_action = self._actions.draft_action
+        self.failure_action = self._actions.failure_action
+        self.link_activated = self._actions.link_activated
+        self.continue_requested = self._actions.continue_requested
+        self.retry_requested = self._actions.retry_requested
+        self.left = self._actions.left
+        self._keys = Keys(self.stage, self._actions)
+        self._mouse = Mouse(self.stage, self._actions, self.viewport())
         self._transcript: Transcript | None = None
         self._dirty: set[int] = set()
         self._announced: set[str] = set()
@@ -189,7 +189,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def copy(self) -> None:
         """The selection, or the focused block, as it was written."""
-        self.actions.copy()
+        self._actions.copy()
 
     # -- where things are -----------------------------------------------------------------
 
