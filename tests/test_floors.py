@@ -54,3 +54,58 @@ def test_imports_go_down_only() -> None:
             if parts[1] in plan and plan[parts[1]] >= plan[room]:
                 wrong.append(f"{path}: {name}: {room} is on floor {plan[room]}")
     assert not wrong, "\n".join(wrong)
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the package, by its full name; a package goes by its own."""
+    return {
+        ".".join(("studio", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(
+            ".__init__"
+        ): path
+        for path in PACKAGE.rglob("*.py")
+    }
+
+
+def neighbours() -> dict[str, set[str]]:
+    """The modules that each module imports, also under ``TYPE_CHECKING`` and inside functions.
+
+    ``from . import x`` is an import of the module ``x`` if there is one, and of
+    the package that holds the name ``x`` if not.
+    """
+    known = modules()
+    found: dict[str, set[str]] = {}
+    for module, path in known.items():
+        names = imports(path)
+        owners = {name if name in known else name.rpartition(".")[0] for name in names}
+        found[module] = (owners & known.keys()) - {module}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Groups of modules in which each reaches every other."""
+    reach: dict[str, set[str]] = {}
+    for start in graph:
+        seen: set[str] = set()
+        ahead = [start]
+        while ahead:
+            for there in graph[ahead.pop()] - seen:
+                seen.add(there)
+                ahead.append(there)
+        reach[start] = seen
+    groups = {
+        frozenset(other for other in reach[module] if module in reach[other])
+        for module in graph
+        if module in reach[module]
+    }
+    return sorted(sorted(group) for group in groups)
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set[str](), "e": {"a", "d"}}
+    assert circles(graph) == [["b", "c"]]
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]
+
+
+def test_no_import_circle_inside_a_room() -> None:
+    found = circles(neighbours())
+    assert not found, "\n".join(" <-> ".join(circle) for circle in found)
