@@ -394,9 +394,11 @@ class ChatPage(QWidget):
 
     def _heard(self, event: Event, index: int | None) -> None:
         from studio.domain.events import TurnComplete, TurnStarted
+        from studio.ui.transcript.model import outcome
 
         if index is not None:
             self.view.changed(index)
+        self.view.announce(outcome(event, self._choice.agent))
         self._state()
         if isinstance(event, TurnStarted | TurnComplete):
             self.show_choices()
