@@ -336,6 +336,18 @@ def test_only_calls_that_make_sense_are_offered() -> None:
     assert sensible(Work("What does README.md say?", (listing, read))) == {}
 
 
+def test_what_was_said_before_is_sent_unless_files_are_to_be_looked_at() -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    history: list[JsonObject] = [
+        {"role": "user", "content": "My name is Alice."},
+        {"role": "assistant", "content": "Hello Alice."},
+        {"role": "user", "content": "What is my name?"},
+    ]
+    assert prompt.shaped(request(history, TOOLS)).history[-3:] == history
+    history[2:] = [{"role": "user", "content": "What files are in this folder?"}]
+    assert "Alice" not in json.dumps(prompt.shaped(request(history, TOOLS)).history)
+
+
 def test_results_are_put_plainly() -> None:
     assert plain_result("list", "a.txt  12 B\nlink -> a.txt\ndocs/\n[… more]") == (
         "- a.txt\n- link\n- docs/"

@@ -114,9 +114,11 @@ class Prompt:
         offered = [] if steering else self._offered(work, request.tools)
         system = self._system_tools if offered else "\n".join([self._system, *steering])
         history: list[JsonObject] = []
-        for example in self._examples(work, [spec.name for spec in offered]):
+        examples = self._examples(work, [spec.name for spec in offered])
+        for example in examples:
             history += _open(example) if offered or not work.steps else _told(example)
-        if not work.steps:  # beside a result, what was said before only distracts it
+        # What was said before would be repeated in place of a look at the files.
+        if not work.steps and not (examples and examples[-1].steps):
             history += earlier
         shown = shortened(work)
         history += _open(shown) if offered or not work.steps else _told(shown)
