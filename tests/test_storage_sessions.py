@@ -321,6 +321,18 @@ async def test_flush_waits_for_a_write_already_under_way_and_survives_cancelling
     assert await store.events("s") == [ev.Notice("1"), ev.Notice("2")]
 
 
+async def test_flush_in_the_moment_between_a_write_and_its_news(
+    db: Database, store: SessionStore
+) -> None:
+    """The write is done, the loop has not heard of it yet: ``flush`` must let it."""
+    journal = store.journal("s")
+    journal.append(started())
+    journal._write()
+    db.submit(lambda _: None).result(5)  # the writer takes one job after the other
+    await asyncio.create_task(journal.flush())
+    assert journal._stored == 1
+
+
 async def test_an_event_that_cannot_be_stored_does_not_hold_up_the_others(
     store: SessionStore,
 ) -> None:

@@ -25,6 +25,7 @@ from studio.agent.studio import Studio
 from studio.app import build
 from studio.domain.transcript import TranscriptBlock
 from studio.providers.simulator import Script, Simulator
+from studio.providers.simulator.exchange import Exchange
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 from studio.ui.loop import StudioLoop
@@ -47,6 +48,8 @@ FOREIGN = (
     "OLLAMA_HOST",
 )
 """What this computer's owner may have set."""
+LONGEST = 40.0
+"""Seconds after which a test counts as stuck."""
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def alone(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> QApplication:
     return qapp
 
 
-async def until(condition: Callable[[], Any], seconds: float = 5.0, what: str = "") -> Any:
+async def until(condition: Callable[[], Any], seconds: float = 15.0, what: str = "") -> Any:
     """Wait until a condition holds; returns what it said."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
@@ -81,7 +84,7 @@ def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         wrong: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, context: wrong.append(context))
         try:
-            loop.run_until_complete(test(*args, **named))
+            loop.run_until_complete(asyncio.wait_for(test(*args, **named), LONGEST))
             left = loop.run_until_complete(_left())
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
@@ -133,12 +136,23 @@ class Person:
         return self.window.chat.session
 
     @property
-    def composer(self):  # noqa: ANN201 (as typed there)
+    def composer(self):
         return self.window.chat.composer
 
     @property
-    def view(self):  # noqa: ANN201
+    def view(self):
         return self.window.chat.view
+
+    @property
+    def exchanges(self) -> list[Exchange]:
+        """The requests to models, without those for lists."""
+        ends = ("/messages", "/responses", "/completions", "GenerateContent", "/api/chat")
+        return [r for r in self.simulator.requests if r.path.endswith(ends)]
+
+    @property
+    def asked(self) -> list[str]:
+        """What models were asked, one text for each request."""
+        return [str(request.json) for request in self.exchanges]
 
     def blocks(self, kind: type[TranscriptBlock] | None = None) -> list[Any]:
         blocks = self.session.transcript.blocks if self.window.chat.session else []
@@ -159,7 +173,7 @@ class Person:
 
     # Waiting
 
-    async def done(self, turns: int = 1, seconds: float = 10) -> None:
+    async def done(self, turns: int = 1, seconds: float = 15) -> None:
         """Wait for the end of the running turn: the composer takes words again."""
         await until(
             lambda: (

@@ -119,7 +119,10 @@ class Journal:
             if self._writing is None:
                 self._write()
             assert self._writing is not None
-            await asyncio.shield(self._writing)
+            if self._writing.done():  # to await it would not let ``_written`` run
+                await asyncio.sleep(0)
+            else:
+                await asyncio.shield(self._writing)
 
     async def close(self) -> None:
         """Flush and stop. Raises StorageError, and stays open, if that fails."""

@@ -492,10 +492,13 @@ class MainWindow(QMainWindow):
     async def _finish(self) -> None:
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
+        self._refresh.stop()
+        left = self._tasks - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.chat.finish()
         if self.studio is not None:
-            for task in list(self._tasks):
-                if task is not asyncio.current_task():
-                    task.cancel()
             try:
                 await self.settings.save()
                 await self.studio.close()
@@ -532,7 +535,11 @@ class MainWindow(QMainWindow):
     def _failed(self, error: BaseException) -> None:
         self.banner.say(str(error) or type(error).__name__)
 
-    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+        """Do it, unless the window is closing."""
+        if self._closing:
+            work.close()
+            return None
         task = asyncio.get_event_loop().create_task(work)
         self._tasks.add(task)
 

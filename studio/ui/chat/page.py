@@ -241,6 +241,8 @@ class ChatPage(QWidget):
                 session.reply(asking.call_id, text)
                 self.composer.clear()
                 return
+            for question in session.transcript.questions:
+                session.answer(question.id, "deny")
             session.stop()  # words instead of an answer: no to the question, and a new turn
         self.composer.clear()
         self._later(self._send(text))
@@ -390,6 +392,15 @@ class ChatPage(QWidget):
         self.composer.editor.insertPlainText(" ".join(f"`{name}`" for name in names))
         self.composer.setFocus()
 
+    async def finish(self) -> None:
+        """Wait for what was begun; what waits for the person is given up."""
+        self._leave()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=1)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     # What happens in the session
 
     def _heard(self, event: Event, index: int | None) -> None:
@@ -432,6 +443,7 @@ class ChatPage(QWidget):
         return None
 
     def _leave(self) -> None:
+        """Hear no more of the session on screen."""
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
