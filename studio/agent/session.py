@@ -8,6 +8,7 @@ folded, journalled and handed to the listeners exactly once, here.
 from __future__ import annotations
 
 import asyncio
+import logging
 import platform
 import sys
 import time
@@ -20,16 +21,16 @@ from typing import Any, Literal, Protocol, cast
 
 from studio.domain.agents import LIMITS, Agent, Limits
 from studio.domain.codec import decode, encode
-from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     DraftResolved,
     Event,
-    Failed,
     Notice,
     PermissionResolved,
     ReplyGiven,
+    StepStarted,
     TurnComplete,
     TurnStarted,
 )
@@ -47,7 +48,9 @@ from studio.tools import Tool, Workspace
 from .drafts import SessionDrafts
 from .execution import Execution
 from .policy import Policy
-from .turn import Clock, Setting, Turn
+from .turn import Clock, Setting, Turn, failure
+
+log = logging.getLogger(__name__)
 
 Listener = Callable[[Event, "int | None"], None]
 CLOSED = "The program ended before this tool finished. Its effect is unknown."
@@ -74,11 +77,22 @@ class StoredHistory:
         self._store = store
         self._session_id = session_id
         self._epoch = epoch
+        self._unsaved: list[JsonObject] = []
+        self._saving = asyncio.Lock()
 
     async def append(self, items: Sequence[JsonObject]) -> None:
         """Durable when it returns; a cancelled caller does not undo it."""
         self.items.extend(items)
-        await asyncio.shield(self._store.append_native(self._session_id, self._epoch, items))
+        self._unsaved.extend(items)
+        await asyncio.shield(self.save())
+
+    async def save(self) -> None:
+        """Write what is not on disk yet, in order: no result is ever there without its call."""
+        async with self._saving:
+            batch = tuple(self._unsaved)
+            if batch:
+                await self._store.append_native(self._session_id, self._epoch, batch)
+                del self._unsaved[: len(batch)]
 
 
 class Session:
@@ -104,6 +118,9 @@ class Session:
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
+        self._stop_asked = False
+        self._native: StoredHistory | None = None
+        self._unsent = _unsent(events)
         self._notes = [note for note in map(self._draft_note, _since_last_turn(events)) if note]
         self._busy_elsewhere = self.transcript.running and not interrupted
         if interrupted:
@@ -141,45 +158,57 @@ class Session:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
         if self._busy_elsewhere:
             raise ConfigurationError("This session is running in another window. Open it again.")
-        turn_id = uuid.uuid4().hex
         started = TurnStarted(
             self.info.id,
-            turn_id,
+            uuid.uuid4().hex,
             tuple(said),
             self.info.agent,
             self.info.provider,
             self.info.model,
             "background",
         )
-        preparing = asyncio.ensure_future(self._prepare(turn_id, started, rules, limits))
-        self._preparing = preparing
+        self._stop_asked = False
+        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, rules, limits))
         try:
-            if said and not self.info.title:
-                await self.change(title=_title(said))
             await asyncio.wait([preparing])
-            if preparing.cancelled():
-                events = _over([started, TurnComplete("cancelled")])
-            elif error := preparing.exception():
-                if not isinstance(error, StudioError):
-                    raise error
-                events = _over(_not_started(started, error))
+            if turn := self._prepared(preparing):
+                self._turn = turn
+                async with aclosing(turn.events([*self._unsent, *said])) as events:
+                    async for event in events:
+                        yield event
             else:
-                self._turn = preparing.result()
-                events = self._turn.events(said)
-            async with aclosing(events):
-                async for event in events:
-                    self._record(event)
+                for event in self._not_begun(preparing, started):
                     yield event
         finally:
-            preparing.cancel()
+            if not preparing.done():
+                preparing.cancel()
+                await asyncio.wait([preparing])
+                self._not_begun(preparing, started)
             self._preparing = self._turn = None
             await self.flush()
+
+    def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
+        """The turn that was made, unless it was stopped first, or could not be made."""
+        if preparing.cancelled() or preparing.exception() or self._stop_asked:
+            return None
+        return preparing.result()
+
+    def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> list[Event]:
+        """The events of a turn that came to nothing, recorded: what was said is kept."""
+        error = None if preparing.cancelled() else preparing.exception()
+        events: list[Event] = [started, TurnComplete("cancelled")]
+        if isinstance(error, Exception):
+            events[1:] = [failure(error), TurnComplete("error", str(error))]
+        for event in events:
+            self._record(event)
+        return events
 
     def stop(self) -> None:
         """End the running turn, also while it is still being made."""
         if self._turn is not None:
             self._turn.stop()
         elif self._preparing is not None:
+            self._stop_asked = True  # it may be made already, and its reader not awake yet
             self._preparing.cancel()
 
     def answer(self, question_id: str, answer: Answer) -> None:
@@ -223,13 +252,21 @@ class Session:
     async def close(self) -> None:
         """Stop what runs and save; the object is of no use afterwards."""
         self.stop()
+        if self._turn is not None:
+            await self._turn.ended()
+        elif self._preparing is not None:
+            await asyncio.wait([self._preparing])
+        if self._native is not None:
+            await self._native.save()
         await self._journal.close()
 
     # How a turn is made
 
     async def _prepare(
-        self, turn_id: str, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
+        self, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
     ) -> Turn:
+        if started.said and not self.info.title:
+            await self.change(title=_title(started.said))
         info = self.info
         folder = Path(info.folder)
         if not folder.is_dir():
@@ -249,7 +286,7 @@ class Session:
         fact = self._around.model(info.provider, info.model)
         setting = Setting(
             session_id=info.id,
-            turn_id=turn_id,
+            turn_id=started.turn_id,
             agent=agent.name,
             model=info.model,
             system=system,
@@ -279,7 +316,7 @@ class Session:
                 clock=clock,
             )
 
-        return Turn(setting, provider, history, execution)
+        return Turn(setting, provider, history, execution, self._record)
 
     async def _history(
         self, provider: Provider, system: str, tools: list[ToolSpec]
@@ -289,6 +326,8 @@ class Session:
         System prompt and tools are those the epoch began with, to the letter.
         """
         info = self.info
+        if self._native is not None:
+            await self._native.save()  # what a failing disk left behind
         stored = await self._store.native(info.id)
         if (
             stored is not None
@@ -300,7 +339,11 @@ class Session:
             )
             if [spec.name for spec in frozen] == [spec.name for spec in tools]:
                 history = StoredHistory(self._store, info.id, stored.epoch, stored.items)
+                self._native = history
                 await self._repair(provider, history)
+                unsent = provider.said(self._unsent) if self._unsent else []
+                if unsent and history.items[-len(unsent) :] == unsent:
+                    self._unsent.clear()  # stored, but the turn ended before it said so
                 return history, stored.system, list(frozen)
         items = provider.rebuild(self.transcript.messages()) if self.transcript.blocks else []
         if stored is not None and (stored.provider, stored.model) != (provider.name, info.model):
@@ -319,7 +362,9 @@ class Session:
             cast("list[JsonObject]", encode(tools)),
             items,
         )
-        return StoredHistory(self._store, info.id, epoch, items), system, tools
+        self._unsent.clear()  # the transcript had it
+        self._native = StoredHistory(self._store, info.id, epoch, items)
+        return self._native, system, tools
 
     async def _repair(self, provider: Provider, history: StoredHistory) -> None:
         calls = provider.open_calls(history.items)
@@ -346,6 +391,7 @@ class Session:
     def _record(self, event: Event) -> None:
         index = self.transcript.apply(event)
         self._journal.append(event)
+        _note_unsent(self._unsent, event)
         match event:
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
@@ -356,7 +402,10 @@ class Session:
             case _:
                 pass
         for listener in list(self._listeners):
-            listener(event, index)
+            try:
+                listener(event, index)
+            except Exception:  # a view's fault must not end the turn it looks at
+                log.exception("a listener failed")
 
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
@@ -415,14 +464,16 @@ def _since_last_turn(events: Sequence[Event]) -> list[Event]:
     return list(events[last + 1 :])
 
 
-async def _over(events: Sequence[Event]) -> AsyncGenerator[Event, None]:
+def _unsent(events: Sequence[Event]) -> list[Said]:
+    """What the person said in turns that ended before a request was made of it."""
+    unsent: list[Said] = []
     for event in events:
-        yield event
+        _note_unsent(unsent, event)
+    return unsent
 
 
-def _not_started(started: TurnStarted, error: StudioError) -> list[Event]:
-    if isinstance(error, ProviderError):
-        failed = Failed(error.fault, str(error), "Your message is kept.", error.provider)
-    else:
-        failed = Failed("configuration", str(error), "Your message is kept.")
-    return [started, failed, TurnComplete("error", str(error))]
+def _note_unsent(unsent: list[Said], event: Event) -> None:
+    if isinstance(event, TurnStarted):
+        unsent.extend(event.said)
+    elif isinstance(event, StepStarted):
+        unsent.clear()

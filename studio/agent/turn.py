@@ -1,9 +1,10 @@
 """The loop: reason, act, observe, until the agent answers without a call (L-1).
 
 A turn is an async generator of events (L-2). The work runs in one task that
-puts events on a queue, so that Stop, a time limit or a reader that walks away
-ends the work the same way: the task is cancelled, whatever the provider would
-not take back is closed (H-5), and ``TurnComplete`` is the last event, always.
+records events and puts them on a queue, so that Stop, a time limit or a reader
+that walks away ends the work the same way: the task is cancelled, whatever the
+provider would not take back is closed (H-5), and when the task is over, however
+that came, ``TurnComplete`` is the last event.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from studio.domain.agents import Limits
-from studio.domain.errors import ConfigurationError, ProviderError, StorageError
+from studio.domain.errors import ProviderError, StorageError, StudioError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -25,6 +26,7 @@ from studio.domain.events import (
     ReasoningEnded,
     StepEnded,
     StepStarted,
+    ToolFinished,
     TurnComplete,
     TurnStarted,
 )
@@ -42,6 +44,9 @@ log = logging.getLogger(__name__)
 CANCELLED = "The person stopped the turn before this was done."
 NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
 OUT_OF_TIME = "The turn's time limit was reached before this was done."
+BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
+ANSWER_AGAIN = "Your last answer broke off. Answer again."
+FAILED = "The program could not finish this. Its effect is unknown."
 
 
 class History(Protocol):
@@ -96,7 +101,11 @@ class Clock:
 
 
 class Turn:
-    """One turn. ``events()`` runs it; the other methods may be called meanwhile."""
+    """One turn. ``events()`` runs it; the other methods may be called meanwhile.
+
+    ``record`` hears every event when it happens, also those that a reader who
+    walked away does not see.
+    """
 
     def __init__(
         self,
@@ -104,14 +113,16 @@ class Turn:
         provider: Provider,
         history: History,
         execution: Callable[[Callable[[Event], None], Clock], Execution],
+        record: Callable[[Event], None],
     ) -> None:
         self._setting = setting
         self._provider = provider
         self._history = history
+        self._record = record
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._clock = Clock()
         self._execution = execution(self._emit, self._clock)
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[tuple[CompletionReason, str]] | None = None
         self._stopped_for: CompletionReason = "cancelled"
         self._stopping = False
         self._usage = Usage()
@@ -123,6 +134,9 @@ class Turn:
         With nothing said, the turn answers what was said before: a retry.
         """
         self._task = asyncio.create_task(self._run(said))
+        # Not the task's own last line: one that is cancelled at once never runs a line.
+        self._task.add_done_callback(self._complete)
+        self._emit(self._setting.started)
         watch = asyncio.create_task(self._watch())
         try:
             while True:
@@ -142,6 +156,11 @@ class Turn:
             self._stopped_for = reason
             self._task.cancel()
 
+    async def ended(self) -> None:
+        """Return when nothing of this turn runs any more."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
     def answer(self, question_id: str, answer: Answer) -> None:
         """The person's answer to a permission question; a late one is ignored."""
         self._execution.answer(question_id, answer)
@@ -151,7 +170,12 @@ class Turn:
         self._execution.reply(call_id, text)
 
     def _emit(self, event: Event) -> None:
+        self._record(event)
         self._queue.put_nowait(event)
+
+    def _complete(self, task: asyncio.Task[tuple[CompletionReason, str]]) -> None:
+        reason, detail = (self._stopped_for, "") if task.cancelled() else task.result()
+        self._emit(TurnComplete(reason, detail, self._step, self._usage, self._clock.seconds))
 
     async def _watch(self) -> None:
         limit = self._setting.limits.seconds
@@ -159,32 +183,20 @@ class Turn:
             await asyncio.sleep(max(left, 0.05))
         self.stop("time_limit")
 
-    async def _run(self, said: Sequence[Said]) -> None:
-        self._emit(self._setting.started)
-        reason: CompletionReason = "error"
-        detail = ""
+    async def _run(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
         try:
             if said:
                 await self._history.append(self._provider.said(said))
-            reason, detail = await self._steps()
+            elif self._history.items and _is_answer(self._history.items[-1]):
+                # Some models refuse a request that ends with their own words.
+                await self._history.append(self._provider.steer(ANSWER_AGAIN))
+            return await self._steps()
         except asyncio.CancelledError:
-            reason = self._stopped_for
-            if reason == "time_limit":
-                detail = f"The turn reached its limit of {self._setting.limits.seconds:g} s."
-        except ProviderError as error:
-            self._emit(Failed(error.fault, str(error), "Your message is kept.", error.provider))
-            detail = str(error)
-        except StorageError as error:
-            self._emit(Failed("storage", "This could not be saved", str(error)))
-            detail = str(error)
-        except ConfigurationError as error:
-            self._emit(Failed("configuration", "Something is not set up", str(error)))
-            detail = str(error)
+            limit = f"The turn reached its limit of {self._setting.limits.seconds:g} s."
+            return self._stopped_for, limit if self._out_of_time else ""
         except Exception as error:
-            log.exception("a turn failed")
-            detail = f"{type(error).__name__}: {error}"
-            self._emit(Failed("internal", "Something went wrong in the program", detail))
-        self._emit(TurnComplete(reason, detail, self._step, self._usage, self._clock.seconds))
+            self._emit(failure(error))
+            return "error", str(error)
 
     async def _steps(self) -> tuple[CompletionReason, str]:
         for step in range(1, self._setting.limits.steps + 1):
@@ -193,16 +205,15 @@ class Turn:
             reply = await self._ask()
             if reply.calls:
                 await self._act(reply)
-            elif reply.stop == "pause":
-                continue
-            elif reply.stop == "refusal" or reply.stop == "content_filter":
+            if reply.stop == "refusal" or reply.stop == "content_filter":
                 return "refused", reply.detail or "The model declined to answer."
-            elif reply.stop == "max_tokens":
-                return "token_limit", "The answer reached the model's output limit."
-            elif reply.stop == "context_full":
+            if reply.stop == "context_full":
                 return "token_limit", "The conversation no longer fits the model's context."
-            else:
-                return "done", reply.detail
+            if reply.calls or reply.stop == "pause":
+                continue
+            if reply.stop == "max_tokens":
+                return "token_limit", "The answer reached the model's output limit."
+            return "done", reply.detail
         limit = self._setting.limits.steps
         return "step_limit", f"The agent used all {limit} steps of this turn."
 
@@ -231,9 +242,8 @@ class Turn:
                     thinking = None
                 self._emit(delta)
             reply = stream.reply()
-        except BaseException:
-            partial = stream.interrupted()
-            await self._close(partial, OUT_OF_TIME if self._out_of_time else CANCELLED)
+        except BaseException as error:
+            await self._close(stream.interrupted(), self._why(error, BROKEN_OFF))
             raise
         finally:
             await stream.aclose()
@@ -254,13 +264,18 @@ class Turn:
         """
         if reply.stop != "tool_use":
             await self._close(reply, NOT_RUN)
+            for call in reply.calls:
+                self._emit(ToolFinished(call.id, NOT_RUN, is_error=True, seconds=0.0))
             return
         results: list[ToolResult | None] = [None] * len(reply.calls)
+        why = FAILED
         try:
             await self._history.append(reply.items)
             await self._execution.run(reply.calls, results)
+        except BaseException as error:
+            why = self._why(error, FAILED)
+            raise
         finally:
-            why = OUT_OF_TIME if self._out_of_time else CANCELLED
             closed = [
                 result or _error(call, why)
                 for call, result in zip(reply.calls, results, strict=True)
@@ -276,14 +291,38 @@ class Turn:
             await self._history.append(items)
 
     async def _deliver_notes(self) -> None:
-        notes, self._setting.notes[:] = list(self._setting.notes), []
-        for note in notes:
-            await self._history.append(self._provider.steer(note))
+        notes = self._setting.notes
+        while notes:
+            await self._history.append(self._provider.steer(notes.pop(0)))
 
     @property
     def _out_of_time(self) -> bool:
         return self._stopped_for == "time_limit"
 
+    def _why(self, error: BaseException, otherwise: str) -> str:
+        if not isinstance(error, asyncio.CancelledError):
+            return otherwise
+        return OUT_OF_TIME if self._out_of_time else CANCELLED
+
 
 def _error(call: ToolCall, why: str) -> ToolResult:
     return ToolResult(call.id, call.name, (Text(why),), is_error=True)
+
+
+def _is_answer(item: JsonObject) -> bool:
+    return item.get("role") in ("assistant", "model")
+
+
+def failure(error: Exception) -> Failed:
+    """What the person is told of an error that ended a turn, or kept it from beginning."""
+    match error:
+        case ProviderError():
+            return Failed(error.fault, str(error), "Your message is kept.", error.provider)
+        case StorageError():
+            return Failed("storage", "This could not be saved", str(error))
+        case StudioError():
+            return Failed("configuration", str(error), "Your message is kept.")
+        case _:
+            log.error("a turn failed", exc_info=error)
+            detail = f"{type(error).__name__}: {error}"
+            return Failed("internal", "Something went wrong in the program", detail)

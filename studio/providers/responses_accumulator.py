@@ -35,6 +35,7 @@ class ResponsesAccumulator:
         self._begun: dict[int, JsonObject] = {}
         self._words: dict[int, Words] = {}
         self._thoughts: dict[int, Words] = {}
+        self._ids: dict[int, str] = {}
         self._response: JsonObject | None = None
 
     @property
@@ -79,12 +80,23 @@ class ResponsesAccumulator:
             return
         self._begun[place] = item
         if item.get("type") == "function_call":
-            yield CallStarted(as_text(item.get("call_id")), as_text(item.get("name")))
+            self._ids[place] = call_id = self._unused(as_text(item.get("call_id")) or "call")
+            yield CallStarted(call_id, as_text(item.get("name")))
+
+    def _unused(self, wanted: str) -> str:
+        """Imitators of this API may give one id to two calls of a reply."""
+        call_id, number = wanted, 1
+        while call_id in self._ids.values():
+            number += 1
+            call_id = f"{wanted}_{number}"
+        return call_id
 
     def _finished(self, place: int, item: Json) -> Iterable[Delta]:
         if not isinstance(item, dict) or place in self._done:
             return
         yield from self._added(place, item)
+        if place in self._ids:
+            item = {**item, "call_id": self._ids[place]}
         self._done[place] = item
         if item.get("type") == "message" and place not in self._words and (text := said(item)):
             self._words.setdefault(place, Words()).add(text)

@@ -1,0 +1,350 @@
+"""What goes wrong between two steps: races with Stop, a disk that fails, readers that walk away."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from house import House, house, say
+
+from studio.domain.events import (
+    AwaitingReply,
+    Event,
+    Failed,
+    TextDelta,
+    ToolFinished,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Text as Words
+from studio.domain.transcript import ToolBlock
+from studio.providers.simulator import Call, Text, Turn, eof, stall
+
+CHAT = "openai-compatible"
+
+
+def read(path: str) -> Call:
+    return Call("read", {"path": path})
+
+
+@contextmanager
+def refusing(home: House, table: str, when: str = "1") -> Iterator[None]:
+    """The database refuses new rows in a table for a while, as a full disk would."""
+    with closing(sqlite3.connect(home.studio.paths.database, isolation_level=None)) as db:
+        db.execute(
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} "
+            "BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+        )
+        try:
+            yield
+        finally:
+            db.execute("DROP TRIGGER refuse")
+
+
+def ends(events: list[Event]) -> list[str]:
+    return [event.reason for event in events if isinstance(event, TurnComplete)]
+
+
+# Stop
+
+
+async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
+    """L-2: a Stop that was already on its way when the turn's task was made."""
+    script = [Turn(Text("Never."), faults=[stall(at=1)]), Turn(Text("Again."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+
+        def heard(event: Event, _: int | None) -> None:
+            if isinstance(event, TurnStarted):
+                session.stop()
+
+        unsubscribe = session.subscribe(heard)
+        events = await asyncio.wait_for(say(session, "Remember me"), 5)
+        assert ends(events) == ["cancelled"] and not session.running
+        unsubscribe()
+        assert ends(await say(session, "Go on")) == ["done"]
+        assert "Remember me" in str(home.simulator.requests[-1].json)
+
+
+async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> None:
+    """L-2, L-11: whichever moment of the preparation Stop meets, the turn ends as cancelled."""
+    async with house(tmp_path, CHAT, lambda _: Turn(Text("No."), faults=[stall(at=1)])) as home:
+        for moment in range(60):
+            session = await home.session()
+            events: list[Event] = []
+
+            async def drive(session: object = session, events: list[Event] = events) -> None:
+                async for event in session.turn([Words("Go")]):  # type: ignore[attr-defined]
+                    events.append(event)
+
+            task = asyncio.create_task(drive())
+            await asyncio.sleep(0)
+            for _ in range(moment):
+                await asyncio.sleep(0.0003)
+            session.stop()
+            await asyncio.wait_for(task, 2)
+            assert ends(events) == ["cancelled"], moment
+            assert isinstance(events[0], TurnStarted) and not session.running
+            assert not session.transcript.running
+
+
+async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> None:
+    """L-2: the turn is prepared, and Stop comes before its reader has woken up."""
+    async with house(tmp_path, CHAT, [Turn(Text("No."), faults=[stall(at=1)])]) as home:
+        session = await home.session()
+        events: list[Event] = []
+
+        async def drive() -> None:
+            async for event in session.turn([Words("Go")]):
+                events.append(event)
+
+        task = asyncio.create_task(drive())
+        await asyncio.sleep(0)
+        preparing = session._preparing  # type: ignore[reportPrivateUsage]
+        assert preparing is not None
+        preparing.add_done_callback(lambda _: session.stop())
+        await asyncio.wait_for(task, 2)
+        assert ends(events) == ["cancelled"]
+
+
+async def test_a_reader_that_walks_away_leaves_a_finished_turn(tmp_path: Path) -> None:
+    """L-2: the record has the turn's end, the native history every result (H-5)."""
+    script = [Turn(Call("ask", {"question": "?"}), read("a.txt")), Turn(Text("Back."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        heard: list[Event] = []
+        session.subscribe(lambda event, _: heard.append(event))
+        turn = session.turn([Words("Go")])
+        async for event in turn:
+            if isinstance(event, AwaitingReply):
+                break
+        await turn.aclose()
+        assert ends(heard) == ["cancelled"] and not session.transcript.running
+        assert session.info.state == "cancelled"
+        assert all(b.finished for b in session.transcript.blocks if isinstance(b, ToolBlock))
+        stored = await home.studio.store.get(session.info.id)
+        assert stored is not None and stored.state == "cancelled"
+        assert ends(await say(session, "Again")) == ["done"]
+        assert not home.simulator.violations
+
+
+async def test_a_reader_that_is_cancelled_while_the_turn_is_prepared(tmp_path: Path) -> None:
+    """L-2: what the person typed is kept, and the turn has its end."""
+    async with house(tmp_path, CHAT, [Turn(Text("Yes."))]) as home:
+        session = await home.session()
+
+        async def drive() -> None:
+            async for _ in session.turn([Words("Keep me")]):
+                pass
+
+        task = asyncio.create_task(drive())
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        assert not session.running and not session.transcript.running
+        events = await home.studio.store.events(session.info.id)
+        assert ends(events) == ["cancelled"]
+        assert ends(await say(session, "Well?")) == ["done"]
+        sent = str(home.simulator.requests[-1].json)
+        assert "Keep me" in sent and "Well?" in sent
+
+
+async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
+    """L-2: a chat that is closed or deleted while it works ends properly first."""
+    async with house(
+        tmp_path, CHAT, [Turn(Text("long " * 50), faults=[stall(at=3)]), Turn(Text("."))]
+    ) as home:
+        session = await home.session()
+        going = asyncio.Event()
+        session.subscribe(lambda e, _: going.set() if isinstance(e, TextDelta) else None)
+
+        async def drive() -> None:
+            async for _ in session.turn([Words("Go")]):
+                pass
+
+        task = asyncio.create_task(drive())
+        await asyncio.wait_for(going.wait(), 5)
+        await home.studio.sessions.close()
+        await asyncio.wait_for(task, 2)
+        events = await home.studio.store.events(session.info.id)
+        assert ends(events) == ["cancelled"]
+
+
+async def test_two_turns_at_once_are_one_turn_and_an_error(tmp_path: Path) -> None:
+    from studio.domain.errors import ConfigurationError
+
+    async with house(tmp_path, CHAT, [Turn(Text("One."))]) as home:
+        session = await home.session()
+        first, second = await asyncio.gather(
+            say(session, "1"), say(session, "2"), return_exceptions=True
+        )
+        assert isinstance(first, list) and ends(first) == ["done"]
+        assert isinstance(second, ConfigurationError)
+        assert not session.running and len(home.simulator.requests) == 1
+
+
+async def test_a_listener_that_fails_stops_nobody(tmp_path: Path) -> None:
+    async with house(tmp_path, CHAT, [Turn(Text("Fine."))]) as home:
+        session = await home.session()
+        heard: list[Event] = []
+
+        def broken(event: Event, _: int | None) -> None:
+            raise RuntimeError("a view that is gone")
+
+        session.subscribe(broken)
+        session.subscribe(lambda event, _: heard.append(event))
+        assert ends(await say(session)) == ["done"] and ends(heard) == ["done"]
+
+
+# What was said and never sent
+
+
+@pytest.mark.parametrize("restart", [False, True])
+async def test_a_message_of_a_turn_that_could_not_begin_reaches_the_model(
+    tmp_path: Path, restart: bool
+) -> None:
+    """H-1: the second message of a chat, said while the folder was away, and then a retry."""
+    script = [Turn(Text("First.")), Turn(Text("Second.")), Turn(Text("Third."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        await say(session, "One")
+        home.folder.rename(tmp_path / "away")
+        events = await say(session, "Two, while the folder is away")
+        assert ends(events) == ["error"] and any(isinstance(e, Failed) for e in events)
+        (tmp_path / "away").rename(home.folder)
+        if not restart:
+            assert ends(await say(session, "")) == ["done"]
+            assert str(home.simulator.requests[-1].json).count("Two, while") == 1
+            assert ends(await say(session, "Three")) == ["done"]
+            assert str(home.simulator.requests[-1].json).count("Two, while") == 1
+            return
+        session_id = session.info.id
+    async with house(tmp_path, CHAT, script[1:]) as home:
+        session = await home.studio.sessions.open(session_id)
+        assert ends(await say(session, "")) == ["done"]
+        assert str(home.simulator.requests[-1].json).count("Two, while") == 1
+        assert not home.simulator.violations
+
+
+# A disk that fails
+
+
+@pytest.mark.parametrize("provider", [CHAT, "anthropic"])
+async def test_a_reply_that_could_not_be_stored_never_leaves_its_results_alone(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-5: the disk refuses the reply for a moment and takes what follows it."""
+    script = [Turn(read("a.txt")), Turn(Text("Done."))]
+    async with house(tmp_path, provider, script) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        session = await home.session()
+        with refusing(home, "native", "NEW.body LIKE '%\"assistant\"%'"):
+            events = await say(session)
+            assert ends(events) == ["error"]
+            assert any(isinstance(e, Failed) and e.fault == "storage" for e in events)
+        session_id = session.info.id
+        native = await home.studio.store.native(session_id)
+        assert native is not None and [i["role"] for i in native.items] == ["user"]
+        assert ends(await say(session, "Go on")) == ["done"]
+        assert not home.simulator.violations
+        native = await home.studio.store.native(session_id)
+        assert native is not None and str(native.items).count("Go on") == 1
+    async with house(tmp_path, provider, [Turn(Text("Still here."))]) as home:
+        session = await home.studio.sessions.open(session_id)
+        assert ends(await say(session, "And now?")) == ["done"]
+        assert not home.simulator.violations
+
+
+async def test_a_message_that_could_not_be_stored_is_sent_once(tmp_path: Path) -> None:
+    async with house(tmp_path, CHAT, [Turn(Text("Got it."))]) as home:
+        session = await home.session()
+        with refusing(home, "native"):
+            events = await say(session, "Only once")
+            assert ends(events) == ["error"]
+        assert ends(await say(session, "")) == ["done"]
+        assert str(home.simulator.requests[-1].json).count("Only once") == 1
+
+
+# Replies that are odd
+
+
+async def test_calls_cut_off_by_a_fault_are_not_blamed_on_the_person(tmp_path: Path) -> None:
+    """H-5: the error result says what happened."""
+    script = [
+        Turn(read("a.txt"), Text("and then it broke off in the middle"), faults=[eof(at=-3)]),
+        Turn(Text("Whole.")),
+    ]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert ends(await say(session)) == ["error"]
+        assert ends(await say(session, "Again")) == ["done"]
+        sent = str(home.simulator.requests[-1].json)
+        assert "tool_result" in sent and "stopped the turn" not in sent
+        assert not home.simulator.violations
+
+
+async def test_calls_of_a_reply_that_met_its_limit_are_answered_and_shown(tmp_path: Path) -> None:
+    """H-5: not run, said so to the model and in the row, and the loop goes on."""
+    script = [Turn(read("a.txt"), stop="max_tokens"), Turn(Text("Done."))]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        events = await say(session)
+        assert ends(events) == ["done"] and not home.simulator.violations
+        finished = [e for e in events if isinstance(e, ToolFinished)]
+        assert len(finished) == 1 and finished[0].is_error and "not run" in finished[0].text
+
+
+@pytest.mark.parametrize("stop", ["refusal", "context_exceeded"])
+async def test_calls_of_a_refused_reply_end_the_turn(tmp_path: Path, stop: str) -> None:
+    script = [Turn(Text("I will."), read("a.txt"), stop=stop), Turn(Text("Fine."))]  # type: ignore[arg-type]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert ends(await say(session)) == ["refused" if stop == "refusal" else "token_limit"]
+        assert ends(await say(session, "Else?")) == ["done"]
+        assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini", CHAT, "ollama"])
+async def test_trying_again_after_half_an_answer(tmp_path: Path, provider: str) -> None:
+    """H-5: what came is kept, and the request does not end with the model's own words."""
+    script = [
+        Turn(Text("Half an answer that breaks off somewhere."), faults=[eof(at=6)]),
+        Turn(Text("Whole.")),
+    ]
+    async with house(tmp_path, provider, script) as home:
+        session = await home.session()
+        assert ends(await say(session)) == ["error"]
+        assert ends(await say(session, "")) == ["done"]
+        assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini", CHAT, "ollama"])
+@pytest.mark.parametrize("stop", ["empty", "tool_use", "pause_turn"])
+async def test_a_reply_of_nothing(tmp_path: Path, provider: str, stop: str) -> None:
+    script = [Turn(stop=stop), Turn(Text("Here.")), Turn(Text("Here."))]  # type: ignore[arg-type]
+    async with house(tmp_path, provider, script) as home:
+        session = await home.session()
+        assert len(ends(await say(session))) == 1
+        assert ends(await say(session, "Hello?")) == ["done"]
+        assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini", CHAT])
+async def test_two_calls_under_one_id(tmp_path: Path, provider: str) -> None:
+    """H-3: each has its own result and its own row, and the next request is accepted."""
+    same = [Call("read", {"path": p}, id="call_1") for p in ("a.txt", "b.txt")]
+    script = [Turn(*same), Turn(Text("Both.")), Turn(Text("On."))]
+    async with house(tmp_path, provider, script) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        (home.folder / "b.txt").write_text("beta\n")
+        session = await home.session()
+        assert ends(await say(session)) == ["done"]
+        rows = [b for b in session.transcript.blocks if isinstance(b, ToolBlock)]
+        assert [row.target for row in rows] == ["a.txt", "b.txt"]
+        assert "alpha" in rows[0].output and "beta" in rows[1].output
+        assert ends(await say(session, "On")) == ["done"]
+        assert not home.simulator.violations
