@@ -118,7 +118,7 @@ class Prompt:
         for example in examples:
             history += _open(example) if offered or not work.steps else _told(example)
         # What was said before would be repeated in place of a look at the files.
-        if not work.steps and not (examples and examples[-1].steps):
+        if not work.steps and not (examples and _looks(work, examples[-1])):
             history += earlier
         shown = shortened(work)
         history += _open(shown) if offered or not work.steps else _told(shown)
@@ -170,6 +170,11 @@ class Prompt:
         chosen += [one for one in usable[:3] if one not in chosen]
         chosen.sort(key=score.__getitem__)
         return [_cut(one, point) for one in chosen]
+
+
+def _looks(work: Work, example: Work) -> bool:
+    """Whether a request is much like one that begins with a call."""
+    return bool(example.steps) and similarity(work.ask, example.ask) >= 2 * CLEAR
 
 
 def _next(work: Work, point: int | None) -> str:
