@@ -36,6 +36,14 @@ URL_VARIABLES = {
     "ollama": "OLLAMA_HOST",
 }
 
+PLAIN = """
+import ctypes, os, sys
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert prctl(24, capability, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
 
 @dataclass
 class Ended:
@@ -73,14 +81,21 @@ class Terminal:
         if name in KEY_VARIABLES:
             self.environment[KEY_VARIABLES[name]] = key
 
-    async def start(self, *arguments: str, stdin: int = DEVNULL) -> Process:
+    async def start(
+        self,
+        *arguments: str,
+        stdin: int = DEVNULL,
+        stdout: int = PIPE,
+        plain: bool = False,
+    ) -> Process:
+        """``plain``: without a superuser's way past file permissions, should we have it."""
+        command = [sys.executable, "-m", "studio", *arguments]
+        if plain and os.geteuid() == 0:
+            command = [sys.executable, "-c", PLAIN, *command]
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "studio",
-            *arguments,
+            *command,
             stdin=stdin,
-            stdout=PIPE,
+            stdout=stdout,
             stderr=PIPE,
             env=self.environment,
             cwd=self.folder,
@@ -88,10 +103,20 @@ class Terminal:
             limit=1 << 24,
         )
 
-    async def __call__(self, *arguments: str, said: bytes | None = None) -> Ended:
+    async def __call__(
+        self, *arguments: str, said: bytes | None = None, plain: bool = False
+    ) -> Ended:
         """Run to the end; a traceback is never what a person should see."""
-        process = await self.start(*arguments, stdin=DEVNULL if said is None else PIPE)
-        return await finish(process, said)
+        stdin = DEVNULL if said is None else PIPE
+        return await finish(await self.start(*arguments, stdin=stdin, plain=plain), said)
+
+    async def unread(self, *arguments: str) -> Ended:
+        """Run with an output that nobody reads any more."""
+        ours, theirs = os.pipe()
+        os.close(ours)
+        process = await self.start(*arguments, stdout=theirs)
+        os.close(theirs)
+        return await finish(process)
 
     async def turn(self, *arguments: str) -> list[dict[str, Any]]:
         """The events of ``run --json``, which must end well."""
@@ -135,7 +160,7 @@ async def finish(process: Process, said: bytes | None = None) -> Ended:
         out, err = await process.communicate()
         raise AssertionError(f"it never ended\n{out.decode()}\n{err.decode()}") from None
     assert process.returncode is not None
-    ended = Ended(process.returncode, out.decode(), err.decode())
+    ended = Ended(process.returncode, (out or b"").decode(), (err or b"").decode())
     for word in ("Traceback", "Exception ignored", "Warning:", "Fatal Python"):
         assert word not in ended.err + ended.out, ended.err
     return ended
@@ -157,7 +182,7 @@ class Screen:
 
     def __init__(self, process: Process, master: int) -> None:
         self.shown = ""
-        self._process = process
+        self.process = process
         self._master = master
         self._news = asyncio.Event()
         self._at = 0
@@ -177,7 +202,7 @@ class Screen:
         """Wait for these words after those waited for before; what came until then."""
         async with asyncio.timeout(PATIENCE):
             while (found := self.shown.find(words, self._at)) < 0:
-                assert self._process.returncode is None, self.shown
+                assert self.process.returncode is None, self.shown
                 self._news.clear()
                 await self._news.wait()
         text = self.shown[self._at : found + len(words)]
@@ -189,7 +214,7 @@ class Screen:
 
     async def end(self) -> int:
         async with asyncio.timeout(PATIENCE):
-            code = await self._process.wait()
+            code = await self.process.wait()
         self._read_rest()
         assert "Traceback" not in self.shown and "Fatal Python" not in self.shown, self.shown
         return code
@@ -200,9 +225,12 @@ class Screen:
             while data := os.read(self._master, 1 << 16):
                 self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
 
-    def close(self) -> None:
-        asyncio.get_running_loop().remove_reader(self._master)
-        os.close(self._master)
+    def hang_up(self) -> None:
+        """Close the terminal, as a person does with its window."""
+        master, self._master = self._master, -1
+        if master >= 0:
+            asyncio.get_running_loop().remove_reader(master)
+            os.close(master)
 
 
 @contextlib.asynccontextmanager
@@ -226,7 +254,7 @@ async def screen(terminal: Terminal, *arguments: str) -> AsyncIterator[Screen]:
         if process.returncode is None:
             process.kill()
             await process.wait()
-        shown.close()
+        shown.hang_up()
 
 
 def alive(pid: int) -> bool:

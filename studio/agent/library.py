@@ -61,59 +61,100 @@ class AgentLibrary:
         for folder, trusted in places:
             for path in sorted(folder.glob("*.md")) if folder.is_dir() else []:
                 try:
-                    agent = parse_agent(path.read_text("utf-8"), path, trusted=trusted)
-                except (OSError, ValueError) as error:
-                    problems.append(f"{path}: {error}")
+                    agent = parse_agent(_text(path), path, trusted=trusted)
+                except OSError as error:
+                    problems.append(f"{path}: {error.strerror or error}")
+                except ValueError as error:
+                    problems.append(f"{path}, {error}")
                 else:
                     agents[agent.name] = agent
         return Agents(agents, tuple(problems))
 
 
-def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
-    """Read one agent file; ValueError says what is wrong and on which line."""
-    import yaml
+def _text(path: Path) -> str:
+    data = path.read_bytes()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"line {line}: this is not UTF-8 text") from error
 
+
+def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
+    """Read one agent file; ValueError says on which line what is wrong: ``line 2: …``."""
     lines = text.lstrip("\ufeff").splitlines()
     if not lines or lines[0].strip() != "---":
         raise ValueError("line 1: an agent file begins with a line of three dashes")
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == "---"), None)
     if end is None:
-        raise ValueError("the frontmatter is not closed by a line of three dashes")
+        raise ValueError("line 1: no second line of three dashes closes the frontmatter")
+    data = _frontmatter(lines[1:end])
+    prompt = "\n".join(lines[end + 1 :]).strip()
+    if not prompt:
+        raise ValueError(f"line {end + 1}: the instructions below the frontmatter are missing")
+    key = ""
     try:
-        loaded: Any = yaml.safe_load("\n".join(lines[1:end]))
+        for key in data:
+            if key not in _KEYS:
+                raise ValueError(f"unknown key {key!r}; known are {', '.join(sorted(_KEYS))}")
+        words: dict[str, str] = {}
+        for key in ("name", "description", "provider", "model"):
+            words[key] = _word(data, key)
+        key = "mode"
+        mode = _word(data, key) or "background"
+        if mode not in ("inline", "background"):
+            raise ValueError(f"mode is inline or background, not {mode!r}")
+        key = "hue"
+        hue = _word(data, key) or "slate"
+        if hue not in HUES:
+            raise ValueError(f"hue is one of {', '.join(HUES)}, not {hue!r}")
+        key = "permissions"
+        rules = _rules(data.get(key))
+        key = "tools"
+        tools = _names(data.get(key, "*"))
+        key = "icon"
+        icon = _word(data, key) or "sparkle"
+    except ValueError as error:
+        raise ValueError(f"line {_line_of(key, lines, end)}: {error}") from error
+    return Agent(
+        name=words["name"] or path.stem,
+        description=words["description"],
+        prompt=prompt,
+        provider=words["provider"],
+        model=words["model"],
+        tools=tools,
+        mode=mode,
+        permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
+        icon=icon,
+        hue=hue,
+        source=str(path),
+    )
+
+
+def _frontmatter(lines: list[str]) -> dict[str, Any]:
+    """The YAML between the dashes, which begins on line 2 of the file."""
+    import yaml
+
+    text = "\n".join(lines)
+    try:
+        loaded: Any = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 2
         raise ValueError(f"line {line}: {error.problem or 'not valid YAML'}") from error
     except yaml.YAMLError as error:
-        raise ValueError(f"not valid YAML: {error}") from error
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 2
+        raise ValueError(f"line {line}: a character that YAML does not allow") from error
+    except RecursionError as error:
+        raise ValueError("line 2: nested too deeply") from error
     if not isinstance(loaded, dict):
         raise ValueError("line 2: the frontmatter is a list of “key: value” lines")
-    data = cast("dict[str, Any]", loaded)
-    if unknown := sorted(set(map(str, data)) - _KEYS):
-        raise ValueError(f"unknown key {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
-    prompt = "\n".join(lines[end + 1 :]).strip()
-    if not prompt:
-        raise ValueError("the instructions below the frontmatter are missing")
-    mode = _word(data, "mode") or "background"
-    if mode not in ("inline", "background"):
-        raise ValueError(f"mode is inline or background, not {mode!r}")
-    hue = _word(data, "hue") or "slate"
-    if hue not in HUES:
-        raise ValueError(f"hue is one of {', '.join(HUES)}, not {hue!r}")
-    rules = _rules(data.get("permissions"))
-    return Agent(
-        name=_word(data, "name") or path.stem,
-        description=_word(data, "description"),
-        prompt=prompt,
-        provider=_word(data, "provider"),
-        model=_word(data, "model"),
-        tools=_names(data.get("tools", "*")),
-        mode=mode,
-        permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
-        icon=_word(data, "icon") or "sparkle",
-        hue=hue,
-        source=str(path),
-    )
+    return {str(key): value for key, value in cast("dict[Any, Any]", loaded).items()}
+
+
+def _line_of(key: str, lines: list[str], end: int) -> int:
+    """The line, from 1, on which a key of the frontmatter stands."""
+    found = (n for n, line in enumerate(lines[:end], 1) if line.lstrip("\"'").startswith(key))
+    return next(found, 2)
 
 
 def _word(data: dict[str, Any], key: str) -> str:

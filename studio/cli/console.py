@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TextIO
 
 from studio.tools.threads import in_daemon_thread
@@ -22,8 +23,12 @@ class Console:
 
     def __init__(self) -> None:
         self._open_line = False
-        for stream in (sys.stdout, sys.stderr):
-            if reconfigure := getattr(stream, "reconfigure", None):
+        for name in ("stdout", "stderr"):
+            stream = getattr(sys, name)
+            if stream is None:  # closed before we were started
+                nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (kept open)
+                setattr(sys, name, nowhere)
+            elif reconfigure := getattr(stream, "reconfigure", None):
                 reconfigure(errors="backslashreplace")
 
     @property

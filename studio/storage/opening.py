@@ -16,6 +16,7 @@ from .migrations import LATEST, migrate
 from .paths import private_folder
 
 MAGIC = b"SQLite format 3\0"
+FIXED = b"\x40\x20\x20"  # bytes 21 to 23 of every database
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 BUSY_TIMEOUT_MS = 5000
@@ -173,8 +174,8 @@ def _version_in_header(path: Path) -> int:
         return 0
     with path.open("rb") as file:
         header = file.read(64)
-    if len(header) < 64 or not header.startswith(MAGIC):
-        return 0
+    if len(header) < 64 or not header.startswith(MAGIC) or header[21:24] != FIXED:
+        return 0  # no database, or a broken one, whose version would be noise
     return int.from_bytes(header[60:64], "big")
 
 
