@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from datetime import date
@@ -19,6 +20,7 @@ def run(name: str, *arguments: str) -> str:
     print(f"{name} …", file=sys.stderr, flush=True)
     done = subprocess.run(
         [sys.executable, str(HERE / f"{name}.py"), *arguments],
+        env={"QT_QPA_PLATFORM": "offscreen", **os.environ},
         stdout=subprocess.PIPE,
         text=True,
         check=True,

@@ -170,13 +170,17 @@ async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
                 clock[way].append((time.perf_counter() - began) / STEPS * 1000)
                 cpu[way].append((time.process_time() - used) / STEPS * 1000)
     out: list[Row] = []
+    surface = SURFACES[name]
     vendor = "anthropic SDK" if name == "anthropic" else "openai SDK"
     for base, what in (("provider", "raw provider stream"), ("sdk", f"raw {vendor}")):
         for kind, found in (("clock", clock), ("CPU", cpu)):
-            ours, other = middle(found["session"]), middle(found[base])
-            row = Row(f"{SURFACES[name]}: a step, {kind}", ours, other, "ms", "", what)
-            extra = f"{SURFACES[name]}: the loop's own, {kind}"
-            out += [row, Row(extra, ours - other, None, "ms", GOAL, what)]
+            ours, other = found["session"], found[base]
+            own = middle(a - b for a, b in zip(ours, other, strict=True))
+            goal = GOAL if base == "sdk" else ""
+            out += [
+                Row(f"{surface}: a step, {kind}", middle(ours), middle(other), "ms", "", what),
+                Row(f"{surface}: the loop's own, {kind}", own, None, "ms", goal, what),
+            ]
     return out
 
 
