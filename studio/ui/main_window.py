@@ -57,7 +57,7 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self.settings = settings
         self.studio: Studio | None = None
-        self._runs = Runs(self._failed)
+        self._runs = Runs(self._failed, self._ran)
         self._agents: dict[str, tuple[str, str]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._search: asyncio.Task[Any] | None = None
@@ -359,6 +359,24 @@ class MainWindow(QMainWindow):
         if line := event_line(event):
             self.inspector.add_event(time.time(), *line)
             self._inspect_all()
+
+    def _ran(self, session: Session, event: Event) -> None:
+        """Something happened in a chat, on screen or not: its row may say so."""
+        from studio.domain import events
+
+        if isinstance(event, events.TurnComplete) and session is not self.chat.session:
+            self._later(session.change(unread=True))
+        if isinstance(
+            event,
+            events.TurnStarted
+            | events.AwaitingPermission
+            | events.AwaitingReply
+            | events.PermissionResolved
+            | events.ReplyGiven
+            | events.DraftCreated
+            | events.TurnComplete,
+        ):
+            self._refresh.start()
 
     def _inspect_all(self) -> None:
         session = self.chat.session

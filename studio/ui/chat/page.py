@@ -17,6 +17,7 @@ from PySide6.QtCore import QRect, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from studio.domain.errors import StudioError
 from studio.ui.controls import Label
 from studio.ui.theme import Theme
 
@@ -46,6 +47,10 @@ WIDTH = 716
 """The composer's width; the text column is 680 and hangs its avatars out to the left."""
 
 
+QUICK = 0.3
+"""Seconds a new chat waits for the name of its model before it shows without."""
+
+
 class ChatPage(QWidget):
     """One chat, or the place where a new one begins."""
 
@@ -70,6 +75,7 @@ class ChatPage(QWidget):
         self._folder = ""
         self._unsubscribe: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._choosing: asyncio.Task[Any] | None = None
         self._dialog: QFileDialog | None = None
 
         self.header = Header(theme, self)
@@ -144,7 +150,8 @@ class ChatPage(QWidget):
         if not self._folder or not Path(self._folder).is_dir():
             self._folder = str(await asyncio.to_thread(self._studio.own_folder))
         await self._load_agents()
-        self._choice = await self._studio.choose(provider=provider, folder=Path(self._folder))
+        self._choosing = self._later(self._choose(provider))
+        await asyncio.wait([self._choosing], timeout=QUICK)
         self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
         if text:
@@ -152,6 +159,22 @@ class ChatPage(QWidget):
         self.show_choices()
         self._arrange()
         self.composer.setFocus()
+
+    async def _choose(self, provider: str) -> None:
+        """What a new chat runs on. Where no model is known yet its provider is asked."""
+        from studio.agent.studio import Choice
+
+        studio = self._studio
+        assert studio is not None
+        try:
+            choice = await studio.choose(provider=provider, folder=Path(self._folder))
+        except StudioError as error:
+            self.trouble.emit(str(error))
+            name = studio.settings.values.default_agent or self._choice.agent
+            choice = Choice(name, provider or await studio.connections.default(), "")
+        if self.session is None:
+            self._choice = choice
+            self.show_choices()
 
     def open(self, session: Session) -> None:
         """Show a session."""
@@ -245,15 +268,28 @@ class ChatPage(QWidget):
                 session.answer(question.id, "deny")
             session.stop()  # words instead of an answer: no to the question, and a new turn
         self.composer.clear()
+        self.composer.set_state("running")
         self._later(self._send(text))
 
     async def _send(self, text: str) -> None:
+        """Begin a turn; whatever stands in its way, the words are not lost."""
+        try:
+            await self._begin_turn(text)
+        except StudioError as error:
+            self.composer.set_state("idle")
+            self.composer.set_text(text)
+            self.trouble.emit(str(error))
+
+    async def _begin_turn(self, text: str) -> None:
         from studio.domain.messages import Text
 
         studio, runs = self._studio, self._runs
         if studio is None or runs is None:
             self.composer.set_text(text)
+            self.composer.set_state("idle")
             return
+        if self.session is None and self._choosing is not None:
+            await asyncio.wait([self._choosing])
         session = self.session
         if session is None:
             session = await studio.sessions.create(
@@ -336,6 +372,8 @@ class ChatPage(QWidget):
             self.settings_wanted.emit("providers", "")
             return
         provider, model = split_key(key)
+        if self._choosing is not None:
+            self._choosing.cancel()
         self._choice = replace(self._choice, provider=provider, model=model)
         self._keep(provider=provider, model=model)
         if self._studio is not None:
@@ -448,10 +486,11 @@ class ChatPage(QWidget):
             self._unsubscribe()
             self._unsubscribe = None
 
-    def _later(self, work: Coroutine[Any, Any, Any]) -> None:
+    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

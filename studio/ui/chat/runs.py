@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
+    from studio.domain.events import Event
     from studio.domain.messages import Said
 
 
 class Runs:
-    """Drives sessions; what they show comes through their listeners."""
+    """Drives sessions; what they show comes through their listeners.
 
-    def __init__(self, on_error: Callable[[BaseException], None]) -> None:
+    ``on_event`` hears what happens in any of them, on screen or not.
+    """
+
+    def __init__(
+        self,
+        on_error: Callable[[BaseException], None],
+        on_event: Callable[[Session, Event], None],
+    ) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._on_error = on_error
+        self._on_event = on_event
 
     def start(self, session: Session, said: Sequence[Said]) -> None:
         """Begin a turn after the one that runs in this session, if one does."""
@@ -30,8 +39,8 @@ class Runs:
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        async for _ in session.turn(said):
-            pass
+        async for event in session.turn(said):
+            self._on_event(session, event)
 
     def _done(self, session_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(session_id) is task:
