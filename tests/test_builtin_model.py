@@ -286,7 +286,8 @@ async def test_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("engine", "words"),
     [
-        ("raise ImportError('no module')", "make run"),
+        ("raise ModuleNotFoundError('no module')", "is not installed. Type `make run`"),
+        ("raise ImportError('libgomp.so.1')", "cannot start on this system: libgomp.so.1"),
         ("import os; os.kill(os.getpid(), 4)", "too old for the built-in model (it needs AVX2)"),
         ("import time; time.sleep(60)", "did not start within 1 s"),
     ],

@@ -204,6 +204,11 @@ class BuiltinModel:
             raise ConfigurationError(TOO_OLD)
         if "missing" in answer:
             raise ConfigurationError(MISSING)
+        if unusable := as_text(answer.get("unusable")):
+            raise ConfigurationError(
+                f"The built-in model cannot start on this system: {unusable}. "
+                "Type `make run` in the program's folder, which installs what it needs."
+            )
         said = as_text(answer.get("error")) or f"it ended with code {code}"
         raise ConfigurationError(f"{gguf.name} could not be loaded: {said}.")
 

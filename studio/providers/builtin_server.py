@@ -3,8 +3,9 @@
 The first line of standard input is a JSON object: ``gguf`` (the file), ``key``
 (what requests must carry), ``template`` (a chat template, empty for the
 file's own) and ``context`` (tokens). The answer is one line on standard
-output: ``{"url": …}``, or ``{"missing": …}`` or ``{"error": …}``. The process
-ends when standard input does, so it never outlives its parent.
+output: ``{"url": …}``, else a text under ``missing`` (the engine), ``unusable``
+(the engine, on this system) or ``error`` (the file). The process ends when
+standard input does, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ def main() -> None:
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     try:
         engine: Any = importlib.import_module("xllamacpp")
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         _say({"missing": str(error)})
+        return
+    except ImportError as error:  # a library of the system's that it needs
+        _say({"unusable": str(error)})
         return
     try:
         server = engine.Server(_settings(engine.CommonParams(), order))
