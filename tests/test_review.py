@@ -54,8 +54,7 @@ def ends(events: list[Event]) -> list[str]:
 
 async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
     """L-2: a Stop that was already on its way when the turn's task was made."""
-    script = [Turn(Text("Never."), faults=[stall(at=1)]), Turn(Text("Again."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with house(tmp_path, CHAT, [Turn(Text("Again."))]) as home:
         session = await home.session()
 
         def heard(event: Event, _: int | None) -> None:
