@@ -25,6 +25,9 @@ LATER = {
     "pygments",
     "pyromark",
     "sqlite3",
+    "studio.agent.studio",
+    "studio.domain.events",
+    "studio.ui.transcript",
     "xllamacpp",
     "yaml",
 }

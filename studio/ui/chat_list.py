@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.ui.chat_rows import ChatModel, Index, Row, grouped
-from studio.ui.controls import Field, OverlayBar, paint_rounded, paint_spinner
+from studio.ui.controls import Field, OverlayBar, paint_rounded, paint_spinner, see_through
 from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided
 
@@ -196,6 +196,7 @@ class ChatList(QListView):
         self.keyboard_focus = False
         self._clock = clock
         self._sessions: list[SessionInfo] = []
+        self._told = False  # whether there are chats
         self._hits: list[SearchHit] | None = None
         self.chats = ChatModel(self)
         self.setModel(self.chats)
@@ -208,7 +209,7 @@ class ChatList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.viewport().setAutoFillBackground(False)
+        see_through(self)
         OverlayBar(self)
         self.clicked.connect(self._open)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -225,6 +226,7 @@ class ChatList(QListView):
         self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]
     ) -> None:
         self._sessions = list(sessions)
+        self._told = True
         self._delegate.agents = agents
         if not self._sessions:
             self._minute.stop()
@@ -332,7 +334,7 @@ class ChatList(QListView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.chats.rows:
+        if self.chats.rows or not self._told:
             return
         t = self.theme
         painter = QPainter(self.viewport())

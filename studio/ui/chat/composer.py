@@ -13,7 +13,15 @@ from PySide6.QtCore import QEvent, QMargins, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.ui.controls import IconButton, MenuButton, MenuItem, Painted, paint_ring, paint_rounded
+from studio.ui.controls import (
+    IconButton,
+    MenuButton,
+    MenuItem,
+    Painted,
+    paint_ring,
+    paint_rounded,
+    see_through,
+)
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -46,7 +54,7 @@ class Editor(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTabChangesFocus(True)
-        self.viewport().setAutoFillBackground(False)
+        see_through(self)
         self.document().setDocumentMargin(0)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit())
         theme.changed.connect(self._follow)

@@ -19,7 +19,7 @@ from .painting import (
     tag_width,
 )
 from .panels import Card, Column, Field, Hairline, Label, Spinner, Status, Tag, Tile
-from .scroll import OverlayBar
+from .scroll import OverlayBar, see_through
 from .ticker import Ticker
 
 __all__ = [
@@ -53,5 +53,6 @@ __all__ = [
     "paint_spinner",
     "paint_tag",
     "paint_tile",
+    "see_through",
     "tag_width",
 ]

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar
 
 WIDTH = 10
+
+
+def see_through(area: QAbstractScrollArea) -> None:
+    """Show what is behind ``area``.
+
+    Not by way of ``viewport()``: the first widget that comes from Qt makes
+    PySide set up every class of widget there is, and the window would wait.
+    """
+    palette = QPalette()
+    palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
+    area.setPalette(palette)
 
 
 class OverlayBar(QScrollBar):
