@@ -6,9 +6,12 @@ import sys
 
 
 def main() -> int:
-    from studio.app import main
+    try:
+        from studio.app import main
 
-    return main(sys.argv[1:])
+        return main(sys.argv[1:])
+    except KeyboardInterrupt:  # during the imports
+        return 130
 
 
 if __name__ == "__main__":

@@ -215,7 +215,8 @@ class Screen:
     async def end(self) -> int:
         async with asyncio.timeout(PATIENCE):
             code = await self.process.wait()
-        self._read_rest()
+        if self._master >= 0:
+            self._read_rest()
         assert "Traceback" not in self.shown and "Fatal Python" not in self.shown, self.shown
         return code
 

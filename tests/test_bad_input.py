@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import socket
 import sqlite3
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from terminal import KEY_VARIABLES, Terminal, at_provider, finish, screen, session_of
+from terminal import KEY_VARIABLES, Terminal, alive, at_provider, finish, screen, session_of
 
 from studio.agent.library import parse_agent
 from studio.providers.simulator import Call, RequestView, Text, Turn, html
@@ -345,15 +344,28 @@ async def test_started_without_standard_streams(tmp_path: Path) -> None:
 
 
 async def test_a_person_who_goes_away(tmp_path: Path) -> None:
-    """A terminal that is closed while a question is open ends the turn."""
-    script = [Turn(Call("run", {"command": "echo one"})), Turn(Text("Well."))]
+    """A terminal that is closed ends the turn and all it started (L-11)."""
+    mark = tmp_path / "child"
+    command = f"sh -c 'echo $$ > {mark}; exec sleep 60' & wait"
+    script = [
+        Turn(Call("run", {"command": "echo one"})),
+        Turn(Call("run", {"command": command})),
+        Turn(Text("Well.")),
+    ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
-        async with screen(terminal, "run", "--provider", "ollama", "--model", "m", "Go") as shown:
+        base = ("run", "--provider", "ollama", "--model", "m")
+        async with screen(terminal, *base, "Go") as shown:
             await shown.until("Allow? ")
-            process = shown.process
             shown.hang_up()
+            assert await shown.end() == 130
+        async with screen(terminal, *base, "--allow", "run", "Go") as shown:
+            await shown.until("Running")
             async with asyncio.timeout(20):
-                assert await process.wait() in (-signal.SIGHUP, 4, 130)
-        assert len(simulator.requests) <= 2 and not simulator.violations
-        ended = await terminal("sessions", "list", "--json")
-        assert json.loads(ended.out)[0]["state"] in ("cancelled", "error", "done")
+                while not (mark.exists() and mark.read_text()):  # noqa: ASYNC110 (a file)
+                    await asyncio.sleep(0.01)
+            shown.hang_up()
+            assert await shown.end() == 130
+        assert not alive(int(mark.read_text()))
+        listed = json.loads((await terminal("sessions", "list", "--json")).out)
+        assert [info["state"] for info in listed] == ["cancelled", "cancelled"]
+        assert not simulator.violations

@@ -230,6 +230,12 @@ async def test_message_from_standard_input(tmp_path: Path) -> None:
         ):
             ended = await terminal(*arguments, said=said)
             assert (ended.code, ended.out) == (0, "Yes.\n")
+        async with screen(terminal, *base) as shown:
+            await shown.until("ended by Ctrl-D")
+            shown.type("typed\n\x04")
+            await shown.until("Yes.")
+            assert await shown.end() == 0
+        assert "typed" in str(simulator.requests.pop().json)
         first, second = ([str(m) for m in r.json["messages"]] for r in simulator.requests)
         assert "Grüße\\nzwei'" in first[-1] and "plain \ufffd end" in second[-1]
 

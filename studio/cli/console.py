@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 import sys
@@ -40,21 +41,18 @@ class Console:
         """The answer, on standard output, as far as it has come."""
         if not text:
             return
-        sys.stdout.write(visible(text) if _is_terminal(sys.stdout) else text)
-        sys.stdout.flush()
+        _put(sys.stdout, text)
         self._open_line = not text.endswith("\n")
 
     def write_json(self, value: object, *, indent: int | None = None) -> None:
         """One JSON value and a line end, on standard output."""
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-        sys.stdout.write(json.dumps(value, ensure_ascii=not utf8, indent=indent) + "\n")
-        sys.stdout.flush()
+        _put(sys.stdout, json.dumps(value, ensure_ascii=not utf8, indent=indent) + "\n")
 
     def say(self, text: str) -> None:
         """A line about what happens, on standard error."""
         self.end_line()
-        sys.stderr.write((visible(text) if _is_terminal(sys.stderr) else text) + "\n")
-        sys.stderr.flush()
+        _put(sys.stderr, text + "\n")
 
     def end_line(self) -> None:
         """Go to the beginning of a line."""
@@ -64,8 +62,7 @@ class Console:
     async def line(self, prompt: str) -> str | None:
         """One line from the terminal, None at its end. Can be cancelled."""
         self.end_line()
-        sys.stderr.write(visible(prompt))
-        sys.stderr.flush()
+        _put(sys.stderr, prompt)
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
         ready = asyncio.Event()
@@ -112,6 +109,17 @@ _CODES = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
 } | {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 """Control characters, and those that change the direction of the text."""
+
+
+def _put(stream: TextIO, text: str) -> None:
+    """Write and flush; BrokenPipeError if nobody is there to read, also at a closed terminal."""
+    try:
+        stream.write(visible(text) if _is_terminal(stream) else text)
+        stream.flush()
+    except OSError as error:
+        if error.errno == errno.EIO:
+            raise BrokenPipeError from error
+        raise
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

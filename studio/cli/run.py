@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -42,8 +43,11 @@ SHOWN = 200
 async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """One turn with the same engine as the window's; returns the exit code."""
     rules = [_rule(text, studio) for text in options.allow]
-    from_input = options.message in (None, "-")
-    message: str = await console.everything() if from_input else options.message
+    message: str | None = options.message
+    if message in (None, "-"):
+        if console.interactive:
+            console.say("Your message, ended by Ctrl-D on a line of its own:")
+        message = await console.everything()
     # An argument that is not UTF-8 arrives as halves of characters nobody can store.
     message = message.encode("utf-8", "replace").decode().strip()
     if not message:
@@ -51,10 +55,10 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     session = await _session(studio, options)
     for problem in (await studio.agents(Path(session.info.folder))).problems:
         console.say(f"Agent skipped: {problem}")
-    person = console.interactive and not from_input and not options.json
+    person = console.interactive and not options.json
     printer = JsonPrinter(console) if options.json else TextPrinter(console)
     driver = _Driver(session, console, printer, person=person)
-    with _Interrupts(driver.stop):
+    with _interrupts(driver.stop):
         code = await driver.turn(message, rules)
         if person and code != CANCELLED:
             await driver.offer_drafts()
@@ -269,29 +273,21 @@ def _note(event: Event, notices: list[str]) -> None:
         notices.append(event.text)
 
 
-class _Interrupts:
-    """Ctrl-C and a polite kill stop the turn, once; a second Ctrl-C ends the program."""
+@contextmanager
+def _interrupts(stop: Callable[[], None]) -> Generator[None]:
+    """Ctrl-C, a polite kill and a closed terminal stop the turn; a second Ctrl-C the program."""
+    loop = asyncio.get_running_loop()
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        self._stop = stop
+    def stop_once() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        stop()
 
-    def __enter__(self) -> None:
-        loop = asyncio.get_running_loop()
-
-        def stop() -> None:
-            loop.remove_signal_handler(signal.SIGINT)
-            self._stop()
-
-        try:
-            loop.add_signal_handler(signal.SIGINT, stop)
-            loop.add_signal_handler(signal.SIGTERM, self._stop)
-        except NotImplementedError:  # Windows has none; Ctrl-C then cancels the main task
-            return
-
-    def __exit__(self, *_: object) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            loop.remove_signal_handler(signal.SIGINT)
-            loop.remove_signal_handler(signal.SIGTERM)
-        except NotImplementedError:
-            return
+    actions = {"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}
+    with ExitStack() as handlers:
+        # Windows has no handlers of this kind; Ctrl-C then cancels the main task.
+        with suppress(NotImplementedError):
+            for name, action in actions.items():
+                if number := getattr(signal, name, None):
+                    loop.add_signal_handler(number, action)
+                    handlers.callback(loop.remove_signal_handler, number)
+        yield
