@@ -176,7 +176,7 @@ async def compare(home: Path, name: str, url: str, rounds: int) -> list[Row]:
         for kind, found in (("clock", clock), ("CPU", cpu)):
             ours, other = found["session"], found[base]
             own = middle(a - b for a, b in zip(ours, other, strict=True))
-            goal = GOAL if base == "sdk" else ""
+            goal = GOAL if (base, kind) == ("sdk", "CPU") else ""
             out += [
                 Row(f"{surface}: a step, {kind}", middle(ours), middle(other), "ms", "", what),
                 Row(f"{surface}: the loop's own, {kind}", own, None, "ms", goal, what),
