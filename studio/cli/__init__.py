@@ -8,13 +8,16 @@ saved and which models there are.
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from studio.agent.studio import Studio
 from studio.domain.errors import ProviderError, StudioError
 
 from .console import Console
 from .exits import CANCELLED, of_error
 from .options import parser
+
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
 
 __all__ = ["command", "parser"]
 
