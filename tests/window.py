@@ -236,6 +236,8 @@ class Person:
         action = next(a for a in menu.actions() if a.text().startswith(words))
         QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
         await until(lambda: popup() is None)
+        button.window().activateWindow()  # the offscreen platform forgets who was active
+        await until(button.window().isActiveWindow)
 
     async def open_chat(self, title: str) -> None:
         """Click a chat in the sidebar."""

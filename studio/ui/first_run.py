@@ -277,6 +277,7 @@ class FirstRun(QWidget):
         page.field.textChanged.connect(self._typed)
         page.field.returnPressed.connect(self._add)
         page.provider.chosen.connect(lambda _key: self._typed())
+        page.provider.chosen.connect(lambda _key: page.field.setFocus())
         page.add.clicked.connect(self._add)
         page.session.clicked.connect(lambda: self._add(session_only=True))
         page.back.clicked.connect(self.show_start)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QByteArray, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import (
+    QAbstractItemView,
     QApplication,
     QHBoxLayout,
     QMainWindow,
@@ -63,6 +64,7 @@ class MainWindow(QMainWindow):
         self._search: asyncio.Task[Any] | None = None
         self._boxes: list[QMessageBox] = []
         self.settings_dialog: SettingsDialog | None = None
+        self._listing = asyncio.Lock()
         self._closing = False
 
         self.setWindowTitle("Agent Studio")
@@ -204,9 +206,14 @@ class MainWindow(QMainWindow):
     # The list of chats
 
     async def _list(self) -> None:
-        studio = self.studio
-        if studio is None:
-            return
+        """Show the chats as they are; one look at a time, so that none shows older news."""
+        async with self._listing:
+            if self.sidebar.chats.state() == QAbstractItemView.State.EditingState:
+                self._refresh.start()  # a title is being typed: do not take it away
+            elif self.studio is not None:
+                await self._list_chats(self.studio)
+
+    async def _list_chats(self, studio: Studio) -> None:
         agents = await studio.agents()
         self._agents = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
         infos = await studio.sessions.list()
@@ -258,6 +265,7 @@ class MainWindow(QMainWindow):
         self._inspect_all()
         if session.info.unread:
             await session.change(unread=False)
+            self._refresh.start()
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
@@ -365,7 +373,7 @@ class MainWindow(QMainWindow):
         from studio.domain import events
 
         if isinstance(event, events.TurnComplete) and session is not self.chat.session:
-            self._later(session.change(unread=True))
+            self._later(self._ended_unseen(session))
         if isinstance(
             event,
             events.TurnStarted
@@ -376,6 +384,11 @@ class MainWindow(QMainWindow):
             | events.DraftCreated
             | events.TurnComplete,
         ):
+            self._refresh.start()
+
+    async def _ended_unseen(self, session: Session) -> None:
+        if session is not self.chat.session:
+            await session.change(unread=True)
             self._refresh.start()
 
     def _inspect_all(self) -> None:
@@ -441,10 +454,9 @@ class MainWindow(QMainWindow):
 
     def _next_need(self) -> None:
         """The question on screen, else the next chat that waits."""
-        session = self.chat.session
-        if session is not None and session.transcript.questions:
+        if self.chat.session is not None and self.chat.view.needs_answer:
             self._show_chat()
-            self.chat.view.focus_prompt()
+            self.chat.view.go_to_waiting()
             return
 
         async def work() -> None:
@@ -453,6 +465,8 @@ class MainWindow(QMainWindow):
             waiting = next((info.id for info in infos if info.state == "waiting"), None)
             if waiting is not None:
                 await self._open(waiting)
+                self.chat.view.flush()
+                self.chat.view.go_to_waiting()
 
         if self.studio is not None:
             self._later(work())

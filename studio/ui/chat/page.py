@@ -145,20 +145,23 @@ class ChatPage(QWidget):
         assert self._studio is not None
         self._leave()
         self.session = None
-        if folder:
-            self._folder = folder
-        if not self._folder or not Path(self._folder).is_dir():
-            self._folder = str(await asyncio.to_thread(self._studio.own_folder))
-        await self._load_agents()
-        self._choosing = self._later(self._choose(provider))
-        await asyncio.wait([self._choosing], timeout=QUICK)
+        self._folder = folder or self._folder
         self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
         if text:
             self.composer.set_text(text)
-        self.show_choices()
         self._arrange()
         self.composer.setFocus()
+        self._choosing = self._later(self._prepare(provider))
+        await asyncio.wait([self._choosing], timeout=QUICK)
+
+    async def _prepare(self, provider: str) -> None:
+        """Folder, agents and model of a new chat."""
+        assert self._studio is not None
+        if not self._folder or not Path(self._folder).is_dir():
+            self._folder = str(await asyncio.to_thread(self._studio.own_folder))
+        await self._load_agents()
+        await self._choose(provider)
 
     async def _choose(self, provider: str) -> None:
         """What a new chat runs on. Where no model is known yet its provider is asked."""
@@ -188,10 +191,12 @@ class ChatPage(QWidget):
         self._mode = info.permission_mode
         self._unsubscribe = session.subscribe(self._heard)
         self.view.set_transcript(session.transcript)
-        self._state()
-        self.show_choices()
         self._arrange()
         self.composer.setFocus()
+        self._state()
+        self.show_choices()
+        if self.composer.state == "waiting" and not self.composer.text:
+            self.view.focus_prompt()
         self._later(self._load_agents())
 
     def _look(self, name: str) -> tuple[str, str]:
