@@ -124,3 +124,20 @@ def test_rules_do_not_let_a_second_command_slip_in() -> None:
         assert not rule.matches("run", command, command=True)
     assert Rule.parse("run").matches("run", "pytest; rm x", command=True)
     assert str(Rule.parse(" run(ls *) ")) == "run(ls *)"
+    assert not Rule.parse("run(/bin/sh *)").matches("run", "/bin/sh -c x", command=True)
+    assert not Rule.parse("run(nohup *)").matches("run", "nohup rm x", command=True)
+    assert Rule.parse("run(git *)").matches("run", "git add . watch", command=True)
+
+
+def test_a_denied_command_is_denied_as_a_part_of_another() -> None:
+    """T-6: deny wins, also over an allow rule for the whole tool."""
+    rule = Rule.parse("run(git push *)", "deny")
+    for command in (
+        "git push",
+        "cd x && git push -f",
+        "(git push)",
+        "X=1 git push",
+        "sudo git push",
+    ):
+        assert rule.matches("run", command, command=True), command
+    assert not rule.matches("run", "git pull; echo git push", command=True)

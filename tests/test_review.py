@@ -17,10 +17,12 @@ from studio.domain.events import (
     Failed,
     TextDelta,
     ToolFinished,
+    ToolOutput,
     TurnComplete,
     TurnStarted,
 )
 from studio.domain.messages import Text as Words
+from studio.domain.permissions import Rule
 from studio.domain.transcript import ToolBlock
 from studio.providers.simulator import Call, Text, Turn, eof, stall
 
@@ -347,3 +349,91 @@ async def test_two_calls_under_one_id(tmp_path: Path, provider: str) -> None:
         assert "alpha" in rows[0].output and "beta" in rows[1].output
         assert ends(await say(session, "On")) == ["done"]
         assert not home.simulator.violations
+
+
+# Rules that somebody tries to trick
+
+
+def test_always_never_covers_more_than_one_program() -> None:
+    """T-7: what looks like a program's name may be a pattern, or a variable before it."""
+    from studio.agent.policy import always_rule
+    from studio.tools.builtin.run import run
+
+    for command in ("* x", "X=1 ls", "[a-z]* x", '"a b" c', "nohup ls", "/bin/sh x", "ls; rm x"):
+        assert always_rule(run.spec, {"command": command}) is None, command
+    assert str(always_rule(run.spec, {"command": "make test"})) == "run(make *)"
+
+
+@pytest.mark.parametrize("path", ["secret/key", "./secret/key", "a/../secret/key", "link/key"])
+async def test_a_denied_path_is_denied_however_it_is_written(tmp_path: Path, path: str) -> None:
+    """T-6, T-7: rules are about places; a link leads to one too."""
+    async with house(tmp_path, CHAT, [Turn(read(path)), Turn(Text("."))]) as home:
+        (home.folder / "secret").mkdir()
+        (home.folder / "a").mkdir()
+        (home.folder / "secret" / "key").write_text("hidden")
+        (home.folder / "link").symlink_to("secret")
+        session = await home.session()
+        await say(session, rules=(Rule.parse("read(secret/*)", "deny"),))
+        assert "hidden" not in str(home.simulator.requests[-1].json)
+
+
+async def test_an_allowed_place_is_not_left_by_dots(tmp_path: Path) -> None:
+    """T-5: "write(src/*)" writes nothing else without a person."""
+    paths = ["src/../Makefile", "src/a.txt"]
+    script = [Turn(*(Call("write", {"path": p, "content": "x"}) for p in paths)), Turn(Text("."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        await say(session, rules=(Rule.parse("write(src/*)"),))
+        assert (home.folder / "src" / "a.txt").exists()
+        assert not (home.folder / "Makefile").exists()
+        assert [draft.path for draft in session.drafts.waiting()] == ["Makefile"]
+
+
+async def test_hooks_and_agents_wait_for_the_person_even_in_auto(tmp_path: Path) -> None:
+    """T-5: a file that gives rights, or runs later, is never written unseen."""
+    paths = [".git/hooks/pre-commit", ".agents/agents/Coder.md", "a.txt"]
+    script = [Turn(*(Call("write", {"path": p, "content": "x"}) for p in paths)), Turn(Text("."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        await session.change(permission_mode="auto")
+        await say(session)
+        assert sorted(draft.path for draft in session.drafts.waiting()) == sorted(paths[:2])
+        assert (home.folder / "a.txt").exists()
+
+
+# Tools that misbehave
+
+
+async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
+    """L-3 to L-5: cancelled from inside, an endless list, a flood of output."""
+    names = ["cancels", "endless", "floods"]
+    script = [Turn(*(Call(name, {}) for name in names)), Turn(Text("Still here."))]
+    async with house(tmp_path, CHAT, script) as home:
+        file = home.studio.paths.tools / "odd.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            "import asyncio, itertools\n"
+            "from studio.tools import Context, tool\n"
+            "@tool(effect='read')\n"
+            "async def cancels():\n"
+            "    'Gives up.'\n"
+            "    raise asyncio.CancelledError\n"
+            "@tool(effect='read')\n"
+            "async def endless():\n"
+            "    'Counts.'\n"
+            "    return itertools.count()\n"
+            "@tool(effect='read')\n"
+            "async def floods(context: Context):\n"
+            "    'Prints.'\n"
+            "    for _ in range(100):\n"
+            "        context.emit('x' * 100_000)\n"
+        )
+        await asyncio.to_thread(home.studio.discover_tools)
+        home.studio.paths.agents.mkdir(parents=True)
+        (home.studio.paths.agents / "Odd.md").write_text("---\nname: Odd\n---\nUse all tools.\n")
+        session = await home.session(agent="Odd")
+        events = await say(session)
+        assert ends(events) == ["done"]
+        finished = [e for e in events if isinstance(e, ToolFinished)]
+        assert len(finished) == 3 and sum(e.is_error for e in finished) == 1
+        assert sum(len(e.text) for e in events if isinstance(e, ToolOutput)) < 300_000

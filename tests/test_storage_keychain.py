@@ -196,7 +196,8 @@ def test_child_environment_has_no_secrets() -> None:
         "TOKENIZERS_PARALLELISM": "1", "KEYBOARD": "us", "LANG": "C",
         "ANTHROPIC_API_KEY": KEY, "OPENAI_APIKEY": "a", "GITHUB_TOKEN": "b", "DB_PASSWORD": "c",
         "aws_secret_access_key": "d", "CLIENT_SECRET": "e", "GOOGLE_APPLICATION_CREDENTIALS": "f",
-        "NPM_AUTH": "g", "PGPASSWORD": "h", "COPY_OF_IT": KEY,
+        "NPM_AUTH": "g", "PGPASSWORD": "h", "COPY_OF_IT": KEY, "AWS_ACCESS_KEY_ID": "i",
+        "OPENAI_API_KEY_2": "j", "MY_VENDOR": "sk-proj-0123456789", "HEADERS": "x: ghp_0123456789",
     }  # fmt: skip
     assert set(child_environment(given)) == {
         "PATH", "HOME", "PWD", "OLDPWD", "SSH_AUTH_SOCK", "TOKENIZERS_PARALLELISM", "KEYBOARD",

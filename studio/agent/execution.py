@@ -23,16 +23,19 @@ from studio.domain.events import (
     ToolQueued,
     ToolStarted,
 )
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.result import render, shorten
 
-from .policy import COMMAND, Policy, always_rule, target_of
+from .policy import COMMAND, PATH, Policy, always_rule, target_of
 
 log = logging.getLogger(__name__)
 
+OUTPUT_LIMIT = 250_000
+"""Characters that a running tool can show; a little more than a command does."""
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
 
@@ -144,13 +147,15 @@ class Execution:
         began = time.monotonic()
         try:
             result = await self._checked(call)
+            # Of a big or odd value this takes long, or never ends.
+            text = await asyncio.to_thread(lambda: result.text)
         except ToolFailed as failure:
-            result = Result(str(failure), summary=_first_line(str(failure)), is_error=True)
+            text = render(str(failure))
+            result = Result(text, summary=_first_line(text), is_error=True)
         except Exception as error:
             log.exception("tool %s failed", call.name)
-            text = f"The tool failed: {type(error).__name__}: {error}"
+            text = render(f"The tool failed: {type(error).__name__}: {error}")
             result = Result(text, summary=_first_line(text), is_error=True)
-        text = result.text
         if len(text) > RESULT_LIMIT:
             text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._spill)
         seconds = time.monotonic() - began
@@ -170,22 +175,33 @@ class Execution:
                 f"The arguments are not a JSON object, so {call.name} was not run. "
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
-        checked = replace(call, arguments=tool.check(call.arguments))
+        # In a thread: a schema is compiled, with patterns of other people in it.
+        arguments = await asyncio.to_thread(tool.check, call.arguments)
+        checked = replace(call, arguments=arguments)
         approve = await self._permitted(tool.spec, checked)
         return await self._guarded(tool, checked, approve=approve)
 
     async def _permitted(self, spec: ToolSpec, call: ToolCall) -> bool:
         """Wait for permission. True if a draft of this call may be written at once."""
         arguments = call.arguments or {}
-        verdict = self._policy.decide(spec, arguments)
+        place = await self._place(spec, arguments)
+        verdict = self._policy.decide(spec, arguments, place)
         if verdict == "ask" and spec.effect != "draft":
             async with self._one_question:  # questions come one at a time (T-7)
-                verdict = self._policy.decide(spec, arguments)
+                verdict = self._policy.decide(spec, arguments, place)
                 if verdict == "ask":
                     verdict = await self._question(spec, call)
         if verdict == "deny":
             raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
         return verdict == "allow"
+
+    async def _place(self, spec: ToolSpec, arguments: JsonObject) -> str | None:
+        """Where a call's path leads, as rules name places; ToolFailed if that is outside."""
+        path = arguments.get(PATH) if spec.target == PATH else None
+        if not isinstance(path, str):
+            return None
+        workspace = self._workspace
+        return workspace.relative(await asyncio.to_thread(workspace.resolve, path))
 
     async def _question(self, spec: ToolSpec, call: ToolCall) -> str:
         arguments = call.arguments or {}
@@ -249,7 +265,7 @@ class Execution:
         context = Context(
             workspace=self._workspace,
             drafts=_CallDrafts(self._drafts, call.id, approve),
-            emit=lambda text: self._emit(ToolOutput(call.id, text)),
+            emit=self._shown(call.id),
             ask=lambda text, choices: self._ask(call.id, text, choices),
             environment=self._environment,
             agent=self._agent,
@@ -262,10 +278,31 @@ class Execution:
         try:
             async with timer:
                 return await tool.call(context, call.arguments or {})
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ToolFailed(f"{call.name} gave up: it was cancelled from inside.") from error
         except TimeoutError as error:
             if not timer.expired():
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
+
+    def _shown(self, call_id: str) -> Callable[[str], None]:
+        """What shows a call's output while it runs, up to a limit: all of it is kept and folded."""
+        left = OUTPUT_LIMIT
+
+        def emit(text: str) -> None:
+            nonlocal left
+            if left > 0:
+                cut = len(text) >= left
+                text = (
+                    f"{text[:left]}\n[… more output follows, not shown here …]\n" if cut else text
+                )
+                left = 0 if cut else left - len(text)
+                self._emit(ToolOutput(call_id, text))
+
+        return emit
 
     async def _ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -5,6 +5,7 @@ Permission is layered around the tools: no tool knows that it exists.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from studio.domain.agents import PermissionMode
@@ -14,6 +15,12 @@ from studio.domain.tools import ToolSpec
 
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""
+PATH = "path"
+"""A tool whose target argument has this name reads or changes the file there."""
+
+_PROGRAM = re.compile(r"[A-Za-z0-9_./@+-]+")
+_GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
+"""Files that make programs, or agents, do something later: a hook, an agent's rights."""
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -33,14 +40,22 @@ class Policy:
         self.mode: PermissionMode = mode
         self.rules: list[Rule] = list(rules)
 
-    def decide(self, spec: ToolSpec, arguments: JsonObject) -> Verdict:
-        """For a draft tool, ``allow`` means its drafts are written without waiting."""
+    def decide(self, spec: ToolSpec, arguments: JsonObject, place: str | None = None) -> Verdict:
+        """For a draft tool, ``allow`` means its drafts are written without waiting.
+
+        ``place`` is where the call's path really leads: what is allowed is the
+        place, not one of the many ways to write it.
+        """
         if self.mode == "plan" and spec.effect != "read":
             return "deny"
         target = target_of(spec, arguments)
+        place = target if place is None else place
         command = spec.target == COMMAND
         spoken = {
-            rule.verdict for rule in self.rules if rule.matches(spec.name, target, command=command)
+            rule.verdict
+            for rule in self.rules
+            if rule.matches(spec.name, place, command=command)
+            or (rule.verdict != "allow" and rule.matches(spec.name, target, command=command))
         }
         if "deny" in spoken:
             return "deny"
@@ -48,9 +63,9 @@ class Policy:
             return "allow"
         if "ask" in spoken:
             return "ask"
-        if spec.effect == "read" or (spec.effect == "draft" and self.mode == "auto"):
+        if spec.effect == "draft" and self.mode == "auto" and not _GUARDED.search(place):
             return "allow"
-        return "ask"
+        return "allow" if spec.effect == "read" else "ask"
 
     def offered(self, specs: Sequence[ToolSpec], names: Sequence[str]) -> list[ToolSpec]:
         """The tools an agent with this list of names is shown in this mode."""
@@ -68,7 +83,7 @@ def always_rule(spec: ToolSpec, arguments: JsonObject) -> Rule | None:
         return Rule("allow", spec.name)
     command = target_of(spec, arguments)
     words = command.split()
-    if not words:
+    if not words or not _PROGRAM.fullmatch(words[0]):  # "X=1 *" or "* *" would cover anything
         return None
     rule = Rule("allow", spec.name, f"{words[0]} *")
     return rule if rule.matches(spec.name, command, command=True) else None

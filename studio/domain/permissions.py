@@ -11,7 +11,17 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Answer: TypeAlias = Literal["once", "session", "deny"]
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
-_SHELL = re.compile(r"[;&|<>`$(){}\n\r\\!]|(?:^|\s)(?:sudo|env|xargs|sh|bash)(?:\s|$)")
+_RUNNERS = (
+    r"sudo|doas|su|env|xargs|nohup|nice|time|timeout|watch|eval|exec|command|builtin|source"
+    r"|sh|bash|zsh|dash|ksh|fish|cmd|powershell|pwsh"
+)
+"""Programs that run another one, named by their arguments."""
+_SHELL = re.compile(
+    r"[;&|<>`$(){}\n\r\\!]|\s(?:sudo|env|xargs|sh|bash)(?:\s|$)"
+    rf"|^\s*(?:\S*/)?(?:{_RUNNERS})(?:\s|$)"
+)
+_PARTS = re.compile(r"[;&|\n\r(){}`]+")
+_BEFORE = re.compile(rf"\s*(?:(?:\S*/)?(?:{_RUNNERS})\s+|\w+=\S*\s+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +31,9 @@ class Rule:
     The pattern is a glob over the call's target (a path, a command). A command
     that a shell would split, redirect or substitute is never matched by an
     ``allow`` pattern other than ``*``: "pytest *" does not cover
-    ``pytest; rm x``.
+    ``pytest; rm x``. The other way round a ``deny`` or ``ask`` pattern matches
+    if any part of the command line does: "rm *" speaks about it. A shell has
+    more ways to hide a command than a pattern can see.
     """
 
     verdict: Verdict
@@ -45,8 +57,14 @@ class Rule:
             return False
         if self.pattern == "*":
             return True
-        if command and self.verdict == "allow" and _SHELL.search(target):
-            return False
+        if not command:
+            return self._fits(target)
+        if self.verdict == "allow":
+            return not _SHELL.search(target) and self._fits(target)
+        parts = [target, *_PARTS.split(target)]
+        return any(self._fits(_BEFORE.sub("", part, count=1).strip()) for part in parts)
+
+    def _fits(self, target: str) -> bool:
         if fnmatchcase(target, self.pattern):
             return True
         return self.pattern.endswith(" *") and target == self.pattern[:-2]

@@ -41,9 +41,13 @@ _PROBLEMS: dict[Status, str] = {
 
 _SECRET = re.compile(
     r"(?:^|_)(?:\w*KEYS?|\w*TOKENS?|\w*SECRETS?|\w*PASSWORDS?|\w*PASSWD|\w*PASSPHRASE|PASS|PW"
-    r"|\w*CREDENTIALS?|AUTH|AUTHORIZATION|COOKIES?)$",
+    r"|\w*CREDENTIALS?|AUTH|AUTHORIZATION|COOKIES?|PAT)(?:_?\d+|_ID)?$",
     re.I,
 )
+_KEY_LIKE = re.compile(
+    r"(?:^|[\s:=])(?:sk-|AIza|gh[opsu]_|github_pat_|glpat-|xox[abp]-|hf_|gsk_|AKIA)[\w-]{8}"
+)
+"""How the keys of well-known services begin, whatever the variable is called."""
 
 
 class Backend(Protocol):
@@ -260,15 +264,15 @@ def child_environment(environment: Mapping[str, str] | None = None) -> dict[str,
     """The environment for child processes: without keys, tokens, passwords.
 
     A variable is left out if its name ends like a secret's (``…_KEY``,
-    ``…_TOKEN``, ``…_SECRET``, ``…_PASSWORD``, …) or its value is the value of
-    one of those.
+    ``…_TOKEN``, ``…_SECRET``, ``…_PASSWORD``, …), its value is the value of one
+    of those, or it holds what looks like a well-known service's key.
     """
     source = os.environ if environment is None else environment
     secrets = {value for name, value in source.items() if _SECRET.search(name) and len(value) > 7}
     return {
         name: value
         for name, value in source.items()
-        if not _SECRET.search(name) and value not in secrets
+        if not _SECRET.search(name) and value not in secrets and not _KEY_LIKE.search(value)
     }
 
 

@@ -8,12 +8,15 @@ import json
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any, cast
 
 from studio.domain.messages import Image
 
 NO_OUTPUT = "(no output)"
+ITEMS = 100_000
+"""Of an iterable that many are shown; one may be endless."""
 _SCALARS = (str, int, float, bool, type(None))
 
 
@@ -77,7 +80,7 @@ def _render(value: object) -> str:
     if _is_record(value) or isinstance(value, Mapping):
         return _json(cast("object", value))
     if isinstance(value, Iterable):
-        items = list(cast("Iterable[object]", value))
+        items = list(islice(cast("Iterable[object]", value), ITEMS))
         if all(isinstance(item, (*_SCALARS, PurePath)) for item in items):
             return "\n".join("null" if i is None else _line(i) for i in items) or NO_OUTPUT
         return _json(items)
