@@ -672,3 +672,18 @@ def test_room_for_an_answer() -> None:
     assert output_limit(request([], model="claude-3-haiku-20240307")) == 4_096
     assert output_limit(request([], model="claude-new", output_limit=128_000)) == 128_000
     assert output_limit(request([], output_limit=128_000, context_window=200_000)) == 50_000
+
+
+def test_a_pause_without_a_server_tool_is_an_end() -> None:
+    """H-5: only a paused server tool may be sent back as the last message."""
+    accumulator = AnthropicAccumulator(fault=lambda *_: pytest.fail("no error here"))
+    for event in (
+        {"type": "message_start", "message": {"usage": {}}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "So"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}, "usage": {}},
+        {"type": "message_stop"},
+    ):
+        list(accumulator.feed(event))
+    assert accumulator.reply().stop == "end"

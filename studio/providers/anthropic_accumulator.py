@@ -177,6 +177,9 @@ class AnthropicAccumulator:
         items, calls = self._message(whole=stop in WHOLE)
         if stop == "tool_use" and not calls:
             stop = "other"
+        paused = any(block.kind == "server_tool_use" for block in self._blocks.values())
+        if stop == "pause" and not paused:
+            stop = "end"  # nothing to go on with: sent back as it is, it would be a prefill
         return Reply(items, calls, stop, self.usage, self._detail)
 
     def interrupted(self) -> Reply:
