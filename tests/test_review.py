@@ -437,3 +437,49 @@ async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
         finished = [e for e in events if isinstance(e, ToolFinished)]
         assert len(finished) == 3 and sum(e.is_error for e in finished) == 1
         assert sum(len(e.text) for e in events if isinstance(e, ToolOutput)) < 300_000
+
+
+# Drafts
+
+
+async def test_approving_twice_writes_once(tmp_path: Path) -> None:
+    """T-5: a double click is no conflict with oneself."""
+    script = [Turn(Call("write", {"path": "n.txt", "content": "new\n"})), Turn(Text("."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        await say(session)
+        draft = session.drafts.waiting()[0]
+        both = await asyncio.gather(*(session.decide(draft.id, "approve") for _ in range(2)))
+        assert both == ["approved", "approved"]
+        assert await session.decide(draft.id, "undo") == "undone"
+
+
+async def test_an_edit_of_a_draft_still_sees_that_the_file_changed(tmp_path: Path) -> None:
+    """T-5: what the person wrote meanwhile is not overwritten by a further edit."""
+    script = [
+        Turn(Call("edit", {"path": "n.txt", "old": "one", "new": "two"})),
+        Turn(Text(".")),
+        Turn(Call("edit", {"path": "n.txt", "old": "two", "new": "three"})),
+        Turn(Text(".")),
+    ]
+    async with house(tmp_path, CHAT, script) as home:
+        file = home.folder / "n.txt"
+        file.write_text("one\n")
+        session = await home.session()
+        await say(session)
+        file.write_text("mine\n")
+        await say(session)
+        draft = session.drafts.waiting()[0]
+        assert draft.after == "three\n"
+        assert await session.decide(draft.id, "approve") == "conflict"
+        assert file.read_text() == "mine\n"
+
+
+async def test_a_pause_without_a_tool_at_work_is_an_end(tmp_path: Path) -> None:
+    """H-5: sent back as it is, such a reply would be the model's own words at the end."""
+    script = [Turn(Text("Hm."), stop="pause_turn"), Turn(Text("Here."))]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert ends(await say(session)) == ["done"]
+        assert ends(await say(session, "Well?")) == ["done"]
+        assert not home.simulator.violations

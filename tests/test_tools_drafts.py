@@ -44,8 +44,8 @@ class Box:
         self.seen: list[Draft] = []
         self._approve = approve
 
-    def text(self, path: str) -> str | None:
-        return self.waiting[path].after if path in self.waiting else None
+    def draft_of(self, path: str) -> Draft | None:
+        return self.waiting.get(path)
 
     async def propose(self, draft: Draft) -> None:
         self.seen.append(draft)

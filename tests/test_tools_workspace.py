@@ -36,8 +36,9 @@ class Waiting:
     def __init__(self, **texts: str) -> None:
         self.texts = texts
 
-    def text(self, path: str) -> str | None:
-        return self.texts.get(path)
+    def draft_of(self, path: str) -> Draft | None:
+        text = self.texts.get(path)
+        return None if text is None else Draft("d", path, None, text, "")
 
     async def propose(self, draft: Draft) -> None:
         raise AssertionError

@@ -18,6 +18,7 @@ class SessionDrafts:
 
     def __init__(self, drafts: Iterable[Draft] = ()) -> None:
         self._drafts = {draft.id: draft for draft in drafts}
+        self._writing = asyncio.Lock()
 
     def waiting(self) -> list[Draft]:
         return [draft for draft in self._drafts.values() if draft.status == "waiting"]
@@ -25,12 +26,9 @@ class SessionDrafts:
     def get(self, draft_id: str) -> Draft | None:
         return self._drafts.get(draft_id)
 
-    def text(self, path: str) -> str | None:
-        """What the file would hold if its waiting draft were approved."""
-        for draft in self._drafts.values():
-            if draft.path == path and draft.status == "waiting":
-                return draft.after
-        return None
+    def draft_of(self, path: str) -> Draft | None:
+        """The draft of a file that waits, if one does."""
+        return next((draft for draft in self.waiting() if draft.path == path), None)
 
     async def add(
         self,
@@ -42,11 +40,11 @@ class SessionDrafts:
         approve: bool,
     ) -> DraftStatus:
         """Take a new draft; an earlier one of the same file is superseded by it."""
-        for old in self.waiting():
-            if old.path == draft.path:
+        async with self._writing:  # one that is being written at this moment is no longer waiting
+            if old := self.draft_of(draft.path):
                 self._settle(old.id, "superseded", "", emit)
-        self._drafts[draft.id] = draft
-        emit(DraftCreated(call_id, draft))
+            self._drafts[draft.id] = draft
+            emit(DraftCreated(call_id, draft))
         if approve:
             return await self.approve(draft.id, workspace, emit)
         return "waiting"
@@ -55,13 +53,17 @@ class SessionDrafts:
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Write a draft to its file, unless the file changed meanwhile."""
-        return await self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
+        return await asyncio.shield(
+            self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
+        )
 
     async def undo(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Restore what an approved draft replaced, unless the file changed meanwhile."""
-        return await self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
+        return await asyncio.shield(
+            self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
+        )
 
     def discard(self, draft_id: str, emit: Callable[[Event], None]) -> DraftStatus:
         draft = self._drafts[draft_id]
@@ -78,18 +80,20 @@ class SessionDrafts:
         status: DraftStatus,
         expected: DraftStatus,
     ) -> DraftStatus:
-        draft = self._drafts[draft_id]
-        if draft.status != expected:
-            return draft.status
-        try:
-            await asyncio.to_thread(action, workspace, draft)
-        except DraftConflict as conflict:
-            self._settle(draft_id, "conflict", str(conflict), emit)
-        except (ToolFailed, OSError) as failure:
-            emit(DraftResolved(draft_id, draft.status, f"Could not write: {failure}"))
-        else:
-            self._settle(draft_id, status, "", emit)
-        return self._drafts[draft_id].status
+        """Never cut short: what a thread has written must be known to be written."""
+        async with self._writing:  # a second click finds the first one's work done
+            draft = self._drafts[draft_id]
+            if draft.status != expected:
+                return draft.status
+            try:
+                await asyncio.to_thread(action, workspace, draft)
+            except DraftConflict as conflict:
+                self._settle(draft_id, "conflict", str(conflict), emit)
+            except (ToolFailed, OSError) as failure:
+                emit(DraftResolved(draft_id, draft.status, f"Could not write: {failure}"))
+            else:
+                self._settle(draft_id, status, "", emit)
+            return self._drafts[draft_id].status
 
     def _settle(
         self, draft_id: str, status: DraftStatus, detail: str, emit: Callable[[Event], None]

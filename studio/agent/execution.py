@@ -50,7 +50,7 @@ class Waiting(Protocol):
 class DraftBox(Protocol):
     """The session's drafts."""
 
-    def text(self, path: str) -> str | None: ...
+    def draft_of(self, path: str) -> Draft | None: ...
 
     async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None: ...
 
@@ -327,8 +327,8 @@ class _CallDrafts(Drafts):
         self._call_id = call_id
         self._approve = approve
 
-    def text(self, path: str) -> str | None:
-        return self._box.text(path)
+    def draft_of(self, path: str) -> Draft | None:
+        return self._box.draft_of(path)
 
     async def propose(self, draft: Draft) -> None:
         await self._box.propose(self._call_id, draft, approve=self._approve)

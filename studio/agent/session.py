@@ -435,8 +435,8 @@ class _TurnDrafts:
         self._workspace = workspace
         self._emit = emit
 
-    def text(self, path: str) -> str | None:
-        return self._drafts.text(path)
+    def draft_of(self, path: str) -> Draft | None:
+        return self._drafts.draft_of(path)
 
     async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
         await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)

@@ -15,8 +15,8 @@ from .workspace import Workspace
 class Drafts(Protocol):
     """The session's file changes that wait for the person."""
 
-    def text(self, path: str) -> str | None:
-        """The text of the draft of ``path`` that waits, if one does; ``a/b.py``, relative."""
+    def draft_of(self, path: str) -> Draft | None:
+        """The draft of ``path`` that waits, if one does; ``a/b.py``, relative."""
         ...
 
     async def propose(self, draft: Draft) -> None:
@@ -27,7 +27,7 @@ class Drafts(Protocol):
 class NoDrafts:
     """Stands in where nobody can approve a draft; ``propose`` raises ToolFailed."""
 
-    def text(self, path: str) -> str | None:
+    def draft_of(self, path: str) -> Draft | None:
         return None
 
     async def propose(self, draft: Draft) -> None:

@@ -13,6 +13,7 @@ import stat
 import sys
 import time
 import uuid
+from dataclasses import replace
 from pathlib import Path
 
 from studio.domain.errors import StudioError, ToolFailed
@@ -71,6 +72,15 @@ def make_draft(workspace: Workspace, path: str, after: str) -> Draft:
     )
 
 
+def make_further(draft: Draft, after: str) -> Draft:
+    """A draft that goes on from one that waits.
+
+    Both rest on the same file: one that changed since is noticed, not overwritten.
+    """
+    encode(after, draft.encoding)
+    return replace(draft, id=uuid.uuid4().hex, after=after)
+
+
 async def propose(context: Context, draft: Draft) -> Result:
     """Put a draft before the person and say what became of it, as a tool's result."""
     if draft.before == draft.after:
@@ -79,7 +89,7 @@ async def propose(context: Context, draft: Draft) -> Result:
     added, removed = await asyncio.to_thread(draft.counts)
     counts = f"+{added} −{removed}"
     what = "new file, " if draft.before is None else ""
-    if context.drafts.text(draft.path) is not None:
+    if context.drafts.draft_of(draft.path) is not None:
         said = (
             f"Draft of {draft.path} made ({what}{counts} lines). "
             "It is not written: the person decides about it."

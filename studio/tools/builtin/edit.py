@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
-from studio.tools.drafting import current, propose
+from studio.tools.drafting import current, make_further, propose
 from studio.tools.result import plural
 
 
@@ -35,19 +35,18 @@ async def edit(
         raise ToolFailed("“old” and “new” are the same.")
     workspace = context.workspace
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
-    waiting = context.drafts.text(name)
+    waiting = context.drafts.draft_of(name)
     draft = await asyncio.to_thread(_draft, workspace, path, waiting, old, new, replace_all)
     return await propose(context, draft)
 
 
 def _draft(
-    workspace: Workspace, path: str, waiting: str | None, old: str, new: str, every: bool
+    workspace: Workspace, path: str, waiting: Draft | None, old: str, new: str, every: bool
 ) -> Draft:
-    if waiting is None:
-        workspace.file(path, write=True)  # says what is wrong with the path
-        text = current(workspace, path)[1] or ""
-    else:
-        text = waiting
+    if waiting is not None:
+        return make_further(waiting, replaced(waiting.after, path, old, new, every=every))
+    workspace.file(path, write=True)  # says what is wrong with the path
+    text = current(workspace, path)[1] or ""
     return make_draft(workspace, path, replaced(text, path, old, new, every=every))
 
 

@@ -29,11 +29,11 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
 
     def work() -> Slice:
         if draft is not None:
-            return slice_text(draft, first_line, lines, LIMIT)
+            return slice_text(draft.after, first_line, lines, LIMIT)
         return slice_file(workspace.file(path), name, first_line, lines, LIMIT, stop)
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
-    draft = context.drafts.text(name)
+    draft = context.drafts.draft_of(name)
     try:
         part = await asyncio.to_thread(work)
     finally:
