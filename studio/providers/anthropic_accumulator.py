@@ -175,11 +175,7 @@ class AnthropicAccumulator:
     def reply(self) -> Reply:
         stop = STOPS.get(self._stop, "other")
         items, calls = self._message(whole=stop in WHOLE)
-        own = [block for item in items for block in as_objects(item["content"])]
-        if (stop == "tool_use" and not calls) or (
-            # Sent back as it is only with a tool of the provider's own at work in it.
-            stop == "pause" and not any(block.get("type") == "server_tool_use" for block in own)
-        ):
+        if stop == "tool_use" and not calls:
             stop = "other"
         paused = any(block.kind == "server_tool_use" for block in self._blocks.values())
         if stop == "pause" and not paused:
