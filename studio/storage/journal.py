@@ -124,6 +124,15 @@ class Journal:
             else:
                 await asyncio.shield(self._writing)
 
+    async def flush_with(self, work: Callable[[Connection], None]) -> None:
+        """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+            await asyncio.sleep(0)  # lets ``_written`` run
+        self._write(work)
+        assert self._writing is not None
+        await asyncio.shield(self._writing)
+
     async def close(self) -> None:
         """Flush and stop. Raises StorageError, and stays open, if that fails."""
         if not self.closed:
@@ -144,15 +153,22 @@ class Journal:
         if self._timer is None and self._writing is None and not self.closed:
             self._timer = asyncio.get_running_loop().call_later(after, self._write)
 
-    def _write(self) -> None:
+    def _write(self, work: Callable[[Connection], None] | None = None) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._writing is not None or not self._buffer:
+        if self._writing is not None or not (self._buffer or work):
             return
         batch, upto = self._buffer, self._appended
         self._buffer = []
-        job = partial(store, self.session_id, self._owner, batch, recover=self._first)
+        save = partial(store, self.session_id, self._owner, batch, recover=self._first)
+
+        def job(db: Connection) -> None:
+            if batch:
+                save(db)
+            if work is not None:
+                work(db)
+
         # A future, no task: whoever cancels every task at the end must not cut this short.
         self._writing = asyncio.wrap_future(self._db.submit(job))
         self._writing.add_done_callback(partial(self._written, batch, upto))
@@ -163,7 +179,7 @@ class Journal:
         if self.closed:
             return
         if error is None:
-            self._first = False
+            self._first = self._first and not batch
             self._stored = upto
             if self._buffer:
                 self._wake(FLUSH_AFTER)

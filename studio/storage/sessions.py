@@ -204,8 +204,12 @@ class SessionStore:
 
     async def append_native(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> None:
         """Add items to an epoch; stored when this returns, with every event before them."""
-        await self._flush(session_id)
-        await self._db.write(partial(_append_native, session_id, epoch, tuple(items)))
+        work = partial(_append_native, session_id, epoch, tuple(items))
+        journal = self._journals.get(session_id)
+        if journal is None or journal.closed:
+            await self._db.write(work)
+        else:
+            await journal.flush_with(work)
 
     async def rules(self, session_id: str) -> _Rules:
         """What the person allowed for this session, oldest first."""
