@@ -296,10 +296,13 @@ async def at_window(
     debounce: float | None = None,
     ready: bool = True,
     pace: bool = False,
+    folder: Path | None = None,
+    prepare: Callable[[Studio], Awaitable[None]] | None = None,
+    fonts: tuple[str, str] | None = None,
 ) -> AsyncIterator[Person]:
     """Open the window on what is in ``home`` (again: a restart), and close it at the end."""
-    folder = home / "work"
-    folder.mkdir(exist_ok=True)
+    folder = folder or home / "work"
+    folder.mkdir(parents=True, exist_ok=True)
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     async with Simulator(script, pace=pace) as simulator:
@@ -321,9 +324,13 @@ async def at_window(
                 studio.keychain.keep_for_session(provider, key)
             if debounce is not None:
                 studio.catalogue._debounce = debounce
+            if prepare is not None:
+                await prepare(studio)
             return studio
 
         look = Theme(settings.values.theme, settings.values.text_size / 100)
+        if fonts is not None:
+            look._family, look._fixed = [fonts[0]], [fonts[1]]
         look.apply(app)
         window = MainWindow(look, settings)
         window.resize(*size)
