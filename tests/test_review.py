@@ -9,8 +9,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import KEY, House, house, say
 
+from studio.agent.library import AgentLibrary
+from studio.app import build
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingReply,
     Event,
@@ -176,8 +179,6 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
 
 
 async def test_two_turns_at_once_are_one_turn_and_an_error(tmp_path: Path) -> None:
-    from studio.domain.errors import ConfigurationError
-
     async with house(tmp_path, CHAT, [Turn(Text("One."))]) as home:
         session = await home.session()
         first, second = await asyncio.gather(
@@ -483,3 +484,71 @@ async def test_a_pause_without_a_tool_at_work_is_an_end(tmp_path: Path) -> None:
         assert ends(await say(session)) == ["done"]
         assert ends(await say(session, "Well?")) == ["done"]
         assert not home.simulator.violations
+
+
+# Other programs, other people's files
+
+
+async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) -> None:
+    """H-5: the second would close the calls that the first still runs."""
+    script = [Turn(Call("ask", {"question": "?"})), Turn(Text("Done.")), Turn(Text("Mine."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        other = await build(home.studio.paths, home.studio.settings)
+        other.keychain.keep_for_session(CHAT, KEY)
+        try:
+            same = await other.sessions.open(session.info.id)
+            async for event in session.turn([Words("Go")]):
+                if isinstance(event, AwaitingReply):
+                    with pytest.raises(ConfigurationError):
+                        await say(same, "Me too")
+                    session.reply(event.call_id, "Blue")
+            assert not same.running
+            assert ends(await say(same, "Me too")) == ["done"]
+        finally:
+            await other.close()
+        assert not home.simulator.violations
+
+
+def agent_file(*lines: str) -> str:
+    return "\n".join(["---", *lines, "---", "Work.", ""])
+
+
+async def test_a_projects_agent_has_no_more_rights_than_the_one_it_replaces(tmp_path: Path) -> None:
+    """T-6: also under the same name in other letters."""
+    own, project = tmp_path / "own", tmp_path / "project" / ".agents" / "agents"
+    own.mkdir()
+    project.mkdir(parents=True)
+    (own / "coder.md").write_text(
+        agent_file("name: Coder", "tools: [read, write]", "permissions:", "  deny: write(secret/*)")
+    )
+    (project / "x.md").write_text(
+        agent_file("name: coder", "tools: '*'", "permissions:", "  allow: run")
+    )
+    agents = await AgentLibrary(tmp_path / "none", own).load(tmp_path / "project")
+    found = agents.get("Coder")
+    assert found is not None and len(agents.by_name) == 1 and found.source.endswith("x.md")
+    assert found.tools == ("read", "write")
+    assert [(rule.verdict, str(rule)) for rule in found.permissions] == [
+        ("deny", "write(secret/*)")
+    ]
+
+
+async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> None:
+    """A link to a device, a file without an end, YAML that nests or multiplies itself."""
+    project = tmp_path / ".agents" / "agents"
+    project.mkdir(parents=True)
+    (project / "device.md").symlink_to("/dev/zero")
+    (project / "folder.md").mkdir()
+    (project / "huge.md").write_text(agent_file("name: huge") + "x" * 300_000)
+    (project / "deep.md").write_text(agent_file("name: " + "[" * 5000))
+    bomb = ["a: &a [x,x,x,x,x,x,x,x,x]"]
+    bomb += [
+        f"{n}: &{n} [{','.join(['*' + p] * 9)}]"
+        for p, n in zip("bcdefghi", "abcdefgh", strict=True)
+    ]
+    (project / "bomb.md").write_text(agent_file(*bomb, "tools: *i").replace("a: &a", "tools: &a"))
+    (project / "tools.md").write_text(agent_file("tools: &a [[x]]", "permissions: {allow: [*a]}"))
+    (project / "good.md").write_text(agent_file("name: good"))
+    agents = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    assert list(agents.by_name) == ["good"] and len(agents.problems) == 6

@@ -2,19 +2,22 @@
 
 They come from three places, later ones win by name: those that ship with the
 program, the person's own folder, and the project's ``.agents/agents/``. A
-project's file never widens rights: its ``allow`` rules are left out.
+project's file never widens rights: its ``allow`` rules are left out, and one
+that replaces an agent keeps what that agent must not do.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from studio.domain.agents import HUES, Agent
 from studio.domain.permissions import Rule
 
+LARGEST = 200_000
+"""Bytes of an agent file."""
 PROJECT_AGENTS = Path(".agents") / "agents"
 _KEYS = {
     "name",
@@ -67,12 +70,31 @@ class AgentLibrary:
                 except ValueError as error:
                     problems.append(f"{path}, {error}")
                 else:
+                    if replaced := Agents(agents).get(agent.name):
+                        del agents[replaced.name]
+                        agent = agent if trusted else _within(agent, replaced)
                     agents[agent.name] = agent
         return Agents(agents, tuple(problems))
 
 
+def _within(agent: Agent, replaced: Agent) -> Agent:
+    """A project's agent with no more rights than the one whose name it takes."""
+    tools = agent.tools
+    if "*" in tools:
+        tools = replaced.tools
+    elif "*" not in replaced.tools:
+        tools = tuple(name for name in tools if name in replaced.tools)
+    limits = tuple(rule for rule in replaced.permissions if rule.verdict != "allow")
+    return replace(agent, tools=tools, permissions=(*limits, *agent.permissions))
+
+
 def _text(path: Path) -> str:
-    data = path.read_bytes()
+    if not path.is_file():  # a link may lead to a device that never ends
+        raise ValueError("line 1: this is not an ordinary file")
+    with path.open("rb") as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"line 1: the file is larger than {LARGEST:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -171,7 +193,7 @@ def _names(value: Any) -> tuple[str, ...]:
         value = [name.strip() for name in value.split(",")]
     if not isinstance(value, list):
         raise ValueError("tools is a list of names, or “*” for all")
-    return tuple(str(name) for name in cast("list[object]", value) if str(name))
+    return tuple(name for name in _texts(cast("list[object]", value), "tools") if name)
 
 
 def _rules(value: Any) -> list[Rule]:
@@ -184,5 +206,12 @@ def _rules(value: Any) -> list[Rule]:
         if verdict not in ("allow", "ask", "deny"):
             raise ValueError(f"permissions has allow, ask and deny, not {verdict!r}")
         items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
-        rules += [Rule.parse(str(item), verdict) for item in items]
+        rules += [Rule.parse(item, verdict) for item in _texts(items, verdict)]
     return rules
+
+
+def _texts(items: list[object], key: str) -> list[str]:
+    """Never ``str`` of anything: YAML's references nest lists that would fill the memory."""
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError(f"{key} is a list of texts")
+    return cast("list[str]", items)

@@ -56,6 +56,10 @@ Listener = Callable[[Event, "int | None"], None]
 CLOSED = "The program ended before this tool finished. Its effect is unknown."
 
 
+class Elsewhere(ConfigurationError):
+    """Another program works in this session; two at once would mix their histories."""
+
+
 class Surroundings(Protocol):
     """What a session needs of the rest of the house for one turn."""
 
@@ -122,7 +126,6 @@ class Session:
         self._native: StoredHistory | None = None
         self._unsent = _unsent(events)
         self._notes = [note for note in map(self._draft_note, _since_last_turn(events)) if note]
-        self._busy_elsewhere = self.transcript.running and not interrupted
         if interrupted:
             self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
@@ -156,8 +159,6 @@ class Session:
         """
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
-        if self._busy_elsewhere:
-            raise ConfigurationError("This session is running in another window. Open it again.")
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -171,6 +172,8 @@ class Session:
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, rules, limits))
         try:
             await asyncio.wait([preparing])
+            if not preparing.cancelled() and isinstance(preparing.exception(), Elsewhere):
+                preparing.result()
             if turn := self._prepared(preparing):
                 self._turn = turn
                 async with aclosing(turn.events([*self._unsent, *said])) as events:
@@ -226,9 +229,9 @@ class Session:
         if decision == "discard":
             status = self.drafts.discard(draft_id, self._record)
         elif decision == "approve":
-            status = await self.drafts.approve(draft_id, self._workspace(), self._record)
+            status = await self.drafts.approve(draft_id, await self._workspace(), self._record)
         else:
-            status = await self.drafts.undo(draft_id, self._workspace(), self._record)
+            status = await self.drafts.undo(draft_id, await self._workspace(), self._record)
         if note := self._draft_note(DraftResolved(draft_id, status)):
             self._notes.append(note)
         await self.flush()
@@ -240,7 +243,7 @@ class Session:
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
         draft = replace(old, id=uuid.uuid4().hex, after=text)
-        await self.drafts.add("", draft, self._workspace(), self._record, approve=False)
+        await self.drafts.add("", draft, await self._workspace(), self._record, approve=False)
         self._notes.append(f"The person edited the draft of {draft.path} by hand.")
         await self.flush()
         return draft
@@ -265,11 +268,13 @@ class Session:
     async def _prepare(
         self, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
     ) -> Turn:
+        if await self._store.running_elsewhere(self.info.id):
+            raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
         if started.said and not self.info.title:
             await self.change(title=_title(started.said))
         info = self.info
         folder = Path(info.folder)
-        if not folder.is_dir():
+        if not await asyncio.to_thread(folder.is_dir):
             raise ConfigurationError(
                 f"The folder {info.folder} is not there any more. Choose another folder."
             )
@@ -297,7 +302,8 @@ class Session:
             output_limit=fact.output_limit,
             notes=self._notes,
         )
-        workspace = self._workspace()
+        spill = await asyncio.to_thread(self._around.spill, info.id)
+        workspace = await self._workspace()
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             return Execution(
@@ -309,7 +315,7 @@ class Session:
                 workspace=workspace,
                 drafts=_TurnDrafts(self.drafts, workspace, emit),
                 environment=self._around.environment(),
-                spill=self._around.spill(info.id),
+                spill=spill,
                 parallel=limits.parallel_tools,
                 remember=self._remember,
                 emit=emit,
@@ -382,9 +388,11 @@ class Session:
         self._rules.append(rule)
         await self._store.add_rule(self.info.id, rule)
 
-    def _workspace(self) -> Workspace:
-        spill = self._around.spill(self.info.id)
-        return Workspace(Path(self.info.folder), readable=[spill])
+    async def _workspace(self) -> Workspace:
+        def make() -> Workspace:
+            return Workspace(self.info.folder, readable=[self._around.spill(self.info.id)])
+
+        return await asyncio.to_thread(make)
 
     # What happens is folded, saved and told, once
 

@@ -280,6 +280,15 @@ class SessionStore:
             if session_id not in running and (owner == self._db.owner or owner not in alive)
         ]
 
+    async def running_elsewhere(self, session_id: str) -> bool:
+        """Whether another program that has the database open runs a turn of this session."""
+        rows = await self._rows(
+            "SELECT owner, reason FROM turns WHERE session_id = ? ORDER BY id DESC LIMIT 1",
+            session_id,
+        )
+        owners = {owner for owner, reason in rows if reason is None} - {self._db.owner}
+        return bool(await self._db.alive(owners))
+
     async def _flush(self, session_id: str) -> None:
         journal = self._journals.get(session_id)
         if journal is not None:

@@ -26,7 +26,7 @@ from .workspace import IGNORED, Workspace
 LARGEST = 20_000_000
 """Bytes of the largest file that is searched."""
 _LINE = 10_000
-_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)(?:[+*]|\{\d*,)")
+_NESTED = re.compile(r"\((?:[^()\\]|\\.)*[+*|](?:[^()\\]|\\.)*\)(?:[+*]|\{\d*,)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,9 @@ def _with_python(
         raise ToolFailed(f"“{query.pattern}” is not a regular expression: {error}") from error
     if _NESTED.search(query.pattern):
         # Python would try all ways to split a line, and nothing can interrupt it.
-        raise ToolFailed(f"“{query.pattern}” repeats a repetition. Use a simpler expression.")
+        raise ToolFailed(
+            f"“{query.pattern}” repeats a repetition or a choice. Use a simpler expression."
+        )
     fits = glob_regex(query.glob).fullmatch if query.glob else None
     found: list[Match] = []
     for path in _files(workspace, place, stop):
