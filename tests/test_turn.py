@@ -282,13 +282,13 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
         session = await home.session()
         events = []
         asked = 0.0
-        async for event in session.turn([Words("Go")], limits=Limits(5, 0.4)):
+        async for event in session.turn([Words("Go")], limits=Limits(5, 1.0)):
             events.append(event)
             if isinstance(event, AwaitingReply):
                 asked = time.monotonic()
-                asyncio.get_running_loop().call_later(0.6, session.reply, event.call_id, "Blue")
+                asyncio.get_running_loop().call_later(1.2, session.reply, event.call_id, "Blue")
             if isinstance(event, StepStarted) and event.step == 2:
-                assert time.monotonic() - asked >= 0.6
+                assert time.monotonic() - asked >= 1.2
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "time_limit"
         assert "Blue" in str(home.simulator.requests[1].json)
 
