@@ -552,3 +552,21 @@ async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> Non
     (project / "good.md").write_text(agent_file("name: good"))
     agents = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
     assert list(agents.by_name) == ["good"] and len(agents.problems) == 6
+
+
+async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> None:
+    """H-6: also if a turn that could not begin came between."""
+    script = [Turn(Call("write", {"path": "n.txt", "content": "x"})), Turn(Text("."))]
+    async with house(tmp_path, CHAT, script) as home:
+        session = await home.session()
+        await say(session)
+        await session.decide(session.drafts.waiting()[0].id, "discard")
+        await session.change(model="")
+        assert ends(await say(session, "Hello?")) == ["error"]
+        session_id = session.info.id
+    async with house(tmp_path, CHAT, [Turn(Text("I see."))]) as home:
+        session = await home.studio.sessions.open(session_id)
+        await session.change(model="sim-model")
+        assert ends(await say(session, "Well?")) == ["done"]
+        sent = str(home.simulator.requests[-1].json)
+        assert "discarded the draft of n.txt" in sent and "Hello?" in sent

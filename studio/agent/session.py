@@ -31,6 +31,7 @@ from studio.domain.events import (
     PermissionResolved,
     ReplyGiven,
     StepStarted,
+    ToolFinished,
     TurnComplete,
     TurnStarted,
 )
@@ -125,7 +126,7 @@ class Session:
         self._stop_asked = False
         self._native: StoredHistory | None = None
         self._unsent = _unsent(events)
-        self._notes = [note for note in map(self._draft_note, _since_last_turn(events)) if note]
+        self._notes = [note for note in map(self._draft_note, _since_last_request(events)) if note]
         if interrupted:
             self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
@@ -467,9 +468,10 @@ def _title(said: Sequence[Said]) -> str:
     return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
 
 
-def _since_last_turn(events: Sequence[Event]) -> list[Event]:
-    last = max((n for n, e in enumerate(events) if isinstance(e, TurnComplete)), default=-1)
-    return list(events[last + 1 :])
+def _since_last_request(events: Sequence[Event]) -> list[Event]:
+    """What the model has not heard of: neither a request nor a tool's result came after it."""
+    told = (n for n, e in enumerate(events) if isinstance(e, StepStarted | ToolFinished))
+    return list(events[max(told, default=-1) + 1 :])
 
 
 def _unsent(events: Sequence[Event]) -> list[Said]:

@@ -249,11 +249,6 @@ class SessionStore:
         rows = await self._rows(f"SELECT {_SUMS} FROM usage WHERE session_id = ?", session_id)
         return Usage(*rows[0])
 
-    async def usage_since(self, epoch_seconds: float) -> Usage:
-        """What all sessions used since a time."""
-        rows = await self._rows(f"SELECT {_SUMS} FROM usage WHERE at >= ?", epoch_seconds)
-        return Usage(*rows[0])
-
     async def usage_by_model(
         self, *, session_id: str = "", since: float = 0.0
     ) -> dict[tuple[str, str], Usage]:

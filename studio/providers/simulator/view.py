@@ -78,15 +78,6 @@ class RequestView:
         return ""
 
     @property
-    def since_user(self) -> list[Item]:
-        """Everything after the person's last words."""
-        for index in range(len(self.items) - 1, -1, -1):
-            item = self.items[index]
-            if isinstance(item, Said) and item.role == "user":
-                return self.items[index + 1 :]
-        return list(self.items)
-
-    @property
     def results(self) -> list[Returned]:
         """The results given since the last call or word of the model."""
         found: list[Returned] = []
