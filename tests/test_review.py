@@ -13,7 +13,7 @@ from house import KEY, House, house, say
 
 from studio.agent.library import AgentLibrary
 from studio.app import build
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import (
     AwaitingReply,
     Event,
@@ -570,3 +570,17 @@ async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> 
         assert ends(await say(session, "Well?")) == ["done"]
         sent = str(home.simulator.requests[-1].json)
         assert "discarded the draft of n.txt" in sent and "Hello?" in sent
+
+
+async def test_one_session_that_cannot_be_saved_keeps_no_other_from_it(tmp_path: Path) -> None:
+    async with house(tmp_path, CHAT, [Turn(Text("."))]) as home:
+        first, second = await home.session(), await home.session()
+        with refusing(home, "transcript", f"NEW.session_id = '{first.info.id}'"):
+            with pytest.raises(StorageError):
+                await say(first)
+            assert ends(await say(second)) == ["done"]
+            with pytest.raises(StorageError):
+                await home.studio.sessions.close()
+        await first.close()
+        events = await home.studio.store.events(first.info.id)
+        assert len(ends(events)) == 1, "kept until the disk took it"

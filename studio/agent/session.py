@@ -260,9 +260,11 @@ class Session:
             await self._turn.ended()
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
-        if self._native is not None:
-            await self._native.save()
-        await self._journal.close()
+        try:
+            if self._native is not None:
+                await self._native.save()
+        finally:
+            await self._journal.close()
 
     # How a turn is made
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 from studio.domain.agents import PermissionMode
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.sessions import SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
@@ -85,11 +86,15 @@ class Sessions:
 
     async def delete(self, session_id: str) -> None:
         if session := self._open.pop(session_id, None):
-            await session.close()
+            with suppress(StorageError):  # nobody will miss it
+                await session.close()
         await self.store.delete(session_id)
 
     async def close(self) -> None:
-        """Stop and save every open session."""
-        for session in list(self._open.values()):
-            await session.close()
+        """Stop and save every open session; StorageError if one could not be saved."""
+        sessions = list(self._open.values())
         self._open.clear()
+        done = await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True)
+        for error in done:
+            if isinstance(error, BaseException):
+                raise error
