@@ -18,7 +18,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 if sys.platform.startswith("linux") and not (
     os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
 ):
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    # The screen is as large as a person's: windows are made to fit it.
+    screen = Path(__file__).with_name("screen.json")
+    os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={screen}")
 
 KEYS = (
     "ANTHROPIC_API_KEY",
@@ -38,3 +40,25 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "disabled:")
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
+
+
+RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The recordings are kept beside the project, not in it; without them nothing is replayed."""
+    if RECORDINGS.is_dir():
+        return
+    replays = [item for item in items if item.get_closest_marker("recordings")]
+    items[:] = [item for item in items if item not in replays]
+    config.hook.pytest_deselected(items=replays)
+
+
+def pytest_report_header() -> list[str]:
+    if RECORDINGS.is_dir():
+        return []
+    return [f"No recorded exchanges at {RECORDINGS}: the tests that replay them are left out."]

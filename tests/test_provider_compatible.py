@@ -281,6 +281,7 @@ RECORDED = [
 ]
 
 
+@pytest.mark.recordings
 @pytest.mark.parametrize(("file", "index", "calls", "stop"), RECORDED)
 async def test_recorded_answers(
     http: Http, file: str, index: int, calls: list[str] | None, stop: str
@@ -300,6 +301,7 @@ async def test_recorded_answers(
         assert (words(deltas) != "") == bool(reply.items and reply.items[0]["content"])
 
 
+@pytest.mark.recordings
 async def test_recorded_error_in_a_stream(http: Http) -> None:
     body = recorded("groq__chat__")[0]["response_body"].encode()
     async with Simulator([Raw("chat", body)], strict=False) as sim:

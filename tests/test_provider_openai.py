@@ -354,6 +354,7 @@ RECORDED = [
 ]
 
 
+@pytest.mark.recordings
 @pytest.mark.parametrize(("file", "index", "calls", "stop"), RECORDED)
 async def test_recorded_answers(
     http: Http, file: str, index: int, calls: list[str] | None, stop: str | None
@@ -372,6 +373,7 @@ async def test_recorded_answers(
         assert reply.usage.total > 0
 
 
+@pytest.mark.recordings
 async def test_h1_recorded_echo_is_what_was_received(http: Http) -> None:
     """The client of the recording sent these items back and they were accepted."""
     first, second = recorded("openai__responses__test_openai_responses.test_openai_responses_phase")
@@ -386,6 +388,7 @@ async def test_h1_recorded_echo_is_what_was_received(http: Http) -> None:
             assert item.get(name) == echo.get(name)
 
 
+@pytest.mark.recordings
 async def test_recorded_refusal(http: Http) -> None:
     exchange = recorded(
         "openai__responses__test_openai_responses.test_openai_responses_model_http_error"
