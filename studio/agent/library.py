@@ -89,7 +89,7 @@ def _within(agent: Agent, replaced: Agent) -> Agent:
 
 
 def _text(path: Path) -> str:
-    if not path.is_file():  # a link may lead to a device that never ends
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a device may have no end
         raise ValueError("line 1: this is not an ordinary file")
     with path.open("rb") as file:
         data = file.read(LARGEST + 1)
