@@ -48,6 +48,7 @@ from studio.tools import Tool, Workspace
 
 from .drafts import SessionDrafts
 from .execution import Execution
+from .history import StoredHistory
 from .policy import Policy
 from .turn import Clock, Setting, Turn, failure
 
@@ -70,34 +71,6 @@ class Surroundings(Protocol):
     def tools(self) -> dict[str, Tool]: ...
     def environment(self) -> dict[str, str]: ...
     def spill(self, session_id: str) -> Path: ...
-
-
-class StoredHistory:
-    """The native history of one epoch: append-only, in memory first, then on disk."""
-
-    def __init__(
-        self, store: SessionStore, session_id: str, epoch: int, items: list[JsonObject]
-    ) -> None:
-        self.items = items
-        self._store = store
-        self._session_id = session_id
-        self._epoch = epoch
-        self._unsaved: list[JsonObject] = []
-        self._saving = asyncio.Lock()
-
-    async def append(self, items: Sequence[JsonObject]) -> None:
-        """Durable when it returns; a cancelled caller does not undo it."""
-        self.items.extend(items)
-        self._unsaved.extend(items)
-        await asyncio.shield(self.save())
-
-    async def save(self) -> None:
-        """Write what is not on disk yet, in order: no result is ever there without its call."""
-        async with self._saving:
-            batch = tuple(self._unsaved)
-            if batch:
-                await self._store.append_native(self._session_id, self._epoch, batch)
-                del self._unsaved[: len(batch)]
 
 
 class Session:
