@@ -525,6 +525,7 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         person.press(Key.Key_1, CTRL)
         assert window.pages.currentWidget() is window.chat
 
+        await until(person.chats)
         person.press(Key.Key_N, CTRL)
         await until(lambda: window.chat.session is None)
         person.type("not sent")
@@ -535,3 +536,38 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         assert "Ctrl+N" in box.informativeText()
         box.close()
         assert not person.simulator.violations
+
+
+@on_window_loop
+async def test_sides_lie_over_the_page_in_a_small_window(tmp_path: Path) -> None:
+    """The inspector below 1200 pixels, the sidebar below 960; large again, all is as before."""
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Here."))]) as person:
+        window, sides = person.window, person.window.sides
+        person.say("Hello")
+        await person.done()
+        person.press(Key.Key_I, CTRL)
+        inspector = await until(lambda: window.inspector)
+        await until(lambda: inspector.width() == 320 and window.sidebar.width() == 252)
+        page = window.chat.width()
+        assert sides.inspector_shown and abs(page - (1440 - 320 - 252)) <= 2
+        window.resize(1100, 700)
+        await until(lambda: not sides.inspector_shown)
+        assert window.sidebar.width() == 232 and sides.sidebar_shown
+        small = window.chat.width()
+        person.press(Key.Key_I, CTRL)
+        assert sides.inspector_shown and window.chat.width() == small
+        assert inspector.geometry().right() == sides.width() - 1
+        assert window.chat.header.inspector.isChecked()
+        window.resize(920, 700)
+        await until(lambda: not sides.sidebar_shown)
+        assert window.chat.width() >= 918
+        person.press(Key.Key_B, CTRL)
+        assert sides.sidebar_shown and window.chat.width() >= 918
+        await person.open_chat("Hello")
+        await until(lambda: not sides.sidebar_shown)  # chosen: out of the way
+        person.press(Key.Key_F, CTRL | SHIFT)
+        assert window.sidebar.field.hasFocus() and sides.sidebar_shown
+        window.resize(1440, 900)
+        await until(lambda: sides.inspector_shown and sides.sidebar_shown)
+        await until(lambda: abs(window.chat.width() - page) <= 1)
+        assert window.sidebar.width() == 252

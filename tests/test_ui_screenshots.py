@@ -26,7 +26,6 @@ from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.draft import DraftItem
 from studio.ui.transcript.prompt import PromptItem
-from studio.ui.transcript.tools import ToolsItem
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -180,7 +179,7 @@ async def allow(person: Person) -> None:
         lambda: person.window.chat.session and person.session.transcript.questions
     )
     person.session.answer(question[0].id, "once")
-    await until(lambda: not person.session.transcript.questions)
+    await until(lambda: question[0] not in person.session.transcript.questions)
 
 
 class Photographer:
@@ -302,10 +301,8 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         view = person.view
         view.flush()
         for block in (person.blocks(ReasoningBlock)[-1], *person.blocks(ToolBlock)[-10:]):
-            if isinstance(block, ReasoningBlock) or block.name == "run":
-                view.context.opened.add(id(block))
-        tools = [item for item in view.canvas.items if isinstance(item, ToolsItem)]
-        for item in tools[-3:]:
+            view.context.opened.add(id(block))
+        for item in view.canvas.items[-8:]:
             item.laid = False
         inspector = person.window.inspector
         assert inspector is not None
@@ -394,6 +391,8 @@ async def test_first_run_and_new_chat(tmp_path: Path, atlas: Path) -> None:
         taken = await Photographer(person, tmp_path).take("13-first-run", (LARGE, SMALL))
         place = place_in_window(person, page._start.demo).adjusted(-4, -4, 4, 4)
         assert has_colour(taken["light-1440"], place, person.window.theme.color("accent_text"))
+        person.window.theme.set("dark")
+        assert has_colour(taken["dark-1440"], place, person.window.theme.color("accent_text"))
     home = tmp_path / "second"
     home.mkdir()
     async with at_atlas(home, atlas, []) as person:

@@ -318,6 +318,12 @@ class Transcript:
             case _:
                 assert_never(event)
 
+    def tool(self, call_id: str) -> ToolBlock | None:
+        """The newest call with this id."""
+        index = self._tools.get(call_id)
+        block = None if index is None else self.blocks[index]
+        return block if isinstance(block, ToolBlock) else None
+
     @property
     def questions(self) -> list[Question]:
         """Permission questions that wait for the person, oldest first."""

@@ -54,7 +54,8 @@ class Settings:
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
     window_state: str = ""
-    sidebar_width: int = 252
+    sidebar_width: int = 0
+    """As the person dragged it; 0 for the usual."""
     sidebar_open: bool = True
     inspector_width: int = 320
     inspector_open: bool = False

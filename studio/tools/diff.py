@@ -111,11 +111,10 @@ def _changed(
 ) -> list[DiffLine]:
     removed = [DiffLine("del", i + 1, None, old[i]) for i in range(i1, i2)]
     added = [DiffLine("add", None, j + 1, new[j]) for j in range(j1, j2)]
-    if len(removed) == len(added):
-        for index, (gone, come) in enumerate(zip(removed, added, strict=True)):
-            old_marks, new_marks = word_marks(gone.text, come.text)
-            removed[index] = DiffLine("del", gone.old_no, None, gone.text, old_marks)
-            added[index] = DiffLine("add", None, come.new_no, come.text, new_marks)
+    for index, (gone, come) in enumerate(zip(removed, added, strict=False)):
+        old_marks, new_marks = word_marks(gone.text, come.text)
+        removed[index] = DiffLine("del", gone.old_no, None, gone.text, old_marks)
+        added[index] = DiffLine("add", None, come.new_no, come.text, new_marks)
     return removed + added
 
 

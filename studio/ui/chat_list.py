@@ -114,7 +114,7 @@ class ChatDelegate(QStyledItemDelegate):
         mark = QRectF(right - side + 1, box.center().y() - side / 2, side, side)
         match row.status:
             case "running":
-                paint_spinner(painter, t, self.view.viewport(), mark)
+                paint_spinner(painter, t, self.view.viewport(), mark.adjusted(1, 1, -1, -1))
             case "waiting":
                 t.paint_icon(painter, mark, "shield-question-mark", "warn")
             case "failed":

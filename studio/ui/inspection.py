@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from studio.agent.connections import TITLES
 from studio.agent.session import Session
 from studio.domain.events import (
     AwaitingPermission,
@@ -29,7 +30,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.models import ModelInfo
-from studio.ui.chat.menus import short_path
+from studio.ui.folders import short_path
 from studio.ui.run_page import RunFacts, short_count
 
 STATES = {
@@ -57,7 +58,7 @@ def run_facts(session: Session, model: ModelInfo, cost: float, began: float | No
         folder=short_path(info.folder),
         used=transcript.last_usage.total,
         window=model.context_window,
-        input=total.input - total.cache_read,
+        input=total.input,
         cached=total.cache_read,
         output=total.output,
         cost=f"${cost:.2f}" if cost else "",
@@ -65,22 +66,21 @@ def run_facts(session: Session, model: ModelInfo, cost: float, began: float | No
     )
 
 
-def event_line(event: Event) -> tuple[str, str, str] | None:
+def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
     """Icon, words and figure of one event; None for those too small to list."""
     match event:
         case TurnStarted():
             return "message-square", "Message sent", ""
-        case StepStarted():
-            return "arrow-up", f"Request {event.step}", ""
         case StepEnded():
-            return "arrow-down", "Reply", f"{short_count(event.usage.input)} in"
+            name = TITLES.get(session.info.provider, session.info.provider)
+            return "arrow-up", f"Request to {name}", f"{short_count(event.usage.input)} in"
         case ReasoningEnded():
             return "brain", "Thinking", f"{event.seconds:.1f} s"
-        case ToolQueued():
-            return event.icon, f"{event.name}  {event.target}".strip(), ""
         case ToolFinished():
-            icon = "circle-x" if event.is_error else "check"
-            return icon, event.summary or "Result", f"{event.seconds:.1f} s"
+            tool = session.transcript.tool(event.call_id)
+            icon = "circle-x" if event.is_error or tool is None else tool.icon
+            words = f"{tool.name}  {tool.target}".strip() if tool else event.summary
+            return icon, words, f"{event.seconds:.1f} s"
         case AwaitingPermission():
             return "shield-question-mark", event.question.title, ""
         case PermissionResolved():
@@ -101,5 +101,7 @@ def event_line(event: Event) -> tuple[str, str, str] | None:
             return "info", event.text, ""
         case TurnComplete():
             return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
-        case TextDelta() | ReasoningDelta() | CallStarted() | ToolStarted() | ToolOutput():
+        case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
             return None
+        case StepStarted() | ToolQueued() | ToolStarted():
+            return None  # listed when they end

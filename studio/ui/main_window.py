@@ -13,10 +13,8 @@ from PySide6.QtGui import QCloseEvent, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QHBoxLayout,
     QMainWindow,
     QMessageBox,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -30,6 +28,7 @@ from studio.ui.chat.banner import Banner
 from studio.ui.chat.page import ChatPage
 from studio.ui.chat.runs import Runs
 from studio.ui.sidebar import Sidebar
+from studio.ui.sides import Sides
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -80,20 +79,15 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.banner)
         column.addWidget(self.pages, 1)
-        self.splitter = QSplitter(Qt.Orientation.Horizontal)
-        self.splitter.setHandleWidth(1)
-        self.splitter.setChildrenCollapsible(False)
-        self.splitter.addWidget(self.sidebar)
-        self.splitter.addWidget(middle)
-        self.splitter.setStretchFactor(1, 1)
-        self.sidebar.setMinimumWidth(200)
-        self.sidebar.setMaximumWidth(360)
+        self.sides = Sides(self.sidebar, middle, self.chat.header)
+        self.sides.changed.connect(self._sides_changed)
+        self.setCentralWidget(self.sides)
         self.inspector: Inspector | None = None
         self._began: float | None = None
-        self.setCentralWidget(QWidget())
-        row = QHBoxLayout(self.centralWidget())
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(self.splitter)
+        self._cost = 0.0
+        self._clock = QTimer(self)
+        self._clock.setInterval(1000)
+        self._clock.timeout.connect(self._tick)
         self.actions_by_name = actions.install(self, self._handlers())
         self._refresh = QTimer(self)
         self._refresh.setSingleShot(True)
@@ -107,7 +101,7 @@ class MainWindow(QMainWindow):
         self.sidebar.page.connect(self.open_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
-        self.chat.session_changed.connect(self._refresh.start)
+        self.chat.session_changed.connect(self._list_soon)
         self.chat.settings_wanted.connect(self.open_settings)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
@@ -139,7 +133,7 @@ class MainWindow(QMainWindow):
             self._show_first_run()
         for name in studio.connected:
             self._later(studio.refresh_models(name))
-        if studio.settings.values.inspector_open and self.width() >= 1200:
+        if studio.settings.values.inspector_open and self.sides.roomy:
             self._toggle_inspector()
         if not self.ready.done():
             self.ready.set_result(None)
@@ -205,11 +199,16 @@ class MainWindow(QMainWindow):
 
     # The list of chats
 
+    def _list_soon(self) -> None:
+        """Show changes of the chats; many in a row at once, and none waits for the next."""
+        if not self._refresh.isActive():
+            self._refresh.start()
+
     async def _list(self) -> None:
         """Show the chats as they are; one look at a time, so that none shows older news."""
         async with self._listing:
             if self.sidebar.chats.state() == QAbstractItemView.State.EditingState:
-                self._refresh.start()  # a title is being typed: do not take it away
+                self._list_soon()  # a title is being typed: do not take it away
             elif self.studio is not None:
                 await self._list_chats(self.studio)
 
@@ -220,8 +219,16 @@ class MainWindow(QMainWindow):
         self.sidebar.set_sessions(infos, self._agents)
         self.sidebar.set_drafts(len(await studio.store.waiting_drafts()))
         self.sidebar.set_cost(await studio.cost_today())
+        self._select()
+
+    def _select(self) -> None:
+        """Mark what is on screen in the sidebar."""
         session = self.chat.session
-        if session is not None and self.pages.currentWidget() is self.chat:
+        if self.pages.currentWidget() is not self.chat:
+            return
+        if session is None:
+            self.sidebar.select_page("new")
+        else:
             self.sidebar.select(session.info.id)
 
     def _offer(self) -> None:
@@ -257,6 +264,7 @@ class MainWindow(QMainWindow):
             return
         session = await self.studio.sessions.open(session_id)
         self.pages.setCurrentWidget(self.chat)
+        self.sides.close_overlays()
         self.chat.open(session)
         self.sidebar.select(session_id)
         self._began = None
@@ -265,7 +273,7 @@ class MainWindow(QMainWindow):
         self._inspect_all()
         if session.info.unread:
             await session.change(unread=False)
-            self._refresh.start()
+            self._list_soon()
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
@@ -344,16 +352,16 @@ class MainWindow(QMainWindow):
 
         if self.inspector is None:
             self.inspector = Inspector(self.theme)
-            self.inspector.setMinimumWidth(280)
-            self.inspector.setMaximumWidth(480)
-            self.splitter.addWidget(self.inspector)
-            self.splitter.setSizes([self.sidebar.width(), self.width(), 320])
-            shown = True
+            self.sides.set_inspector(self.inspector)
+        self.sides.show_inspector(not self.sides.inspector_shown)
+
+    def _sides_changed(self) -> None:
+        shown = self.sides.inspector_shown
+        if shown:
+            self._clock.start()
         else:
-            shown = not self.inspector.isVisible()
-            self.inspector.setVisible(shown)
+            self._clock.stop()
         self.chat.header.inspector.setChecked(shown)
-        self.settings.values.inspector_open = shown
         self._inspect_all()
 
     def _seen(self, event: Event) -> None:
@@ -362,9 +370,10 @@ class MainWindow(QMainWindow):
 
         if isinstance(event, TurnStarted):
             self._began = time.monotonic()
-        if self.inspector is None:
+        session = self.chat.session
+        if self.inspector is None or session is None:
             return
-        if line := event_line(event):
+        if line := event_line(event, session):
             self.inspector.add_event(time.time(), *line)
             self._inspect_all()
 
@@ -384,17 +393,28 @@ class MainWindow(QMainWindow):
             | events.DraftCreated
             | events.TurnComplete,
         ):
-            self._refresh.start()
+            self._list_soon()
 
     async def _ended_unseen(self, session: Session) -> None:
         if session is not self.chat.session:
             await session.change(unread=True)
-            self._refresh.start()
+            self._list_soon()
 
     def _inspect_all(self) -> None:
         session = self.chat.session
         if self.inspector is not None and self.inspector.isVisible() and session is not None:
             self._later(self._inspect(session))
+
+    def _tick(self) -> None:
+        """A second has passed: the run's clock goes on."""
+        from studio.ui.inspection import run_facts
+
+        session = self.chat.session
+        if self.studio is None or self.inspector is None or session is None or not session.running:
+            return
+        if self.sides.inspector_shown:
+            model = self.studio.model(session.info.provider, session.info.model)
+            self.inspector.set_run(run_facts(session, model, self._cost, self._began))
 
     async def _inspect(self, session: Session) -> None:
         from studio.ui.inspection import run_facts
@@ -403,7 +423,8 @@ class MainWindow(QMainWindow):
         model = self.studio.model(session.info.provider, session.info.model)
         cost = await self.studio.cost(session.info.id)
         native = await self.studio.store.native(session.info.id)
-        if self.inspector is not None:
+        if self.inspector is not None and session is self.chat.session:
+            self._cost = cost
             self.inspector.set_run(run_facts(session, model, cost, self._began))
             if native is not None:
                 self.inspector.set_history(native.provider, native.items)
@@ -416,9 +437,9 @@ class MainWindow(QMainWindow):
             "folder": self.chat.choose_folder,
             "settings": self.open_settings,
             "quit": self.close,
-            "find_chats": self.sidebar.focus_search,
+            "find_chats": self._find_chats,
             "rename": self.sidebar.edit_title,
-            "sidebar": lambda: self.sidebar.setVisible(not self.sidebar.isVisible()),
+            "sidebar": lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
             "inspector": self._toggle_inspector,
             "larger": lambda: self._scale(10),
             "smaller": lambda: self._scale(-10),
@@ -439,13 +460,14 @@ class MainWindow(QMainWindow):
             "about": self._about,
         }
 
+    def _find_chats(self) -> None:
+        if not self.sides.sidebar_shown:
+            self.sides.show_sidebar(True)
+        self.sidebar.focus_search()
+
     def _show_chat(self) -> None:
         self.pages.setCurrentWidget(self.chat)
-        session = self.chat.session
-        if session is None:
-            self.sidebar.select_page("new")
-        else:
-            self.sidebar.select(session.info.id)
+        self._select()
         self.chat.composer.setFocus()
 
     def _neighbour(self, step: int) -> None:
@@ -525,6 +547,7 @@ class MainWindow(QMainWindow):
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
         self._refresh.stop()
+        self._clock.stop()
         left = self._tasks - {asyncio.current_task()}
         for task in left:
             task.cancel()
@@ -546,15 +569,19 @@ class MainWindow(QMainWindow):
     def _keep(self) -> None:
         values = self.settings.values
         values.window_geometry = base64.b64encode(self.saveGeometry().data()).decode()
-        values.sidebar_width = self.sidebar.width() or values.sidebar_width
-        values.sidebar_open = self.sidebar.isVisible()
+        values.sidebar_width = self.sides.sidebar_width
+        values.sidebar_open = self.sides.sidebar_open
+        values.inspector_width = self.sides.inspector_width
+        values.inspector_open = self.sides.inspector_open
 
     def _restore(self) -> None:
         values = self.settings.values
         kept = base64.b64decode(values.window_geometry) if values.window_geometry else b""
         if not kept or not self.restoreGeometry(QByteArray(kept)):
             self.resize(1440, 900)
-        self.splitter.setSizes([values.sidebar_width, self.width()])
+        self.sides.sidebar_width = values.sidebar_width
+        self.sides.inspector_width = values.inspector_width
+        self.sides.sidebar_open = values.sidebar_open
         self.sidebar.setVisible(values.sidebar_open)
 
     # Odds and ends

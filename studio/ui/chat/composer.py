@@ -48,7 +48,8 @@ class Editor(QPlainTextEdit):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.least_lines = 1
+        self.least = 0
+        """The least height, in pixels at normal text size."""
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -63,8 +64,8 @@ class Editor(QPlainTextEdit):
     def fit(self) -> None:
         """Take the height of the text, within the limits."""
         line = self.fontMetrics().lineSpacing()
-        lines = max(self.least_lines, min(MOST_LINES, int(self.document().size().height())))
-        height = lines * line + 2
+        lines = max(1, min(MOST_LINES, int(self.document().size().height())))
+        height = max(lines * line + 2, self._theme.px(self.least))
         if height != self.height():
             self.setFixedHeight(height)
             self.resized.emit()
@@ -262,7 +263,7 @@ class Composer(QWidget):
 
     def set_spacious(self, spacious: bool) -> None:
         """Room for three lines from the start, and the folder: a new chat."""
-        self.editor.least_lines = 3 if spacious else 1
+        self.editor.least = 62 if spacious else 0
         self.folder.setVisible(spacious)
         self.editor.fit()
 
@@ -289,8 +290,8 @@ class Composer(QWidget):
 
     def _space(self) -> None:
         px = self.theme.px
-        self._column.setContentsMargins(QMargins(px(10), px(14), px(8), px(8)))
-        self._column.setSpacing(px(10))
+        self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
+        self._column.setSpacing(px(12))
         self._words.setContentsMargins(px(6), 0, px(6), 0)
         self.update()
 
@@ -319,7 +320,7 @@ class Composer(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         t = self.theme
         painter = QPainter(self)
-        focused = self.editor.hasFocus() and self.editor.least_lines > 1
+        focused = self.editor.hasFocus() and bool(self.editor.least)
         border, width = ("accent_text", 1.5) if focused else ("control", 1.0)
         rect = QRectF(self.rect())
         paint_rounded(painter, rect, t.px(12), t.color("raised"), t.color(border), width)

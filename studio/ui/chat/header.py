@@ -9,9 +9,8 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from studio.ui.controls import IconButton, Painted, Tag, paint_rounded
+from studio.ui.folders import short_path
 from studio.ui.theme import Theme, elided
-
-from .menus import short_path
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SessionInfo

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.ui.controls import MenuItem
+from studio.ui.folders import short_path
 
 if TYPE_CHECKING:
     from studio.agent.studio import Studio
@@ -59,12 +59,3 @@ def _window(model: object) -> str:
 def folder_items(recent: Sequence[str]) -> list[MenuItem]:
     items = [MenuItem(folder, short_path(folder)) for folder in recent]
     return [*items, *([MenuItem("", "")] if items else []), MenuItem(CHOOSE_FOLDER, "Choose…")]
-
-
-def short_path(folder: str) -> str:
-    """``~/code/atlas`` for a folder below the person's home."""
-    try:
-        inside = Path(folder).relative_to(Path.home())
-    except (ValueError, RuntimeError):
-        return folder
-    return "~" if inside == Path() else f"~/{inside.as_posix()}"

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.domain.errors import StudioError
 from studio.ui.controls import Label
+from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
 from .composer import Composer
@@ -29,7 +30,6 @@ from .menus import (
     folder_items,
     model_items,
     model_key,
-    short_path,
     split_key,
 )
 from .runs import Runs
@@ -123,6 +123,7 @@ class ChatPage(QWidget):
         view.link_activated.connect(_open_link)
         view.left.connect(self.composer.setFocus)
         view.set_agents(self._look)
+        view.set_models(self._model_title)
         return view
 
     # What it shows
@@ -138,8 +139,13 @@ class ChatPage(QWidget):
         self._folder = values.last_folder
         self._mode = values.default_permission_mode
 
-    async def begin(self, *, provider: str = "", text: str = "", folder: str = "") -> None:
-        """Show an empty chat; nothing is saved before the first message."""
+    def begin(
+        self, *, provider: str = "", text: str = "", folder: str = ""
+    ) -> Coroutine[Any, Any, None]:
+        """Show an empty chat at once; nothing is saved before the first message.
+
+        What is returned finds out what it runs on.
+        """
         from studio.domain.transcript import Transcript
 
         assert self._studio is not None
@@ -152,6 +158,9 @@ class ChatPage(QWidget):
             self.composer.set_text(text)
         self._arrange()
         self.composer.setFocus()
+        return self._found(provider)
+
+    async def _found(self, provider: str) -> None:
         self._choosing = self._later(self._prepare(provider))
         await asyncio.wait([self._choosing], timeout=QUICK)
 
@@ -203,6 +212,9 @@ class ChatPage(QWidget):
         """Icon and hue of an agent, also of one that is no longer there."""
         agent = next((agent for agent in self._agents if agent.name == name), None)
         return (agent.icon, agent.hue) if agent else ("bot", "slate")
+
+    def _model_title(self, provider: str, model: str) -> str:
+        return self._studio.model(provider, model).title if self._studio and model else model
 
     async def _load_agents(self) -> None:
         assert self._studio is not None
@@ -468,11 +480,12 @@ class ChatPage(QWidget):
         if session.running and session.info.state not in ("running", "waiting", "idle"):
             state = "idle"  # complete, the journal is still being flushed
         if state != self.composer.state:
+            answered = self.composer.state == "waiting" and state == "running"
             self.composer.set_state(state)
             self.show_choices()
             if state == "waiting" and not self.composer.text:
                 self.view.focus_prompt()
-            elif state == "idle":
+            elif state == "idle" or (answered and self.view.hasFocus()):
                 self.composer.setFocus()
             self.session_changed.emit()
 
@@ -524,11 +537,11 @@ class ChatPage(QWidget):
         box = min(px(680 if new else WIDTH), room)
         tall = self.composer.sizeHint().height()
         if new:
-            top = max(px(24), int(height * 0.24))
+            top = max(px(24), int(height * 0.2285))
             self.heading.setGeometry(0, top, width, px(34))
             left = (width - box) // 2
             self.composer.setGeometry(left, top + px(52), box, tall)
-            self.suggestions.setGeometry(left, top + px(52) + tall + px(14), box, px(120))
+            self.suggestions.setGeometry(left, top + px(52) + tall + px(15), box, px(120))
             return
         head = self.header.sizeHint().height()
         self.header.setGeometry(0, 0, width, head)

@@ -21,7 +21,7 @@ class Row(Painted):
         self._icon = icon
 
     def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(300), self.theme.px(32))
+        return QSize(self.theme.px(300), self.theme.px(34))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         t, rect = self.theme, QRectF(self.rect())

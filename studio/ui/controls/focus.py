@@ -91,6 +91,7 @@ class FocusRing(QObject):
         self._theme = theme
         self._frame: _Frame | None = None
         self._last: QWidget | None = None
+        theme.changed.connect(self._again)
 
     @property
     def target(self) -> QWidget | None:
@@ -120,6 +121,14 @@ class FocusRing(QObject):
         widget.setFocus(Qt.FocusReason.TabFocusReason)
         self._last = widget
         if widget.hasFocus():
+            self._show(widget)
+
+    def _again(self) -> None:
+        """Another style sheet makes Qt drop the frame: put it back."""
+        widget = self._last
+        if widget is not None and shiboken6.isValid(widget) and widget.hasFocus():
+            if self._frame is not None and shiboken6.isValid(self._frame):
+                self._frame.setWidget(None)
             self._show(widget)
 
     def _show(self, widget: QWidget) -> None:

@@ -158,10 +158,10 @@ class KeyRow(QWidget):
         entering = self._entering or not self.key
         source = self._keychain.source(self._known.name) if self.key else ""
         self.shown.setVisible(not entering)
-        self.shown.setText(masked(self.key) if self.key else "")
         self.entry.setVisible(entering)
         words = {"environment": "From environment", "session": "This session only"}.get(source, "")
         self.source.set(words, "neutral")
+        self.shown.setText(masked(self.key, 6 if words else 14) if self.key else "")
         self.source.setVisible(bool(words) and not entering)
         self.replace.setVisible(not entering)
         self.remove.setVisible(not entering)

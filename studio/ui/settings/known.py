@@ -64,13 +64,13 @@ def recognise(key: str) -> str:
     return next((name for prefix, name in _PREFIXES if found.startswith(prefix)), "")
 
 
-def masked(key: str) -> str:
+def masked(key: str, dots: int = 14) -> str:
     """A key with its beginning and its last four characters: enough to tell it from others."""
     key = key.strip()
     if len(key) < 12:
         return "•" * 14
     head = next((p for p in ("sk-ant-", "sk-proj-", "sk-", "AIza", "AQ.") if key.startswith(p)), "")
-    return f"{head}{'•' * 14}{key[-4:]}"
+    return f"{head}{'•' * dots}{key[-4:]}"
 
 
 def tokens(count: int | None) -> str:

@@ -105,8 +105,9 @@ QToolTip {{
         return field + bars + tips
     menus = f"""
 QMenuBar {{ background: {color("window")}; color: {color("text2")};
-  border: none; border-bottom: 1px solid {color("hair")}; padding: 2px {px(12)}px; }}
-QMenuBar::item {{ background: transparent; padding: {px(4)}px {px(12)}px; border-radius: 5px; }}
+  border: none; border-bottom: 1px solid {color("hair")}; spacing: 0;
+  padding: 2px {px(11)}px; }}
+QMenuBar::item {{ background: transparent; padding: {px(5)}px {px(12)}px; border-radius: 5px; }}
 QMenuBar::item:selected {{ background: {color("selected")}; color: {color("text1")}; }}
 QMenu {{ background: {color("raised")}; color: {color("text1")};
   border: 1px solid {color("control")}; border-radius: 0; padding: 4px; }}

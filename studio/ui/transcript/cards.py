@@ -40,7 +40,7 @@ class AgentItem(Item):
         line = QRectF(0, 0, context.width, self.height)
         width = look.text(paint.painter, line, block.agent, "body_strong")
         rest = line.adjusted(width + look.px(10), 0, 0, 0)
-        look.text(paint.painter, rest, block.model, "small", "text2")
+        look.text(paint.painter, rest, context.model(block.provider, block.model), "small", "text2")
 
 
 class NoticeItem(Item):

@@ -242,7 +242,7 @@ class DraftItem(Item):
             )
             y += look.theme.height(28) + look.px(10)
             self._note = block.detail or "Nothing is written until you approve."
-            left = max(hit.rect.right() for hit in self.hits) + look.px(12)
+            left = max(hit.rect.right() for hit in self.hits[-3:]) + look.px(12)
             width = context.width - look.px(15) - left
             low = self._foot + 1
             if look.width("small", self._note) > width:

@@ -6,6 +6,7 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import ToolBlock
+from studio.ui.folders import short_path
 from studio.ui.markdown import Block
 
 from .buttons import button_row, button_width, paint_button
@@ -150,6 +151,7 @@ class PromptItem(CardItem):
     ) -> float:
         x, tall = left, look.px(18)
         for name, value in facts:
+            value = short_path(value) if name == "folder" else value
             width = look.px(20) + look.width("ui", value)
             if x > left and x + width > right:
                 x, y = left, y + tall + look.px(2)

@@ -124,6 +124,11 @@ class TranscriptView(QAbstractScrollArea):
         self.context.agent = agent
         self.viewport().update()
 
+    def set_models(self, title: Callable[[str, str], str]) -> None:
+        """What a model is called, by its provider and id."""
+        self.context.model = title
+        self.viewport().update()
+
     def set_retry(self, allowed: bool) -> None:
         """Whether failed tools offer “Retry”."""
         self.context.retry = allowed
