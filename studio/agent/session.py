@@ -17,10 +17,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
 from studio.domain.agents import LIMITS, Agent, Limits
-from studio.domain.codec import decode, encode
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -35,12 +34,11 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.messages import Said, Text, ToolResult
+from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft, DraftStatus, ToolSpec
+from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
 from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
@@ -48,14 +46,13 @@ from studio.tools import Tool, Workspace
 
 from .drafts import SessionDrafts
 from .execution import Execution
-from .history import StoredHistory
+from .history import Epochs
 from .policy import Policy
 from .turn import Clock, Setting, Turn, failure
 
 log = logging.getLogger(__name__)
 
 Listener = Callable[[Event, "int | None"], None]
-CLOSED = "The program ended before this tool finished. Its effect is unknown."
 
 
 class Elsewhere(ConfigurationError):
@@ -97,7 +94,7 @@ class Session:
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._stop_asked = False
-        self._native: StoredHistory | None = None
+        self._epochs = Epochs(store, info.id)
         self._unsent = _unsent(events)
         self._notes = [note for note in map(self._draft_note, _since_last_request(events)) if note]
         if interrupted:
@@ -234,8 +231,7 @@ class Session:
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
         try:
-            if self._native is not None:
-                await self._native.save()
+            await self._epochs.save()
         finally:
             await self._journal.close()
 
@@ -261,8 +257,11 @@ class Session:
         policy = Policy(info.permission_mode, [*agent.permissions, *self._rules, *rules])
         tools = self._around.tools()
         offered = policy.offered([tool.spec for tool in tools.values()], agent.tools)
-        system = _system(agent, folder)
-        history, system, offered = await self._history(provider, system, offered)
+        epoch = await self._epochs.open(
+            provider, info.model, _system(agent, folder), offered, self.transcript, self._unsent
+        )
+        for notice in epoch.notices:
+            self._record(Notice(notice))
         limits = limits or LIMITS[agent.mode]
         fact = self._around.model(info.provider, info.model)
         setting = Setting(
@@ -270,8 +269,8 @@ class Session:
             turn_id=started.turn_id,
             agent=agent.name,
             model=info.model,
-            system=system,
-            tools=offered,
+            system=epoch.system,
+            tools=epoch.tools,
             limits=limits,
             started=replace(started, mode=agent.mode),
             context_window=fact.context_window,
@@ -286,7 +285,7 @@ class Session:
                 session_id=info.id,
                 agent=agent.name,
                 tools=tools,
-                offered=offered,
+                offered=epoch.tools,
                 policy=policy,
                 workspace=workspace,
                 drafts=_TurnDrafts(self.drafts, workspace, emit),
@@ -298,67 +297,7 @@ class Session:
                 clock=clock,
             )
 
-        return Turn(setting, provider, history, execution, self._record)
-
-    async def _history(
-        self, provider: Provider, system: str, tools: list[ToolSpec]
-    ) -> tuple[StoredHistory, str, list[ToolSpec]]:
-        """The stored history if this provider wrote it for this agent, else a new epoch.
-
-        System prompt and tools are those the epoch began with, to the letter.
-        """
-        info = self.info
-        if self._native is not None:
-            await self._native.save()  # what a failing disk left behind
-        stored = await self._store.native(info.id)
-        if (
-            stored is not None
-            and (stored.provider, stored.protocol) == (provider.name, provider.protocol)
-            and (stored.model, stored.system) == (info.model, system)
-        ):
-            frozen = cast(
-                "list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools))
-            )
-            if [spec.name for spec in frozen] == [spec.name for spec in tools]:
-                history = StoredHistory(self._store, info.id, stored.epoch, stored.items)
-                self._native = history
-                await self._repair(provider, history)
-                unsent = provider.said(self._unsent) if self._unsent else []
-                if unsent and history.items[-len(unsent) :] == unsent:
-                    self._unsent.clear()  # stored, but the turn ended before it said so
-                return history, stored.system, list(frozen)
-        items = provider.rebuild(self.transcript.messages()) if self.transcript.blocks else []
-        if stored is not None and (stored.provider, stored.model) != (provider.name, info.model):
-            self._record(
-                Notice(
-                    f"Now on {info.model}. The conversation was carried over; "
-                    "what the earlier model thought was not."
-                )
-            )
-        epoch = await self._store.begin_epoch(
-            info.id,
-            provider.name,
-            provider.protocol,
-            info.model,
-            system,
-            cast("list[JsonObject]", encode(tools)),
-            items,
-        )
-        self._unsent.clear()  # the transcript had it
-        self._native = StoredHistory(self._store, info.id, epoch, items)
-        return self._native, system, tools
-
-    async def _repair(self, provider: Provider, history: StoredHistory) -> None:
-        calls = provider.open_calls(history.items)
-        if not calls:
-            return
-        await history.append(
-            provider.results(
-                [ToolResult(c.id, c.name, (Text(CLOSED),), is_error=True) for c in calls]
-            )
-        )
-        many = "a tool call" if len(calls) == 1 else f"{len(calls)} tool calls"
-        self._record(Notice(f"The last turn ended in the middle of {many}. That was repaired."))
+        return Turn(setting, provider, epoch.history, execution, self._record)
 
     async def _remember(self, rule: Rule) -> None:
         self._rules.append(rule)
