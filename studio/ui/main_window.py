@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import time
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ from studio.ui.chat.runs import Runs
 from studio.ui.sidebar import Sidebar
 from studio.ui.sides import Sides
 from studio.ui.theme import Theme
+from studio.ui.watching import Watching
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
@@ -80,14 +80,8 @@ class MainWindow(QMainWindow):
         column.addWidget(self.banner)
         column.addWidget(self.pages, 1)
         self.sides = Sides(self.sidebar, middle, self.chat.header)
-        self.sides.changed.connect(self._sides_changed)
         self.setCentralWidget(self.sides)
-        self.inspector: Inspector | None = None
-        self._began: float | None = None
-        self._cost = 0.0
-        self._clock = QTimer(self)
-        self._clock.setInterval(1000)
-        self._clock.timeout.connect(self._tick)
+        self._watching = Watching(theme, self.sides, self.chat, self._later)
         self.actions_by_name = actions.install(self, self._handlers())
         self._refresh = QTimer(self)
         self._refresh.setSingleShot(True)
@@ -105,8 +99,6 @@ class MainWindow(QMainWindow):
         self.chat.settings_wanted.connect(self.open_settings)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
-        self.chat.event_seen.connect(self._seen)
-        self.chat.header.inspector.clicked.connect(self._toggle_inspector)
         self._restore()
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
@@ -120,7 +112,7 @@ class MainWindow(QMainWindow):
         except StorageError as error:
             self._cannot_go_on(str(error))
             return
-        self.studio = studio
+        self.studio = self._watching.studio = studio
         studio.on_trouble(self.banner.say)
         await studio.look_for_providers()
         self.chat.live(studio, self._runs)
@@ -134,7 +126,7 @@ class MainWindow(QMainWindow):
         for name in studio.connected:
             self._later(studio.refresh_models(name))
         if studio.settings.values.inspector_open and self.sides.roomy:
-            self._toggle_inspector()
+            self._watching.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
 
@@ -267,10 +259,7 @@ class MainWindow(QMainWindow):
         self.sides.close_overlays()
         self.chat.open(session)
         self.sidebar.select(session_id)
-        self._began = None
-        if self.inspector is not None:
-            self.inspector.clear_events()
-        self._inspect_all()
+        self._watching.begin()
         if session.info.unread:
             await session.change(unread=False)
             self._list_soon()
@@ -347,36 +336,6 @@ class MainWindow(QMainWindow):
 
         self._later(work())
 
-    def _toggle_inspector(self) -> None:
-        from studio.ui.inspector import Inspector
-
-        if self.inspector is None:
-            self.inspector = Inspector(self.theme)
-            self.sides.set_inspector(self.inspector)
-        self.sides.show_inspector(not self.sides.inspector_shown)
-
-    def _sides_changed(self) -> None:
-        shown = self.sides.inspector_shown
-        if shown:
-            self._clock.start()
-        else:
-            self._clock.stop()
-        self.chat.header.inspector.setChecked(shown)
-        self._inspect_all()
-
-    def _seen(self, event: Event) -> None:
-        from studio.domain.events import TurnStarted
-        from studio.ui.inspection import event_line
-
-        if isinstance(event, TurnStarted):
-            self._began = time.monotonic()
-        session = self.chat.session
-        if self.inspector is None or session is None:
-            return
-        if line := event_line(event, session):
-            self.inspector.add_event(time.time(), *line)
-            self._inspect_all()
-
     def _ran(self, session: Session, event: Event) -> None:
         """Something happened in a chat, on screen or not: its row may say so."""
         from studio.domain import events
@@ -400,34 +359,10 @@ class MainWindow(QMainWindow):
             await session.change(unread=True)
             self._list_soon()
 
-    def _inspect_all(self) -> None:
-        session = self.chat.session
-        if self.inspector is not None and self.inspector.isVisible() and session is not None:
-            self._later(self._inspect(session))
-
-    def _tick(self) -> None:
-        """A second has passed: the run's clock goes on."""
-        from studio.ui.inspection import run_facts
-
-        session = self.chat.session
-        if self.studio is None or self.inspector is None or session is None or not session.running:
-            return
-        if self.sides.inspector_shown:
-            model = self.studio.model(session.info.provider, session.info.model)
-            self.inspector.set_run(run_facts(session, model, self._cost, self._began))
-
-    async def _inspect(self, session: Session) -> None:
-        from studio.ui.inspection import run_facts
-
-        assert self.studio is not None
-        model = self.studio.model(session.info.provider, session.info.model)
-        cost = await self.studio.cost(session.info.id)
-        native = await self.studio.store.native(session.info.id)
-        if self.inspector is not None and session is self.chat.session:
-            self._cost = cost
-            self.inspector.set_run(run_facts(session, model, cost, self._began))
-            if native is not None:
-                self.inspector.set_history(native.provider, native.items)
+    @property
+    def inspector(self) -> Inspector | None:
+        """None until it was first wanted."""
+        return self._watching.inspector
 
     # Actions
 
@@ -440,7 +375,7 @@ class MainWindow(QMainWindow):
             "find_chats": self._find_chats,
             "rename": self.sidebar.edit_title,
             "sidebar": lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
-            "inspector": self._toggle_inspector,
+            "inspector": self._watching.toggle,
             "larger": lambda: self._scale(10),
             "smaller": lambda: self._scale(-10),
             "normal": lambda: self._scale(0),
@@ -547,7 +482,7 @@ class MainWindow(QMainWindow):
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
         self._refresh.stop()
-        self._clock.stop()
+        self._watching.stop()
         left = self._tasks - {asyncio.current_task()}
         for task in left:
             task.cancel()

@@ -1,0 +1,119 @@
+"""Keeps the inspector up to date with the chat on screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer
+
+from studio.ui.chat.page import ChatPage
+from studio.ui.sides import Sides
+from studio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from studio.agent.session import Session
+    from studio.agent.studio import Studio
+    from studio.domain.events import Event
+    from studio.ui.inspector import Inspector
+
+
+class Watching(QObject):
+    """Makes the inspector when it is first wanted, then tells it what happens.
+
+    ``later`` runs a coroutine on the event loop.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        sides: Sides,
+        chat: ChatPage,
+        later: Callable[[Coroutine[Any, Any, Any]], object],
+    ) -> None:
+        super().__init__(sides)
+        self._theme, self._sides, self._chat, self._later = theme, sides, chat, later
+        self.studio: Studio | None = None
+        self.inspector: Inspector | None = None
+        self._began: float | None = None
+        self._cost = 0.0
+        self._clock = QTimer(self)
+        self._clock.setInterval(1000)
+        self._clock.timeout.connect(self._tick)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(100)
+        self._soon.timeout.connect(self._read)
+        sides.changed.connect(self._shown)
+        chat.event_seen.connect(self._seen)
+        chat.header.inspector.clicked.connect(self.toggle)
+
+    def toggle(self) -> None:
+        from studio.ui.inspector import Inspector
+
+        if self.inspector is None:
+            self.inspector = Inspector(self._theme)
+            self._sides.set_inspector(self.inspector)
+        self._sides.show_inspector(not self._sides.inspector_shown)
+
+    def begin(self) -> None:
+        """Another chat is on screen."""
+        self._began = None
+        if self.inspector is not None:
+            self.inspector.clear_events()
+        self._read()
+
+    def stop(self) -> None:
+        self._clock.stop()
+        self._soon.stop()
+
+    def _shown(self) -> None:
+        shown = self._sides.inspector_shown
+        self._chat.header.inspector.setChecked(shown)
+        if shown:
+            self._clock.start()
+            self._read()
+        else:
+            self.stop()
+
+    def _seen(self, event: Event) -> None:
+        from studio.domain.events import TurnStarted
+        from studio.ui.inspection import event_line
+
+        if isinstance(event, TurnStarted):
+            self._began = time.monotonic()
+        session = self._chat.session
+        if self.inspector is None or session is None:
+            return
+        if line := event_line(event, session):
+            self.inspector.add_event(time.time(), *line)
+            if not self._soon.isActive():
+                self._soon.start()
+
+    def _tick(self) -> None:
+        """A second has passed: the run's clock goes on."""
+        session = self._chat.session
+        if session is not None and session.running:
+            self._show(session)
+
+    def _show(self, session: Session) -> None:
+        from studio.ui.inspection import run_facts
+
+        if self.studio is not None and self.inspector is not None:
+            model = self.studio.model(session.info.provider, session.info.model)
+            self.inspector.set_run(run_facts(session, model, self._cost, self._began))
+
+    def _read(self) -> None:
+        session = self._chat.session
+        if self._sides.inspector_shown and session is not None and self.studio is not None:
+            self._later(self._look(self.studio, session))
+
+    async def _look(self, studio: Studio, session: Session) -> None:
+        cost = await studio.cost(session.info.id)
+        native = await studio.store.native(session.info.id)
+        if self.inspector is not None and session is self._chat.session:
+            self._cost = cost
+            self._show(session)
+            if native is not None:
+                self.inspector.set_history(native.provider, native.items)
