@@ -369,7 +369,7 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[str, Any]:
         return {
             "new": self.new_chat,
-            "folder": self.chat.choose_folder,
+            "folder": self.chat.choices.choose_folder,
             "settings": self.open_settings,
             "quit": self.close,
             "find_chats": self._find_chats,
@@ -380,7 +380,7 @@ class MainWindow(QMainWindow):
             "smaller": lambda: self._scale(-10),
             "normal": lambda: self._scale(0),
             "composer": self.chat.composer.setFocus,
-            "files": self.chat.add_files,
+            "files": self.chat.choices.add_files,
             "above": lambda: self._neighbour(-1),
             "below": lambda: self._neighbour(1),
             "stop": self.chat.stop,

@@ -7,48 +7,32 @@ session goes on while another is on screen.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Coroutine
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QRect, Qt, QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.domain.errors import StudioError
 from studio.ui.controls import Label
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
+from .arrangement import Arrangement
+from .choices import Choices
 from .composer import Composer
 from .header import Header
-from .menus import (
-    CHOOSE_FOLDER,
-    SETTINGS,
-    folder_items,
-    model_items,
-    model_key,
-    split_key,
-)
 from .runs import Runs
 from .suggestions import Suggestions
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.session import Session
-    from studio.agent.studio import Choice, Studio
-    from studio.domain.agents import Agent
+    from studio.agent.studio import Studio
     from studio.domain.events import Event
     from studio.domain.transcript import ToolBlock
     from studio.ui.transcript import TranscriptView
-
-WIDTH = 716
-"""The composer's width; the text column is 680 and hangs its avatars out to the left."""
-
-
-QUICK = 0.3
-"""Seconds a new chat waits for the name of its model before it shows without."""
 
 
 class ChatPage(QWidget):
@@ -69,36 +53,37 @@ class ChatPage(QWidget):
         self.session: Session | None = None
         self._studio: Studio | None = None
         self._runs: Runs | None = None
-        self._agents: list[Agent] = []
-        self._choice: Choice
-        self._mode = "ask"
-        self._folder = ""
         self._unsubscribe: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._choosing: asyncio.Task[Any] | None = None
-        self._dialog: QFileDialog | None = None
 
         self.header = Header(theme, self)
         self.heading = Label(theme, "What are we working on?", "display", parent=self)
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.composer = Composer(theme, self)
         self.suggestions = Suggestions(theme, self)
+        self.choices = Choices(self.composer, self._later)
+        self._arrangement = Arrangement(
+            theme,
+            self,
+            header=self.header,
+            heading=self.heading,
+            composer=self.composer,
+            suggestions=self.suggestions,
+        )
 
-        self.header.folder_clicked.connect(self.choose_folder)
-        self.composer.resized.connect(self._place)
+        self.header.folder_clicked.connect(self.choices.choose_folder)
         self.composer.sent.connect(self._sent)
         self.composer.stopped.connect(self.stop)
         self.composer.recalled.connect(self._recall)
-        self.composer.add_files.connect(self.add_files)
-        self.composer.agent_chosen.connect(self._agent_chosen)
-        self.composer.model_chosen.connect(self._model_chosen)
-        self.composer.mode_chosen.connect(self._mode_chosen)
-        self.composer.folder_chosen.connect(self._folder_chosen)
         self.composer.menus_opening.connect(self.show_choices)
+        self.choices.changed.connect(self.show_choices)
+        self.choices.kept.connect(self._keep)
+        self.choices.settings_wanted.connect(self.settings_wanted)
+        self.choices.trouble.connect(self.trouble)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
         theme.changed.connect(self.update)
-        self._arrange()
+        self._arrangement.show(new=True)
 
     @staticmethod
     def prepare() -> None:
@@ -122,22 +107,17 @@ class ChatPage(QWidget):
         view.continue_requested.connect(lambda: self.say("Continue."))
         view.link_activated.connect(_open_link)
         view.left.connect(self.composer.setFocus)
-        view.set_agents(self._look)
+        view.set_agents(self.choices.look)
         view.set_models(self._model_title)
+        self._arrangement.view = view
         return view
 
     # What it shows
 
     def live(self, studio: Studio, runs: Runs) -> None:
         """The pieces are there: from now on a person can send."""
-        from studio.agent.studio import Choice
-
-        self._choice = Choice("Coder", "", "")
         self._studio, self._runs = studio, runs
-        studio.catalogue.subscribe(lambda _: self.show_choices())
-        values = studio.settings.values
-        self._folder = values.last_folder
-        self._mode = values.default_permission_mode
+        self.choices.live(studio)
 
     def begin(
         self, *, provider: str = "", text: str = "", folder: str = ""
@@ -151,102 +131,47 @@ class ChatPage(QWidget):
         assert self._studio is not None
         self._leave()
         self.session = None
-        self._folder = folder or self._folder
+        self.choices.begin(folder)
         self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
         if text:
             self.composer.set_text(text)
-        self._arrange()
+        self._arrangement.show(new=True)
         self.composer.setFocus()
-        return self._found(provider)
-
-    async def _found(self, provider: str) -> None:
-        self._choosing = self._later(self._prepare(provider))
-        await asyncio.wait([self._choosing], timeout=QUICK)
-
-    async def _prepare(self, provider: str) -> None:
-        """Folder, agents and model of a new chat."""
-        assert self._studio is not None
-        if not self._folder or not Path(self._folder).is_dir():
-            self._folder = str(await asyncio.to_thread(self._studio.own_folder))
-        await self._load_agents()
-        await self._choose(provider)
-
-    async def _choose(self, provider: str) -> None:
-        """What a new chat runs on. Where no model is known yet its provider is asked."""
-        from studio.agent.studio import Choice
-
-        studio = self._studio
-        assert studio is not None
-        try:
-            choice = await studio.choose(provider=provider, folder=Path(self._folder))
-        except StudioError as error:
-            self.trouble.emit(str(error))
-            name = studio.settings.values.default_agent or self._choice.agent
-            choice = Choice(name, provider or await studio.connections.default(), "")
-        if self.session is None:
-            self._choice = choice
-            self.show_choices()
+        return self.choices.find(provider)
 
     def open(self, session: Session) -> None:
         """Show a session."""
-        from studio.agent.studio import Choice
-
         self._leave()
         self.session = session
-        info = session.info
-        self._folder = info.folder
-        self._choice = Choice(info.agent, info.provider, info.model)
-        self._mode = info.permission_mode
+        self.choices.take(session.info)
         self._unsubscribe = session.subscribe(self._heard)
         self.view.set_transcript(session.transcript)
-        self._arrange()
+        self._arrangement.show(new=False)
         self.composer.setFocus()
         self._state()
         self.show_choices()
         if self.composer.state == "waiting" and not self.composer.text:
             self.view.focus_prompt()
-        self._later(self._load_agents())
-
-    def _look(self, name: str) -> tuple[str, str]:
-        """Icon and hue of an agent, also of one that is no longer there."""
-        agent = next((agent for agent in self._agents if agent.name == name), None)
-        return (agent.icon, agent.hue) if agent else ("bot", "slate")
+        self.choices.load_agents()
 
     def _model_title(self, provider: str, model: str) -> str:
         return self._studio.model(provider, model).title if self._studio and model else model
 
-    async def _load_agents(self) -> None:
-        assert self._studio is not None
-        found = await self._studio.agents(Path(self._folder))
-        self._agents = list(found.by_name.values())
-        for problem in found.problems:
-            self.trouble.emit(problem)
-        self.show_choices()
-
     def offer(self, last: tuple[str, str] | None) -> None:
         """Ways to begin a new chat; ``last`` is the id and title of the chat used last."""
-        self.suggestions.offer(last, short_path(self._folder))
+        self.suggestions.offer(last, short_path(self.choices.folder))
 
     def show_choices(self) -> None:
         """Agent, model, mode and folder as chosen, with what else there is."""
         if self._studio is None:
             return
-        composer, choice = self.composer, self._choice
-        composer.set_agents(self._agents, choice.agent)
-        current = model_key(choice.provider, choice.model) if choice.model else ""
-        model = self._studio.model(choice.provider, choice.model)
-        items = model_items(self._studio, self._studio.connected, current)
-        composer.set_models(items, current, model.title or "Choose a model")
-        composer.set_mode(self._mode)
-        recent = self._studio.settings.values.recent_folders
-        own = self._folder == str(self._studio.paths.data / "chats")
-        title = "No folder" if own else short_path(self._folder)
-        composer.set_folders(folder_items(recent), self._folder, title)
+        composer, choices = self.composer, self.choices
+        choices.show()
         waiting = composer.state == "waiting"
         started = self.session is not None
         composer.set_placeholder(
-            f"Answer above, or tell {choice.agent} what to do instead"
+            f"Answer above, or tell {choices.agent} what to do instead"
             if waiting
             else "Add a follow-up"
             if started
@@ -254,14 +179,14 @@ class ChatPage(QWidget):
         )
         self._show_context()
         if self.session is not None:
-            self.header.show_session(self.session.info, choice.provider == "simulator")
+            self.header.show_session(self.session.info, choices.provider == "simulator")
 
     def _show_context(self) -> None:
         part = None
         tooltip = ""
         if self.session is not None and self._studio is not None:
             used = self.session.transcript.last_usage.total
-            window = self._studio.model(self._choice.provider, self._choice.model).context_window
+            window = self.choices.model.context_window
             if used and window:
                 part = min(1.0, used / window)
                 tooltip = f"{used:,} of {window:,} tokens of context"
@@ -300,26 +225,24 @@ class ChatPage(QWidget):
     async def _begin_turn(self, text: str) -> None:
         from studio.domain.messages import Text
 
-        studio, runs = self._studio, self._runs
+        studio, runs, choices = self._studio, self._runs, self.choices
         if studio is None or runs is None:
             self.composer.set_text(text)
             self.composer.set_state("idle")
             return
-        if self.session is None and self._choosing is not None:
-            await asyncio.wait([self._choosing])
+        if self.session is None:
+            await choices.found()
         session = self.session
         if session is None:
             session = await studio.sessions.create(
-                folder=self._folder,
-                agent=self._choice.agent,
-                provider=self._choice.provider,
-                model=self._choice.model,
-                permission_mode=self._mode,
+                folder=choices.folder,
+                agent=choices.agent,
+                provider=choices.provider,
+                model=choices.model_id,
+                permission_mode=choices.mode,
             )
             self.open(session)
-            if Path(self._folder) != studio.paths.data / "chats":
-                studio.settings.values.use_folder(self._folder)
-                await studio.settings.save()
+            await choices.remember_folder()
         self.composer.set_state("running")
         self.view.scroll_to_end()
         runs.start(session, [Text(text)])
@@ -368,10 +291,12 @@ class ChatPage(QWidget):
             self._retry()
         elif name in ("use_another_provider", "choose_model"):
             self.composer.model.open()
+        elif name == "choose_folder":
+            self.choices.choose_folder()
         elif name == "new_chat":
             self._later(self.begin())
         else:
-            self.settings_wanted.emit("providers", self._choice.provider)
+            self.settings_wanted.emit("providers", self.choices.provider)
 
     def _retry(self) -> None:
         session = self.session
@@ -379,73 +304,10 @@ class ChatPage(QWidget):
             self.composer.set_state("running")
             self._runs.start(session, [])
 
-    def _agent_chosen(self, name: str) -> None:
-        self._choice = replace(self._choice, agent=name)
-        self._keep(agent=name)
-
-    def _model_chosen(self, key: str) -> None:
-        if key == SETTINGS:
-            self.show_choices()
-            self.settings_wanted.emit("providers", "")
-            return
-        provider, model = split_key(key)
-        if self._choosing is not None:
-            self._choosing.cancel()
-        self._choice = replace(self._choice, provider=provider, model=model)
-        self._keep(provider=provider, model=model)
-        if self._studio is not None:
-            values = self._studio.settings.values
-            values.default_provider, values.default_model[provider] = provider, model
-            self._later(self._studio.settings.save())
-
-    def _mode_chosen(self, mode: str) -> None:
-        self._mode = mode
-        self._keep(permission_mode=mode)
-
-    def _keep(self, **fields: str) -> None:
+    def _keep(self, fields: dict[str, str]) -> None:
         if self.session is not None:
             self._later(self.session.change(**fields))
             self.session_changed.emit()
-        self.show_choices()
-
-    def _folder_chosen(self, folder: str) -> None:
-        if folder == CHOOSE_FOLDER:
-            self.choose_folder()
-        else:
-            self._set_folder(folder)
-
-    def choose_folder(self) -> None:
-        dialog = self._dialog = QFileDialog(self, "Choose a folder", self._folder)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._set_folder)
-        dialog.open()
-
-    def _set_folder(self, folder: str) -> None:
-        self._folder = folder
-        if self._studio is not None:
-            self._studio.settings.values.use_folder(folder)
-            self._later(self._studio.settings.save())
-        self._keep(folder=folder)
-        self._later(self._load_agents())
-
-    def add_files(self) -> None:
-        dialog = self._dialog = QFileDialog(self, "Add files", self._folder)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._mention)
-        dialog.open()
-
-    def _mention(self, files: Sequence[str]) -> None:
-        names: list[str] = []
-        for file in files:
-            try:
-                names.append(Path(file).relative_to(self._folder).as_posix())
-            except ValueError:
-                self.trouble.emit(f"{file} is outside the folder of this chat.")
-        self.composer.editor.insertPlainText(" ".join(f"`{name}`" for name in names))
-        self.composer.setFocus()
 
     async def finish(self) -> None:
         """Wait for what was begun; what waits for the person is given up."""
@@ -464,7 +326,7 @@ class ChatPage(QWidget):
 
         if index is not None:
             self.view.changed(index)
-        self.view.announce(outcome(event, self._choice.agent))
+        self.view.announce(outcome(event, self.choices.agent))
         self._state()
         if isinstance(event, TurnStarted | TurnComplete):
             self.show_choices()
@@ -515,42 +377,8 @@ class ChatPage(QWidget):
         if not task.cancelled() and (error := task.exception()) is not None:
             self.trouble.emit(str(error) or type(error).__name__)
 
-    # Where things are
-
-    def _arrange(self) -> None:
-        new = self.session is None
-        self.header.setVisible(not new)
-        if not new or "view" in self.__dict__:
-            self.view.setVisible(not new)
-        self.heading.setVisible(new)
-        self.suggestions.setVisible(new)
-        self.composer.set_spacious(new)
-        self._place()
-
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._place()
-
-    def _place(self) -> None:
-        px, width, height = self.theme.px, self.width(), self.height()
-        new = self.session is None
-        room = width - 2 * px(24)
-        box = min(px(680 if new else WIDTH), room)
-        tall = self.composer.sizeHint().height()
-        if new:
-            top = max(px(24), int(height * 0.2285))
-            self.heading.setGeometry(0, top, width, px(34))
-            left = (width - box) // 2
-            self.composer.setGeometry(left, top + px(52), box, tall)
-            self.suggestions.setGeometry(left, top + px(52) + tall + px(15), box, px(120))
-            return
-        head = self.header.sizeHint().height()
-        self.header.setGeometry(0, 0, width, head)
-        # Avatar and text edges: the box hangs 36 px out to the left of the 680 px column.
-        column = min(px(680), room - px(36)) if room < px(WIDTH) else px(680)
-        left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
-        bottom = height - tall - px(18)
-        self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))
-        self.composer.setGeometry(left, bottom, box, tall)
+        self._arrangement.place()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,0 +1,250 @@
+"""What the chat on screen runs on: agent, model, permission mode, folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFileDialog
+
+from studio.domain.errors import StudioError
+from studio.ui.folders import short_path
+
+from .composer import Composer
+from .menus import CHOOSE_FOLDER, SETTINGS, folder_items, model_items, model_key, split_key
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.studio import Choice, Studio
+    from studio.domain.agents import Agent
+    from studio.domain.models import ModelInfo
+    from studio.domain.sessions import SessionInfo
+
+QUICK = 0.3
+"""Seconds a new chat waits for the name of its model before it shows without."""
+
+
+class Choices(QObject):
+    """Fills the composer's menus; takes what is chosen there and remembers it.
+
+    ``later`` runs a coroutine on the event loop.
+    """
+
+    changed = Signal()
+    """Something else is chosen or on offer: time to ``show``."""
+    kept = Signal(dict)
+    """The person chose: the fields of the session's info that this changes."""
+    settings_wanted = Signal(str, str)
+    trouble = Signal(str)
+
+    def __init__(
+        self, composer: Composer, later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]
+    ) -> None:
+        super().__init__(composer)
+        self._composer, self._later = composer, later
+        self._studio: Studio | None = None
+        self._agents: list[Agent] = []
+        self._choice: Choice
+        self.mode = "ask"
+        self.folder = ""
+        self._new = True
+        """Whether the chat on screen is one that has not begun."""
+        self._looking: asyncio.Task[Any] | None = None
+        self._dialog: QFileDialog | None = None
+        composer.agent_chosen.connect(self._agent_chosen)
+        composer.model_chosen.connect(self._model_chosen)
+        composer.mode_chosen.connect(self._mode_chosen)
+        composer.folder_chosen.connect(self._folder_chosen)
+        composer.add_files.connect(self.add_files)
+
+    @property
+    def agent(self) -> str:
+        return self._choice.agent
+
+    @property
+    def provider(self) -> str:
+        return self._choice.provider
+
+    @property
+    def model_id(self) -> str:
+        return self._choice.model
+
+    @property
+    def model(self) -> ModelInfo:
+        assert self._studio is not None
+        return self._studio.model(self.provider, self.model_id)
+
+    @property
+    def in_own_folder(self) -> bool:
+        """Whether no folder was chosen: the chat works in the program's own."""
+        return self._studio is not None and Path(self.folder) == self._studio.paths.data / "chats"
+
+    def look(self, name: str) -> tuple[str, str]:
+        """Icon and hue of an agent, also of one that is no longer there."""
+        agent = next((agent for agent in self._agents if agent.name == name), None)
+        return (agent.icon, agent.hue) if agent else ("bot", "slate")
+
+    # Which chat it is about
+
+    def live(self, studio: Studio) -> None:
+        from studio.agent.studio import Choice
+
+        self._choice = Choice("Coder", "", "")
+        self._studio = studio
+        studio.catalogue.subscribe(lambda _: self.changed.emit())
+        values = studio.settings.values
+        self.folder = values.last_folder
+        self.mode = values.default_permission_mode
+
+    def begin(self, folder: str = "") -> None:
+        """A new chat is on screen; ``find`` says what it runs on."""
+        self._new = True
+        self.folder = folder or self.folder
+
+    async def find(self, provider: str) -> None:
+        """Look for folder, agents and model of the new chat; what is slow goes on after."""
+        self._looking = self._later(self._find(provider))
+        await asyncio.wait([self._looking], timeout=QUICK)
+
+    async def found(self) -> None:
+        """Wait until all of it is known."""
+        if self._looking is not None:
+            await asyncio.wait([self._looking])
+
+    async def _find(self, provider: str) -> None:
+        assert self._studio is not None
+        if not self.folder or not Path(self.folder).is_dir():
+            self.folder = str(await asyncio.to_thread(self._studio.own_folder))
+        await self._load_agents()
+        await self._choose(provider)
+
+    async def _choose(self, provider: str) -> None:
+        """What a new chat runs on. Where no model is known yet its provider is asked."""
+        from studio.agent.studio import Choice
+
+        studio = self._studio
+        assert studio is not None
+        try:
+            choice = await studio.choose(provider=provider, folder=Path(self.folder))
+        except StudioError as error:
+            self.trouble.emit(str(error))
+            name = studio.settings.values.default_agent or self._choice.agent
+            choice = Choice(name, provider or await studio.connections.default(), "")
+        if self._new:
+            self._choice = choice
+            self.changed.emit()
+
+    def take(self, info: SessionInfo) -> None:
+        """A session is on screen: what it says is chosen."""
+        from studio.agent.studio import Choice
+
+        self._new = False
+        self.folder = info.folder
+        self._choice = Choice(info.agent, info.provider, info.model)
+        self.mode = info.permission_mode
+
+    def load_agents(self) -> None:
+        """Read again which agents there are in the folder."""
+        self._later(self._load_agents())
+
+    async def _load_agents(self) -> None:
+        assert self._studio is not None
+        found = await self._studio.agents(Path(self.folder))
+        self._agents = list(found.by_name.values())
+        for problem in found.problems:
+            self.trouble.emit(problem)
+        self.changed.emit()
+
+    # What is on offer
+
+    def show(self) -> None:
+        """Agent, model, mode and folder as chosen, with what else there is."""
+        studio, composer = self._studio, self._composer
+        assert studio is not None
+        composer.set_agents(self._agents, self.agent)
+        current = model_key(self.provider, self.model_id) if self.model_id else ""
+        items = model_items(studio, studio.connected, current)
+        composer.set_models(items, current, self.model.title or "Choose a model")
+        composer.set_mode(self.mode)
+        recent = studio.settings.values.recent_folders
+        title = "No folder" if self.in_own_folder else short_path(self.folder)
+        composer.set_folders(folder_items(recent), self.folder, title)
+
+    # What the person chooses
+
+    def _agent_chosen(self, name: str) -> None:
+        self._choice = replace(self._choice, agent=name)
+        self._keep(agent=name)
+
+    def _model_chosen(self, key: str) -> None:
+        if key == SETTINGS:
+            self.changed.emit()
+            self.settings_wanted.emit("providers", "")
+            return
+        provider, model = split_key(key)
+        if self._looking is not None:
+            self._looking.cancel()
+        self._choice = replace(self._choice, provider=provider, model=model)
+        self._keep(provider=provider, model=model)
+        if self._studio is not None:
+            values = self._studio.settings.values
+            values.default_provider, values.default_model[provider] = provider, model
+            self._later(self._studio.settings.save())
+
+    def _mode_chosen(self, mode: str) -> None:
+        self.mode = mode
+        self._keep(permission_mode=mode)
+
+    def _keep(self, **fields: str) -> None:
+        self.kept.emit(fields)
+        self.changed.emit()
+
+    def _folder_chosen(self, folder: str) -> None:
+        if folder == CHOOSE_FOLDER:
+            self.choose_folder()
+        else:
+            self._set_folder(folder)
+
+    def choose_folder(self) -> None:
+        dialog = self._dialog = QFileDialog(self._composer, "Choose a folder", self.folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._set_folder)
+        dialog.open()
+
+    def _set_folder(self, folder: str) -> None:
+        self.folder = folder
+        if self._studio is not None:
+            self._studio.settings.values.use_folder(folder)
+            self._later(self._studio.settings.save())
+        self._keep(folder=folder)
+        self.load_agents()
+
+    async def remember_folder(self) -> None:
+        """A chat began in this folder: offer it again."""
+        assert self._studio is not None
+        if not self.in_own_folder:
+            self._studio.settings.values.use_folder(self.folder)
+            await self._studio.settings.save()
+
+    def add_files(self) -> None:
+        """Choose files of the folder, to be named in the message."""
+        dialog = self._dialog = QFileDialog(self._composer, "Add files", self.folder)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._mention)
+        dialog.open()
+
+    def _mention(self, files: Sequence[str]) -> None:
+        names: list[str] = []
+        for file in files:
+            try:
+                names.append(Path(file).relative_to(self.folder).as_posix())
+            except ValueError:
+                self.trouble.emit(f"{file} is outside the folder of this chat.")
+        self._composer.editor.insertPlainText(" ".join(f"`{name}`" for name in names))
+        self._composer.setFocus()
