@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -548,3 +548,21 @@ def test_every_kind_is_painted(shown: Shown, dark: bool) -> None:
     picture = shown.view.grab().toImage()
     ground = shown.view.look.color("surface").rgb()
     assert picture.pixel(3, 3) == ground
+
+
+def test_what_is_on_screen_is_what_a_full_repaint_shows(shown: Shown, qapp: QApplication) -> None:
+    """Partial updates in several places erase what was there before (G-3)."""
+    shown.ask()
+    shown.view.flush()
+    qapp.processEvents()
+    viewport = shown.view.viewport()
+    corner, rest = QRect(0, 0, 40, 40), QRect(50, 50, viewport.width() - 50, viewport.height() - 50)
+    for piece in ("| a | b |", "\n|---|---|\n", "| **1** ", "| 2 |\n", "\nmore", " words"):
+        shown.transcript.apply(TextDelta(piece))
+        shown.view.changed(len(shown.transcript.blocks) - 1)
+        shown.view.flush()
+        viewport.update(QRegion(corner).united(QRegion(rest)))
+        qapp.processEvents()
+    on_screen = shown.view.screen().grabWindow(shown.view.winId()).toImage()
+    whole = shown.view.grab().toImage().convertToFormat(on_screen.format())
+    assert on_screen.size() == whole.size() and on_screen == whole

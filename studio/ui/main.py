@@ -9,6 +9,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from studio.storage.paths import Paths
@@ -48,6 +50,17 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]])
     return code
 
 
+def _logo(theme: Theme) -> QIcon:
+    from studio.ui.first_run import paint_logo
+
+    picture = QPixmap(128, 128)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    paint_logo(painter, theme, QRectF(picture.rect()))
+    painter.end()
+    return QIcon(picture)
+
+
 async def _wind_up() -> None:
     """Nothing is left half done when the loop closes."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -65,6 +78,7 @@ async def _live(
 ) -> int:
     await window.painted
     await window.live(build(paths, settings))
+    window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what is there now stays: full collections skip it
     gc.enable()
     return await window.closed

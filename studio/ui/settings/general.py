@@ -58,7 +58,11 @@ class GeneralPage(Page):
         rows = Rows(self.theme)
         self._provider = self._combo(
             "Default provider",
-            [MenuItem("automatic", "Automatic")] + [MenuItem(k.name, k.title) for k in KNOWN],
+            [
+                MenuItem("automatic", "Automatic"),
+                *(MenuItem(known.name, known.title) for known in KNOWN),
+                MenuItem("simulator", "Demo"),
+            ],
         )
         self._provider.chosen.connect(self._provider_chosen)
         rows.add("Default provider", self._provider, "New chats begin with its default model.")

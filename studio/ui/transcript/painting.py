@@ -17,8 +17,8 @@ from .stage import Stage
 
 def paint_stage(stage: Stage, painter: QPainter, area: QRectF, window: QWidget) -> None:
     """Paint an area of the window that shows the stage."""
+    painter.setClipRect(area)  # first: the clip of an area painted before would keep this one out
     painter.fillRect(area, stage.look.color("surface"))
-    painter.setClipRect(area)
     canvas, scroller = stage.canvas, stage.scroller
     right = stage.column_left + stage.context.width
     if canvas.items and area.left() < right + 8:
