@@ -283,7 +283,7 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         await allow(person)
         await until(lambda: person.says("knock again"))
         await person.session.change(title="Fix flaky retry test")
-        await person.window._list()
+        await person.window.listing.refresh()
         person.window.chat.show_choices()
         assert person.blocks(TextBlock)[-1].live
         taken = await pictures.take("01-main", (LARGE, SMALL))
@@ -335,7 +335,7 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
         person.say("Fix it")
         await until(lambda: person.composer.state == "waiting" and person.item(PromptItem))
         await person.session.change(title="Fix flaky retry test")
-        await person.window._list()
+        await person.window.listing.refresh()
         person.window.chat.show_choices()
         taken = await Photographer(person, tmp_path).take("03-permission-diff", (LARGE, SMALL))
         person.window.theme.set("dark")

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Awaitable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QMainWindow,
-    QMessageBox,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
-from studio import __version__
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.settings import SettingsFile
-from studio.ui import actions
+from studio.ui import actions, placement
+from studio.ui.boxes import Boxes
 from studio.ui.chat.banner import Banner
 from studio.ui.chat.page import ChatPage
 from studio.ui.chat.runs import Runs
+from studio.ui.listing import Listing
+from studio.ui.panes import step_focus
 from studio.ui.sidebar import Sidebar
 from studio.ui.sides import Sides
 from studio.ui.theme import Theme
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
     from studio.agent.session import Session
     from studio.agent.studio import Studio
     from studio.domain.events import Event
-    from studio.ui.first_run import FirstRun
     from studio.ui.inspector import Inspector
     from studio.ui.settings import SettingsDialog
 
@@ -58,12 +50,9 @@ class MainWindow(QMainWindow):
         self.settings = settings
         self.studio: Studio | None = None
         self._runs = Runs(self._failed, self._ran)
-        self._agents: dict[str, tuple[str, str]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._search: asyncio.Task[Any] | None = None
-        self._boxes: list[QMessageBox] = []
+        self._boxes = Boxes(self)
         self.settings_dialog: SettingsDialog | None = None
-        self._listing = asyncio.Lock()
         self._closing = False
 
         self.setWindowTitle("Agent Studio")
@@ -82,24 +71,20 @@ class MainWindow(QMainWindow):
         self.sides = Sides(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
         self._watching = Watching(theme, self.sides, self.chat, self._later)
+        self.listing = Listing(self.sidebar, self._later, self._select)
         self.actions_by_name = actions.install(self, self._handlers())
-        self._refresh = QTimer(self)
-        self._refresh.setSingleShot(True)
-        self._refresh.setInterval(60)
-        self._refresh.timeout.connect(lambda: self._later(self._list()))
 
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
-        self.sidebar.search.connect(self._searched)
         self.sidebar.settings.connect(self.open_settings)
         self.sidebar.page.connect(self.open_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
-        self.chat.session_changed.connect(self._list_soon)
+        self.chat.session_changed.connect(self.listing.soon)
         self.chat.settings_wanted.connect(self.open_settings)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
-        self._restore()
+        placement.restore(self, self.sides, self.sidebar, settings.values)
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
     # Coming to life
@@ -110,19 +95,18 @@ class MainWindow(QMainWindow):
             studio = await making
             await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
-            self._cannot_go_on(str(error))
+            self._boxes.cannot_go_on(str(error), self.close)
             return
-        self.studio = self._watching.studio = studio
+        self.studio = self._watching.studio = self.listing.studio = studio
         studio.on_trouble(self.banner.say)
         await studio.look_for_providers()
         self.chat.live(studio, self._runs)
-        await self._list()
+        await self.listing.refresh()
         if studio.settings.values.first_run_done or await studio.sessions.list():
             await self.chat.begin()
-            self._offer()
-            self.sidebar.select_page("new")
+            self._show_new()
         else:
-            self._show_first_run()
+            self._welcome(studio)
         for name in studio.connected:
             self._later(studio.refresh_models(name))
         if studio.settings.values.inspector_open and self.sides.roomy:
@@ -130,88 +114,14 @@ class MainWindow(QMainWindow):
         if not self.ready.done():
             self.ready.set_result(None)
 
-    def _cannot_go_on(self, text: str) -> None:
-        box = QMessageBox(QMessageBox.Icon.Critical, "Agent Studio", text, parent=self)
-        box.setInformativeText("Nothing was changed. The window closes now.")
-        box.finished.connect(self.close)
-        self._boxes.append(box)
-        box.open()
+    def _welcome(self, studio: Studio) -> None:
+        from studio.ui.welcome import Welcome
 
-    def _show_first_run(self) -> None:
-        from studio.ui.first_run import FirstRun
+        welcome = Welcome(self.theme, studio, self.chat, self._later)
+        welcome.begun.connect(self._show_new)
+        welcome.show(self.pages)
 
-        studio = self.studio
-        assert studio is not None
-        page = FirstRun(self.theme, studio.connections.test, studio.keep_key)
-        page.demo.connect(lambda: self._later(self._start_with("simulator")))
-        page.builtin.connect(lambda: self._later(self._start_with("builtin")))
-        page.ollama.connect(lambda: self._later(self._start_with("ollama")))
-        page.key_added.connect(lambda name: self._later(self._start_with(name)))
-        self.pages.addWidget(page)
-        self.pages.setCurrentWidget(page)
-        page.show_start()
-        self._later(self._probe_ollama(page))
-
-    async def _probe_ollama(self, page: FirstRun) -> None:
-        """One second is enough for a server on this computer."""
-        assert self.studio is not None
-        try:
-            async with asyncio.timeout(1):
-                models = await self.studio.connections.make("ollama", "", self._ollama()).models()
-        except (TimeoutError, StudioError):
-            page.set_ollama("Not running", False)
-        else:
-            many = "1 model" if len(models) == 1 else f"{len(models)} models"
-            page.set_ollama(f"Found, {many}")
-
-    def _ollama(self) -> str:
-        assert self.studio is not None
-        return self.studio.connections.base_url("ollama")
-
-    async def _start_with(self, provider: str) -> None:
-        """The person chose what agents run on: remember it and begin."""
-        studio = self.studio
-        assert studio is not None
-        values = studio.settings.values
-        values.first_run_done = True
-        values.default_provider = provider
-        values.ollama_connected = values.ollama_connected or provider == "ollama"
-        await studio.settings.save()
-        await studio.look_for_providers()
-        await studio.refresh_models(provider)
-        if provider == "simulator":
-            folder = str(await asyncio.to_thread(studio.demo_folder))
-            text = "What is in this folder?"
-            await self.chat.begin(provider=provider, text=text, folder=folder)
-        else:
-            await self.chat.begin(provider=provider)
-        self._offer()
-        self.pages.setCurrentWidget(self.chat)
-        self.sidebar.select_page("new")
-
-    # The list of chats
-
-    def _list_soon(self) -> None:
-        """Show changes of the chats; many in a row at once, and none waits for the next."""
-        if not self._refresh.isActive():
-            self._refresh.start()
-
-    async def _list(self) -> None:
-        """Show the chats as they are; one look at a time, so that none shows older news."""
-        async with self._listing:
-            if self.sidebar.chats.state() == QAbstractItemView.State.EditingState:
-                self._list_soon()  # a title is being typed: do not take it away
-            elif self.studio is not None:
-                await self._list_chats(self.studio)
-
-    async def _list_chats(self, studio: Studio) -> None:
-        agents = await studio.agents()
-        self._agents = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
-        infos = await studio.sessions.list()
-        self.sidebar.set_sessions(infos, self._agents)
-        self.sidebar.set_drafts(len(await studio.store.waiting_drafts()))
-        self.sidebar.set_cost(await studio.cost_today())
-        self._select()
+    # Chats
 
     def _select(self) -> None:
         """Mark what is on screen in the sidebar."""
@@ -223,30 +133,20 @@ class MainWindow(QMainWindow):
         else:
             self.sidebar.select(session.info.id)
 
-    def _offer(self) -> None:
+    def _show_new(self) -> None:
+        """Show the new chat that the chat page holds."""
         self._later(self._offer_last())
+        self.pages.setCurrentWidget(self.chat)
+        self.sidebar.select_page("new")
 
     async def _offer_last(self) -> None:
-        assert self.studio is not None
-        infos = await self.studio.sessions.list()
-        self.chat.offer(next(((info.id, info.title) for info in infos if info.title), None))
-
-    def _searched(self, text: str) -> None:
-        if self._search is not None:
-            self._search.cancel()
-        self._search = self._later(self._find(text))
-
-    async def _find(self, text: str) -> None:
-        if self.studio is not None and text.strip():
-            self.sidebar.set_hits(await self.studio.sessions.search(text))
+        self.chat.offer(await self.listing.last())
 
     def new_chat(self) -> None:
         if self.studio is None:
             return
         self._later(self.chat.begin())
-        self._offer()
-        self.pages.setCurrentWidget(self.chat)
-        self.sidebar.select_page("new")
+        self._show_new()
 
     def open_session(self, session_id: str) -> None:
         self._later(self._open(session_id))
@@ -262,14 +162,14 @@ class MainWindow(QMainWindow):
         self._watching.begin()
         if session.info.unread:
             await session.change(unread=False)
-            self._list_soon()
+            self.listing.soon()
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
             assert self.studio is not None
             session = await self.studio.sessions.open(session_id)
             await session.change(title=title)
-            await self._list()
+            await self.listing.refresh()
             self.chat.show_choices()
 
         self._later(work())
@@ -280,7 +180,7 @@ class MainWindow(QMainWindow):
             if self.chat.session is not None and self.chat.session.info.id == session_id:
                 await self.chat.begin()
             await self.studio.sessions.delete(session_id)
-            await self._list()
+            await self.listing.refresh()
 
         self._later(work())
 
@@ -338,26 +238,16 @@ class MainWindow(QMainWindow):
 
     def _ran(self, session: Session, event: Event) -> None:
         """Something happened in a chat, on screen or not: its row may say so."""
-        from studio.domain import events
+        from studio.domain.events import TurnComplete
 
-        if isinstance(event, events.TurnComplete) and session is not self.chat.session:
+        if isinstance(event, TurnComplete) and session is not self.chat.session:
             self._later(self._ended_unseen(session))
-        if isinstance(
-            event,
-            events.TurnStarted
-            | events.AwaitingPermission
-            | events.AwaitingReply
-            | events.PermissionResolved
-            | events.ReplyGiven
-            | events.DraftCreated
-            | events.TurnComplete,
-        ):
-            self._list_soon()
+        self.listing.heard(event)
 
     async def _ended_unseen(self, session: Session) -> None:
         if session is not self.chat.session:
             await session.change(unread=True)
-            self._list_soon()
+            self.listing.soon()
 
     @property
     def inspector(self) -> Inspector | None:
@@ -391,8 +281,8 @@ class MainWindow(QMainWindow):
             "page_drafts": lambda: self.open_page("drafts"),
             "next_pane": lambda: self._pane(1),
             "previous_pane": lambda: self._pane(-1),
-            "keys": self._show_keys,
-            "about": self._about,
+            "keys": self._boxes.show_keys,
+            "about": self._boxes.show_about,
         }
 
     def _find_chats(self) -> None:
@@ -417,9 +307,7 @@ class MainWindow(QMainWindow):
             return
 
         async def work() -> None:
-            assert self.studio is not None
-            infos = await self.studio.sessions.list()
-            waiting = next((info.id for info in infos if info.state == "waiting"), None)
+            waiting = await self.listing.waiting()
             if waiting is not None:
                 await self._open(waiting)
                 self.chat.view.flush()
@@ -432,35 +320,13 @@ class MainWindow(QMainWindow):
         panes: list[QWidget] = [self.sidebar.field, self.chat.view, self.chat.composer.editor]
         if self.inspector is not None and self.inspector.isVisible():
             panes.append(self.inspector)
-        focus = QApplication.focusWidget()
-        here = next(
-            (
-                n
-                for n, pane in enumerate(panes)
-                if focus and (pane is focus or pane.isAncestorOf(focus))
-            ),
-            -1 if step > 0 else 0,
-        )
-        panes[(here + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
+        step_focus(panes, step)
 
     def _scale(self, step: int) -> None:
         values = self.settings.values
         values.text_size = max(90, min(160, values.text_size + step if step else 100))
         self.theme.set(scale=values.text_size / 100)
         self._later(self.settings.save())
-
-    def _show_keys(self) -> None:
-        lines = [f"{spec.keys:<16}{spec.text}" for spec in actions.TABLE if spec.keys]
-        self._box("All keys", "\n".join(line.replace("…", "") for line in lines))
-
-    def _about(self) -> None:
-        self._box(f"Agent Studio {__version__}", "Work with AI agents. Apache-2.0.")
-
-    def _box(self, title: str, text: str) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, title, title, parent=self)
-        box.setInformativeText(text)
-        self._boxes.append(box)
-        box.open()
 
     # The end
 
@@ -472,7 +338,7 @@ class MainWindow(QMainWindow):
         event.ignore()
         if not self._closing:
             self._closing = True
-            self._keep()
+            placement.keep(self, self.sides, self.settings.values)
             self.hide()
             task = asyncio.get_event_loop().create_task(self._finish())
             task.add_done_callback(self._finished)
@@ -481,7 +347,7 @@ class MainWindow(QMainWindow):
     async def _finish(self) -> None:
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
-        self._refresh.stop()
+        self.listing.stop()
         self._watching.stop()
         left = self._tasks - {asyncio.current_task()}
         for task in left:
@@ -500,24 +366,6 @@ class MainWindow(QMainWindow):
         if not self.painted.done():
             self.painted.set_result(None)
         self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
-
-    def _keep(self) -> None:
-        values = self.settings.values
-        values.window_geometry = base64.b64encode(self.saveGeometry().data()).decode()
-        values.sidebar_width = self.sides.sidebar_width
-        values.sidebar_open = self.sides.sidebar_open
-        values.inspector_width = self.sides.inspector_width
-        values.inspector_open = self.sides.inspector_open
-
-    def _restore(self) -> None:
-        values = self.settings.values
-        kept = base64.b64decode(values.window_geometry) if values.window_geometry else b""
-        if not kept or not self.restoreGeometry(QByteArray(kept)):
-            self.resize(1440, 900)
-        self.sides.sidebar_width = values.sidebar_width
-        self.sides.inspector_width = values.inspector_width
-        self.sides.sidebar_open = values.sidebar_open
-        self.sidebar.setVisible(values.sidebar_open)
 
     # Odds and ends
 

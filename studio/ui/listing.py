@@ -1,0 +1,103 @@
+"""Keeps the sidebar's list of chats as the chats are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QAbstractItemView
+
+from studio.ui.sidebar import Sidebar
+
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
+    from studio.domain.events import Event
+
+
+class Listing(QObject):
+    """Fills the sidebar: its chats, its search, its counts.
+
+    ``later`` runs a coroutine on the event loop; ``listed`` is called each time
+    the rows are new.
+    """
+
+    def __init__(
+        self,
+        sidebar: Sidebar,
+        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
+        listed: Callable[[], None],
+    ) -> None:
+        super().__init__(sidebar)
+        self._sidebar, self._later, self._listed = sidebar, later, listed
+        self.studio: Studio | None = None
+        self._search: asyncio.Task[Any] | None = None
+        self._one_by_one = asyncio.Lock()
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(60)
+        self._timer.timeout.connect(lambda: self._later(self.refresh()))
+        sidebar.search.connect(self._searched)
+
+    def soon(self) -> None:
+        """Show changes of the chats; many in a row at once, and none waits for the next."""
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    async def refresh(self) -> None:
+        """Show the chats as they are; one look at a time, so that none shows older news."""
+        async with self._one_by_one:
+            if self._sidebar.chats.state() == QAbstractItemView.State.EditingState:
+                self.soon()  # a title is being typed: do not take it away
+            elif self.studio is not None:
+                await self._list(self.studio)
+
+    async def _list(self, studio: Studio) -> None:
+        agents = await studio.agents()
+        looks = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
+        infos = await studio.sessions.list()
+        self._sidebar.set_sessions(infos, looks)
+        self._sidebar.set_drafts(len(await studio.store.waiting_drafts()))
+        self._sidebar.set_cost(await studio.cost_today())
+        self._listed()
+
+    async def last(self) -> tuple[str, str] | None:
+        """Id and title of the chat that was used last."""
+        assert self.studio is not None
+        infos = await self.studio.sessions.list()
+        return next(((info.id, info.title) for info in infos if info.title), None)
+
+    async def waiting(self) -> str | None:
+        """The id of the next chat that waits for the person."""
+        assert self.studio is not None
+        infos = await self.studio.sessions.list()
+        return next((info.id for info in infos if info.state == "waiting"), None)
+
+    def heard(self, event: Event) -> None:
+        """Something happened in a chat: its row may say so."""
+        from studio.domain import events
+
+        if isinstance(
+            event,
+            events.TurnStarted
+            | events.AwaitingPermission
+            | events.AwaitingReply
+            | events.PermissionResolved
+            | events.ReplyGiven
+            | events.DraftCreated
+            | events.TurnComplete,
+        ):
+            self.soon()
+
+    def _searched(self, text: str) -> None:
+        if self._search is not None:
+            self._search.cancel()
+        self._search = self._later(self._find(text))
+
+    async def _find(self, text: str) -> None:
+        if self.studio is not None and text.strip():
+            self._sidebar.set_hits(await self.studio.sessions.search(text))
