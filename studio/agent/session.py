@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from studio.domain.agents import LIMITS, Agent, Limits
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -247,7 +247,7 @@ class Session:
         info = self.info
         folder = Path(info.folder)
         if not await asyncio.to_thread(folder.is_dir):
-            raise ConfigurationError(
+            raise FolderGone(
                 f"The folder {info.folder} is not there any more. Choose another folder."
             )
         agent = await self._around.agent(info.agent, folder)

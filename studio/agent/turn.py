@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from studio.domain.agents import Limits
-from studio.domain.errors import ProviderError, StorageError, StudioError
+from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -320,6 +320,8 @@ def failure(error: Exception) -> Failed:
             return Failed(error.fault, str(error), "Your message is kept.", error.provider)
         case StorageError():
             return Failed("storage", "This could not be saved", str(error))
+        case FolderGone():
+            return Failed("no_folder", str(error), "Your message is kept.")
         case StudioError():
             return Failed("configuration", str(error), "Your message is kept.")
         case _:

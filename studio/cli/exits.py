@@ -35,5 +35,5 @@ def of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
 
 def of_error(fault: str) -> int:
     """The code for an error: the provider's, or the person's to mend."""
-    mine = ("", "no_key", "configuration", "storage", "internal")
+    mine = ("", "no_key", "configuration", "no_folder", "storage", "internal")
     return USAGE if fault in mine else PROVIDER

@@ -22,6 +22,10 @@ class ConfigurationError(StudioError):
     """Something the person set up is missing or wrong: a key, a folder, an agent."""
 
 
+class FolderGone(ConfigurationError):
+    """The folder that a session works in is not there any more."""
+
+
 class StorageError(StudioError):
     """The database or a settings file cannot be used; nothing was overwritten."""
 

@@ -201,7 +201,7 @@ class Notice:
 class Failed:
     """The turn met an error that is shown to the person; the message is kept."""
 
-    fault: ProviderFault | Literal["storage", "configuration", "internal"]
+    fault: ProviderFault | Literal["storage", "configuration", "no_folder", "internal"]
     title: str
     detail: str
     provider: str = ""

@@ -238,6 +238,7 @@ _FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
     "overloaded": ("hourglass", "warn", (AGAIN, OTHER)),
     "network": ("wifi-off", "neutral", (AGAIN, OTHER)),
     "not_found": ("search", "err", (AGAIN, OTHER)),
+    "no_folder": ("folder", "err", (Action("choose_folder", "Choose folder…"), AGAIN)),
     "too_long": (
         "layers",
         "warn",
