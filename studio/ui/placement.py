@@ -5,13 +5,16 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray
+from PySide6.QtCore import QByteArray, QSize
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.sides import Sides
 
 if TYPE_CHECKING:
     from studio.storage.settings import Settings
+
+DECORATIONS = QSize(8, 40)
+"""What the system's frame may take of the screen around a window."""
 
 
 def keep(window: QWidget, sides: Sides, values: Settings) -> None:
@@ -27,7 +30,8 @@ def restore(window: QWidget, sides: Sides, sidebar: QWidget, values: Settings) -
     """Put them where they were; the inspector is made and opened later."""
     kept = base64.b64decode(values.window_geometry) if values.window_geometry else b""
     if not kept or not window.restoreGeometry(QByteArray(kept)):
-        window.resize(1440, 900)
+        room = window.screen().availableSize() - DECORATIONS
+        window.resize(QSize(1440, 900).boundedTo(room))
     sides.sidebar_width = values.sidebar_width
     sides.inspector_width = values.inspector_width
     sides.sidebar_open = values.sidebar_open

@@ -137,6 +137,7 @@ class ChatPage(QWidget):
         if text:
             self.composer.set_text(text)
         self._arrangement.show(new=True)
+        self.show_choices()
         self.composer.setFocus()
         return self.choices.find(provider)
 
