@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.domain import events as ev
+from studio.domain.blocks import TextBlock, ToolBlock
 from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event
 from studio.domain.messages import Image, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.tools import Draft
-from studio.domain.transcript import TextBlock, ToolBlock, Transcript
+from studio.domain.transcript import Transcript
 
 QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=Rule("allow", "run", "ls *")

@@ -11,8 +11,8 @@ from house import PROTOCOLS
 from test_turn import alive, read
 from window import Key, Person, alone, at_window, on_window_loop, until
 
+from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
 from studio.domain.events import Event, TurnComplete
-from studio.domain.transcript import DraftBlock, TextBlock, ToolBlock
 from studio.providers.simulator import Call, Text, Think, Turn, stall
 from studio.ui.transcript.actions import GUARD
 from studio.ui.transcript.draft import DraftItem

@@ -27,7 +27,7 @@ from window import (
     until,
 )
 
-from studio.domain.transcript import FailureBlock, TextBlock, ToolBlock
+from studio.domain.blocks import FailureBlock, TextBlock, ToolBlock
 from studio.providers.simulator import Call, Table, Text, Turn, When, html, stall, status
 from studio.storage.migrations import LATEST
 from studio.ui.first_run import FirstRun
@@ -139,6 +139,7 @@ async def test_one_chat_runs_while_another_is_on_screen(tmp_path: Path) -> None:
         person.say("endless")
         await until(lambda: person.status("endless") == "running")
         person.press(Key.Key_N, CTRL)
+        assert person.composer.editor.placeholderText() == "Ask, or describe a task"
         await until(lambda: person.window.chat.session is None)
         person.say("slow")
         await until(lambda: person.status("slow") == "waiting")

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from studio.agent.session import Session
 from studio.domain.agents import Limits
+from studio.domain.blocks import ToolBlock
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -24,7 +25,6 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Text as Words
-from studio.domain.transcript import ToolBlock
 from studio.providers.simulator import (
     Call,
     RequestView,

@@ -13,6 +13,7 @@ from house import KEY, House, house, say
 
 from studio.agent.library import AgentLibrary
 from studio.app import build
+from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import (
     AwaitingReply,
@@ -26,7 +27,6 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
-from studio.domain.transcript import ToolBlock
 from studio.providers.simulator import Call, Text, Turn, eof, stall
 
 CHAT = "openai-compatible"

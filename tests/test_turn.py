@@ -12,6 +12,7 @@ import pytest
 from house import PROTOCOLS, house, say
 
 from studio.domain.agents import Limits
+from studio.domain.blocks import ToolBlock
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -30,7 +31,6 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
-from studio.domain.transcript import ToolBlock
 from studio.providers.simulator import Call, Text, Think, Turn, eof, error_event, stall, status
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))

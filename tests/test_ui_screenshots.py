@@ -20,8 +20,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 
 from studio.agent.studio import Studio
+from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.sessions import SessionInfo
-from studio.domain.transcript import ReasoningBlock, TextBlock, ToolBlock
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.draft import DraftItem

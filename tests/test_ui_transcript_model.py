@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.domain.blocks import AgentBlock, EndBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
-from studio.domain.transcript import AgentBlock, EndBlock, TextBlock, ToolBlock, UserBlock
 from studio.ui.transcript import model
 from studio.ui.transcript.heights import Heights
 from studio.ui.transcript.prompt import rule_name, scope

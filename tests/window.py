@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
 from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.app import build
-from studio.domain.transcript import TranscriptBlock
+from studio.domain.blocks import TranscriptBlock
 from studio.providers.simulator import Script, Simulator
 from studio.providers.simulator.exchange import Exchange
 from studio.storage.paths import Paths

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from datetime import datetime
 
 from studio.agent.studio import Studio
+from studio.domain.blocks import NoticeBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import SessionInfo
-from studio.domain.transcript import NoticeBlock, TextBlock, ToolBlock, Transcript, UserBlock
+from studio.domain.transcript import Transcript
 
 from .console import Console
 from .exits import DONE, PROVIDER

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
     Event,
@@ -16,7 +17,7 @@ from studio.domain.events import (
     ToolStarted,
     TurnComplete,
 )
-from studio.domain.transcript import ToolBlock, Transcript
+from studio.domain.transcript import Transcript
 
 from .console import Console
 from .exits import LIMITS

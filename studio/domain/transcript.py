@@ -9,14 +9,25 @@ the block named.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, assert_never
+from dataclasses import replace
+from typing import assert_never
 
+from .blocks import (
+    AgentBlock,
+    DraftBlock,
+    EndBlock,
+    FailureBlock,
+    NoticeBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+    TranscriptBlock,
+    UserBlock,
+)
 from .events import (
     AwaitingPermission,
     AwaitingReply,
     CallStarted,
-    CompletionReason,
     DraftCreated,
     DraftResolved,
     Event,
@@ -36,137 +47,11 @@ from .events import (
     TurnComplete,
     TurnStarted,
 )
-from .jsonvalue import JsonObject
 from .messages import Block as SaidBlock
-from .messages import Message, Reasoning, Said, Text, ToolCall, ToolResult
+from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 from .models import Usage
-from .permissions import Answer, Question
-from .tools import Draft, Effect
-
-
-@dataclass(slots=True)
-class UserBlock:
-    """What the person said."""
-
-    turn_id: str
-    said: tuple[Said, ...]
-
-    @property
-    def text(self) -> str:
-        return "\n\n".join(part.text for part in self.said if isinstance(part, Text))
-
-
-@dataclass(slots=True)
-class AgentBlock:
-    """The line above an answer: which agent, on which model."""
-
-    turn_id: str
-    agent: str
-    provider: str
-    model: str
-
-
-@dataclass(slots=True)
-class TextBlock:
-    """Words of the answer, in markdown; ``live`` while more may come."""
-
-    text: str
-    live: bool = True
-
-
-@dataclass(slots=True)
-class ReasoningBlock:
-    """What the model thought; ``seconds`` is None while it still does."""
-
-    text: str
-    seconds: float | None = None
-    live: bool = True
-
-
-ToolState: TypeAlias = Literal[
-    "writing", "queued", "waiting", "running", "done", "error", "denied", "cancelled"
-]
-
-
-@dataclass(slots=True)
-class ToolBlock:
-    """One call and what came of it.
-
-    ``output`` is what the tool printed so far, then the text the model got.
-    ``question`` is the permission question while it is open; ``answer`` how it
-    was answered. ``asks`` and ``choices`` are the agent's question to the
-    person, ``reply`` what was answered.
-    """
-
-    call_id: str
-    name: str
-    arguments: JsonObject = field(default_factory=dict)  # type: ignore[arg-type]
-    target: str = ""
-    effect: Effect = "act"
-    verb: str = ""
-    done: str = ""
-    icon: str = "wrench"
-    state: ToolState = "writing"
-    output: str = ""
-    summary: str = ""
-    seconds: float = 0.0
-    sources: tuple[str, ...] = ()
-    question: Question | None = None
-    answer: Answer | None = None
-    asks: str | None = None
-    choices: tuple[str, ...] = ()
-    reply: str | None = None
-    step: int = 0
-
-    @property
-    def finished(self) -> bool:
-        return self.state in ("done", "error", "denied", "cancelled")
-
-
-@dataclass(slots=True)
-class DraftBlock:
-    """A proposed file change; ``draft.status`` says what became of it."""
-
-    draft: Draft
-    detail: str = ""
-
-
-@dataclass(slots=True)
-class NoticeBlock:
-    """A remark of the program itself."""
-
-    text: str
-
-
-@dataclass(slots=True)
-class FailureBlock:
-    """An error shown in place, with what to do about it."""
-
-    fault: str
-    title: str
-    detail: str
-    provider: str = ""
-
-
-@dataclass(slots=True)
-class EndBlock:
-    """How a turn ended, where that needs saying (every reason but ``done``)."""
-
-    reason: CompletionReason
-    detail: str
-
-
-TranscriptBlock: TypeAlias = (
-    UserBlock
-    | AgentBlock
-    | TextBlock
-    | ReasoningBlock
-    | ToolBlock
-    | DraftBlock
-    | NoticeBlock
-    | FailureBlock
-    | EndBlock
-)
+from .permissions import Question
+from .tools import Draft
 
 
 class Transcript:

@@ -30,8 +30,8 @@ from .suggestions import Suggestions
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.session import Session
     from studio.agent.studio import Studio
+    from studio.domain.blocks import ToolBlock
     from studio.domain.events import Event
-    from studio.domain.transcript import ToolBlock
     from studio.ui.transcript import TranscriptView
 
 
@@ -255,7 +255,7 @@ class ChatPage(QWidget):
 
     def _recall(self) -> None:
         """The last thing said, to be edited and sent again."""
-        from studio.domain.transcript import UserBlock
+        from studio.domain.blocks import UserBlock
 
         if self.session is not None:
             said = [b.text for b in self.session.transcript.blocks if isinstance(b, UserBlock)]
@@ -353,7 +353,7 @@ class ChatPage(QWidget):
             self.session_changed.emit()
 
     def _asking(self) -> ToolBlock | None:
-        from studio.domain.transcript import ToolBlock
+        from studio.domain.blocks import ToolBlock
 
         assert self.session is not None
         for block in reversed(self.session.transcript.blocks):

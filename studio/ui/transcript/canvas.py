@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from studio.domain.transcript import AgentBlock, DraftBlock, TranscriptBlock
+from studio.domain.blocks import AgentBlock, DraftBlock, TranscriptBlock
 
 from .cards import AgentItem, EndItem, FailureItem, NoticeItem
 from .document import TextItem

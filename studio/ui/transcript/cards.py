@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.domain.transcript import AgentBlock, EndBlock, FailureBlock, NoticeBlock
+from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
 from studio.ui.markdown import Block
 
 from . import model

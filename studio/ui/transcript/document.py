@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF
 
-from studio.domain.transcript import TextBlock
+from studio.domain.blocks import TextBlock
 from studio.ui.markdown_stream import MarkdownStream
 
 from .buttons import paint_button

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
 
-from studio.domain.transcript import DraftBlock
+from studio.domain.blocks import DraftBlock
 from studio.tools.diff import DiffLine, unified_diff
 from studio.ui.controls import paint_tag
 from studio.ui.markdown import Block, utf16

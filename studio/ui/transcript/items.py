@@ -14,7 +14,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.transcript import TranscriptBlock
+from studio.domain.blocks import TranscriptBlock
 
 from .highlight import CodeColours
 from .leaf import Leaf

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from studio.domain.events import Event, Failed, TurnComplete
-from studio.domain.transcript import (
+from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
     EndBlock,
@@ -23,6 +22,7 @@ from studio.domain.transcript import (
     TranscriptBlock,
     UserBlock,
 )
+from studio.domain.events import Event, Failed, TurnComplete
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "notice",

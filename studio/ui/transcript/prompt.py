@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
+from studio.domain.blocks import ToolBlock
 from studio.domain.permissions import Question, Rule
-from studio.domain.transcript import ToolBlock
 from studio.ui.folders import short_path
 from studio.ui.markdown import Block
 

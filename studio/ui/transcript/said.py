@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
+from studio.domain.blocks import ReasoningBlock, UserBlock
 from studio.domain.messages import File, Image
-from studio.domain.transcript import ReasoningBlock, UserBlock
 from studio.ui.markdown import Block, plain
 
 from . import model

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, Signal
 
-from studio.domain.transcript import TranscriptBlock
+from studio.domain.blocks import TranscriptBlock
 
 from .canvas import Canvas
 from .focus import Focus

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat
 
-from studio.domain.transcript import ToolBlock
+from studio.domain.blocks import ToolBlock
 from studio.ui.controls import paint_spinner
 from studio.ui.markdown import Block, utf16
 
