@@ -168,6 +168,30 @@ async def test_draft_is_approved_and_undone(tmp_path: Path, provider: str) -> No
         assert not home.simulator.violations
 
 
+async def test_edits_in_one_reply_happen_in_call_order(tmp_path: Path, provider: str) -> None:
+    """L-3: a tool that runs alone waits for the calls before it, and those after wait for it."""
+
+    def edit(old: str, new: str) -> Call:
+        return Call("edit", {"path": "a.txt", "old": old, "new": new})
+
+    steps = [edit(str(number), str(number + 1)) for number in range(6)]
+    script = [
+        Turn(read("a.txt"), *steps, read("a.txt"), stop="tool_use"),
+        Turn(Text("."), stop="end"),
+    ]
+    async with house(tmp_path, provider, script) as home:
+        (home.folder / "a.txt").write_text("count: 0\n")
+        session = await home.session()
+        events = await say(session)
+        finished = [e for e in events if isinstance(e, ToolFinished)]
+        assert not any(e.is_error for e in finished)
+        order = {e.call_id: n for n, e in enumerate(x for x in events if isinstance(x, ToolQueued))}
+        texts = sorted((order[e.call_id], e.text) for e in finished)
+        assert "count: 0" in texts[0][1] and "count: 6" in texts[-1][1]
+        assert [draft.after for draft in session.drafts.waiting()] == ["count: 6\n"]
+        assert not home.simulator.violations
+
+
 async def test_draft_never_overwrites_a_changed_file(tmp_path: Path, provider: str) -> None:
     """T-5: a file changed meanwhile is a conflict."""
     script = [

@@ -91,8 +91,6 @@ class Execution:
         self._emit = emit
         self._clock = clock
         self._slots = asyncio.Semaphore(parallel)
-        self._parallel = parallel
-        self._alone = asyncio.Lock()
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[Answer]] = {}
         self._replies: dict[str, asyncio.Future[str]] = {}
@@ -110,11 +108,16 @@ class Execution:
     async def run(self, calls: Sequence[ToolCall], results: list[ToolResult | None]) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
 
+        A call that must run alone works after all calls before it and before
+        all after it: two edits of one file happen in the order they were asked.
         When cancelled, what has finished is in ``results`` and nothing runs on.
         """
+        ended = [asyncio.Event() for _ in calls]
+        alone: list[bool] = []
         for call in calls:
             tool = self._tools.get(call.name)
             spec = tool.spec if tool else ToolSpec(call.name, "", {}, verb=call.name)
+            alone.append(spec.alone)
             arguments = call.arguments or {}
             self._emit(
                 ToolQueued(
@@ -128,10 +131,11 @@ class Execution:
                     spec.icon,
                 )
             )
-        tasks = [
-            asyncio.create_task(self._into(results, index, call))
-            for index, call in enumerate(calls)
-        ]
+        tasks: list[asyncio.Task[None]] = []
+        for index, call in enumerate(calls):
+            before = [e for n, e in enumerate(ended[:index]) if alone[index] or alone[n]]
+            work = self._into(results, index, call, before, ended[index])
+            tasks.append(asyncio.create_task(work))
         try:
             await asyncio.gather(*tasks)
         except BaseException:
@@ -140,13 +144,23 @@ class Execution:
             await asyncio.wait(tasks)
             raise
 
-    async def _into(self, results: list[ToolResult | None], index: int, call: ToolCall) -> None:
-        results[index] = await self._one(call)
+    async def _into(
+        self,
+        results: list[ToolResult | None],
+        index: int,
+        call: ToolCall,
+        before: Sequence[asyncio.Event],
+        ended: asyncio.Event,
+    ) -> None:
+        try:
+            results[index] = await self._one(call, before)
+        finally:
+            ended.set()
 
-    async def _one(self, call: ToolCall) -> ToolResult:
+    async def _one(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
         began = time.monotonic()
         try:
-            result = await self._checked(call)
+            result = await self._checked(call, before)
             # Of a big or odd value this takes long, or never ends.
             text = await asyncio.to_thread(lambda: result.text)
         except ToolFailed as failure:
@@ -165,7 +179,7 @@ class Execution:
         content = (Text(text), *result.images)
         return ToolResult(call.id, call.name, content, result.is_error)
 
-    async def _checked(self, call: ToolCall) -> Result:
+    async def _checked(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
         tool = self._tools.get(call.name)
         if tool is None or call.name not in self._offered:
             known = ", ".join(sorted(self._offered)) or "none"
@@ -179,7 +193,10 @@ class Execution:
         arguments = await asyncio.to_thread(tool.check, call.arguments)
         checked = replace(call, arguments=arguments)
         approve = await self._permitted(tool.spec, checked)
-        return await self._guarded(tool, checked, approve=approve)
+        for event in before:
+            await event.wait()
+        async with self._slots:
+            return await self._work(tool, checked, approve=approve)
 
     async def _permitted(self, spec: ToolSpec, call: ToolCall) -> bool:
         """Wait for permission. True if a draft of this call may be written at once."""
@@ -242,26 +259,8 @@ class Execution:
             await self._remember(always)
         return "deny" if answer == "deny" else "allow"
 
-    async def _guarded(self, tool: Tool, call: ToolCall, *, approve: bool) -> Result:
-        """Run the tool in its slot and inside its time limit."""
-        if not tool.spec.alone:
-            async with self._slots:
-                return await self._work(tool, call, approve=approve)
-        async with self._alone:  # one at a time may gather all the slots
-            for held in range(self._parallel):
-                try:
-                    await self._slots.acquire()
-                except BaseException:
-                    for _ in range(held):
-                        self._slots.release()
-                    raise
-            try:
-                return await self._work(tool, call, approve=approve)
-            finally:
-                for _ in range(self._parallel):
-                    self._slots.release()
-
     async def _work(self, tool: Tool, call: ToolCall, *, approve: bool) -> Result:
+        """Run the tool inside its time limit."""
         context = Context(
             workspace=self._workspace,
             drafts=_CallDrafts(self._drafts, call.id, approve),
