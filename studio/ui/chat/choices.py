@@ -170,8 +170,12 @@ class Choices(QObject):
         composer.set_models(items, current, self.model.title or "Choose a model")
         composer.set_mode(self.mode)
         recent = studio.settings.values.recent_folders
-        title = "No folder" if self.in_own_folder else short_path(self.folder)
-        composer.set_folders(folder_items(recent), self.folder, title)
+        composer.set_folders(folder_items(recent), self.folder, self.place)
+
+    @property
+    def place(self) -> str:
+        """The folder as a person reads it; a chat about no folder has one of the studio's own."""
+        return "No folder" if self.in_own_folder else short_path(self.folder)
 
     # What the person chooses
 

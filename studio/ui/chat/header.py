@@ -9,7 +9,6 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from studio.ui.controls import IconButton, Painted, Tag, paint_rounded
-from studio.ui.folders import short_path
 from studio.ui.theme import Theme, elided
 
 if TYPE_CHECKING:
@@ -56,9 +55,9 @@ class FolderButton(Painted):
         self.setToolTip("Choose another folder")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
-    def set_folder(self, folder: str) -> None:
-        self.setText(short_path(folder))
-        self.setAccessibleName(f"Folder {folder}")
+    def set_place(self, place: str) -> None:
+        self.setText(place)
+        self.setAccessibleName(f"Folder {place}")
         self.updateGeometry()
         self.update()
 
@@ -113,9 +112,10 @@ class Header(QWidget):
         row.addWidget(self.inspector)
         theme.changed.connect(self.update)
 
-    def show_session(self, info: SessionInfo, demo: bool) -> None:
+    def show_session(self, info: SessionInfo, place: str, demo: bool) -> None:
+        """``place`` is the folder as a person reads it."""
         self.title.set_text(info.title or "New chat")
-        self.folder.set_folder(info.folder)
+        self.folder.set_place(place)
         self.demo.setVisible(demo)
 
     def sizeHint(self) -> QSize:

@@ -180,7 +180,8 @@ class ChatPage(QWidget):
         )
         self._show_context()
         if self.session is not None:
-            self.header.show_session(self.session.info, choices.provider == "simulator")
+            demo = choices.provider == "simulator"
+            self.header.show_session(self.session.info, choices.place, demo)
 
     def _show_context(self) -> None:
         part = None
