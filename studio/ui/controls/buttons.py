@@ -82,10 +82,6 @@ class Button(Painted):
         if kind == "link":
             self.setCursor(Qt.CursorShape.PointingHandCursor)
 
-    def set_kind(self, kind: Kind) -> None:
-        self._kind = kind
-        self.update()
-
     def set_text(self, text: str) -> None:
         self.setText(text)
         self.setAccessibleName(text.removesuffix("…"))
@@ -163,10 +159,6 @@ class IconButton(Painted):
         self._size = size
         self._icon_size = icon_size
         self.set_tooltip(tooltip)
-
-    def set_icon(self, icon: str) -> None:
-        self._icon = icon
-        self.update()
 
     def set_tooltip(self, tooltip: str) -> None:
         self.setToolTip(tooltip)

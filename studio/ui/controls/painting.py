@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
@@ -169,16 +168,3 @@ def paint_check(
     else:
         border = theme.color("strong" if enabled else "control")
         paint_rounded(painter, rect, 4, theme.color("field"), border, 1.25)
-
-
-def paint_runs(
-    painter: QPainter, theme: Theme, at: QPointF, runs: Sequence[tuple[str, str, str]]
-) -> float:
-    """Text runs of (text, role, token) on one baseline; returns the x after them."""
-    x = at.x()
-    for text, role, token in runs:
-        painter.setFont(theme.font(role))
-        painter.setPen(theme.color(token))
-        painter.drawText(QPointF(x, at.y()), text)
-        x += theme.metrics(role).horizontalAdvance(text)
-    return x

@@ -32,10 +32,6 @@ class Label(QLabel):
         self._follow()
         theme.changed.connect(self._follow)
 
-    def set_token(self, token: str) -> None:
-        self._token = token
-        self._follow()
-
     def _follow(self) -> None:
         self.setFont(self.theme.font(self._role, self._digits))
         colors = self.palette()
@@ -110,10 +106,6 @@ class Card(QFrame):
         self.theme = theme
         self._fill, self._border, self._radius = fill, border, radius
         theme.changed.connect(self.update)
-
-    def set_colors(self, fill: str, border: str) -> None:
-        self._fill, self._border = fill, border
-        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         t = self.theme
