@@ -12,6 +12,7 @@ from studio.domain import events as ev
 from studio.domain.blocks import TextBlock, ToolBlock
 from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event
+from studio.domain.ledger import Sent
 from studio.domain.messages import Image, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
@@ -31,7 +32,12 @@ SAMPLES: list[Event] = [
     ev.TextDelta("I "),
     ev.TextDelta("look"),
     ev.CallStarted("c1", "run"),
-    ev.StepEnded(1, "tool_use", Usage(10, 1, 2, 3, 1), 0.5),
+    ev.HistoryBegun(1, "simulator", "m"),
+    ev.Told("date", "Today is 2026-11-22."),
+    ev.Silent(60.0),
+    ev.RetryScheduled(2, 5, 1.5, "overloaded", "The demo is overloaded.", "simulator"),
+    ev.Retried(),
+    ev.StepEnded(1, "tool_use", Usage(10, 1, 2, 3, 1), 0.5, Sent(1, 2, "ab", 5, "tools", 0.1), 0.2),
     ev.ToolQueued("c1", "run", {"command": "ls", "deep": {"a": [1, None]}}, "ls"),
     ev.AwaitingPermission(QUESTION),
     ev.PermissionResolved("q1", "once"),
@@ -58,7 +64,7 @@ def test_the_fold_tells_the_story() -> None:
     transcript = Transcript(SAMPLES)
     kinds = [type(block).__name__ for block in transcript.blocks]
     assert kinds == [
-        "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock",
+        "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock", "RetryBlock",
         "DraftBlock", "NoticeBlock", "FailureBlock",
     ]  # fmt: skip
     tool = transcript.blocks[4]

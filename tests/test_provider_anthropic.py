@@ -27,7 +27,7 @@ from steps import (
 
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Message, Text, ToolResult
-from studio.domain.models import Usage
+from studio.domain.models import ModelInfo, Usage
 from studio.providers.anthropic import AnthropicProvider, output_limit
 from studio.providers.anthropic_accumulator import AnthropicAccumulator
 from studio.providers.arguments import REPAIR_LIMIT, parse_arguments
@@ -669,7 +669,10 @@ def test_l12_waits() -> None:
 def test_room_for_an_answer() -> None:
     assert output_limit(request([], model="claude-3-haiku-20240307")) == 4_096
     assert output_limit(request([], model="claude-new", output_limit=128_000)) == 128_000
-    assert output_limit(request([], output_limit=128_000, context_window=200_000)) == 50_000
+    assert (
+        output_limit(request([], output_limit=128_000, facts=ModelInfo("", context_window=200_000)))
+        == 50_000
+    )
 
 
 def test_a_pause_without_a_server_tool_is_an_end() -> None:

@@ -23,7 +23,7 @@ from steps import (
 
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Text, ToolResult
-from studio.domain.models import Usage
+from studio.domain.models import ModelInfo, Usage
 from studio.providers.http import Http
 from studio.providers.ollama import OllamaAccumulator, OllamaProvider, address
 from studio.providers.simulator import (
@@ -90,7 +90,12 @@ async def test_p1_the_context_size_is_real(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))] * 3) as sim:
         one = provider(sim, http)
         for window in (None, 4096, 1_000_000):
-            await answer(one, one.said([Text("Hi.")]), context_window=window, output_limit=99)
+            await answer(
+                one,
+                one.said([Text("Hi.")]),
+                facts=ModelInfo("", context_window=window),
+                output_limit=99,
+            )
         sizes = [exchange.json["options"] for exchange in sim.requests]
         assert sizes == [{"num_ctx": size, "num_predict": 99} for size in (8192, 4096, 32768)]
 

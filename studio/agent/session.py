@@ -273,7 +273,7 @@ class Session:
             tools=epoch.tools,
             limits=limits,
             started=replace(started, mode=agent.mode),
-            context_window=fact.context_window,
+            facts=fact,
             output_limit=fact.output_limit,
             notes=self._notes,
         )

@@ -32,7 +32,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said, Text, ToolCall, ToolResult
-from studio.domain.models import Usage
+from studio.domain.models import ModelInfo, Usage
 from studio.domain.permissions import Answer
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, Request
@@ -69,7 +69,7 @@ class Setting:
     tools: Sequence[ToolSpec]
     limits: Limits
     started: TurnStarted
-    context_window: int | None = None
+    facts: ModelInfo | None = None
     output_limit: int | None = None
     notes: list[str] = field(default_factory=list[str])
     """Texts of the engine that wait to reach the model with the next request (H-6)."""
@@ -228,7 +228,7 @@ class Turn:
                 setting.system,
                 setting.tools,
                 setting.output_limit,
-                setting.context_window,
+                setting.facts,
             )
         )
         began = time.monotonic()

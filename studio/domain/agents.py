@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from .models import Effort
 from .permissions import Rule
 
 Mode: TypeAlias = Literal["inline", "background"]
@@ -37,6 +38,7 @@ class Agent:
 
     ``provider`` and ``model`` are empty where the person's choice decides.
     ``tools`` lists names, ``("*",)`` for all of them. ``source`` is the file.
+    ``effort`` and ``temperature`` are None where the model's own default holds.
     """
 
     name: str
@@ -47,6 +49,8 @@ class Agent:
     tools: tuple[str, ...] = ("*",)
     mode: Mode = "background"
     permissions: tuple[Rule, ...] = ()
+    effort: Effort | None = None
+    temperature: float | None = None
     icon: str = "sparkle"
     hue: str = "slate"
     source: str = ""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from .events import CompletionReason
 from .jsonvalue import JsonObject
-from .messages import Said, Text
+from .messages import Image, Said, Text
 from .permissions import Answer, Question
 from .tools import Draft, Effect
 
@@ -83,6 +83,7 @@ class ToolBlock:
     summary: str = ""
     seconds: float = 0.0
     sources: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
     question: Question | None = None
     answer: Answer | None = None
     asks: str | None = None
@@ -121,6 +122,19 @@ class FailureBlock:
 
 
 @dataclass(slots=True)
+class RetryBlock:
+    """A failed request and the wait before it is made again (``RetryScheduled``)."""
+
+    attempt: int
+    attempts: int
+    seconds: float
+    fault: str
+    title: str
+    provider: str = ""
+    state: Literal["waiting", "resumed", "stopped"] = "waiting"
+
+
+@dataclass(slots=True)
 class EndBlock:
     """How a turn ended, where that needs saying (every reason but ``done``)."""
 
@@ -137,5 +151,6 @@ TranscriptBlock: TypeAlias = (
     | DraftBlock
     | NoticeBlock
     | FailureBlock
+    | RetryBlock
     | EndBlock
 )

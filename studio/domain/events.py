@@ -15,7 +15,8 @@ from typing import Literal, TypeAlias
 from .agents import Mode
 from .errors import ProviderFault
 from .jsonvalue import JsonObject
-from .messages import Said
+from .ledger import Sent
+from .messages import Image, Said
 from .models import NOTHING, StopReason, Usage
 from .permissions import Answer, Question
 from .tools import Draft, DraftStatus, Effect
@@ -31,6 +32,9 @@ CompletionReason: TypeAlias = Literal[
     "refused",
     "error",
 ]
+
+Topic: TypeAlias = Literal["date", "mode", "instructions", "tools", "draft", "resume", "steer"]
+"""What a text of the engine is about; the last one of a topic holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +88,68 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """The reply to a request is whole and stored."""
+    """The reply to a request is whole and stored.
+
+    ``sent`` is the request as the ledger knows it. ``cost`` is the provider's
+    own figure in US dollars, where it gave one.
+    """
 
     step: int
     stop: StopReason
     usage: Usage
     seconds: float
+    sent: Sent | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """Nothing has come from the provider for ``seconds``; the request still waits (L-12)."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled:
+    """A request failed and is made again after ``seconds`` (L-12).
+
+    ``attempt`` is the number of the attempt to come, of at most ``attempts``.
+    What was shown of the failed one stays, and the model goes on from there.
+    """
+
+    attempt: int
+    attempts: int
+    seconds: float
+    fault: ProviderFault
+    title: str
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """The wait is over, or the person skipped it; the next attempt goes out."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryBegun:
+    """The native history begins anew, from the transcript (H-7, H-9).
+
+    ``why`` is empty for a session's first. What was told before (``Told``) does
+    not count any more.
+    """
+
+    epoch: int
+    provider: str
+    model: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The engine told the model something, in words appended to its history (H-6)."""
+
+    topic: Topic
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +188,7 @@ class ToolOutput:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A call has its result: the text the model gets, and one line for the row.
+    """A call has its result: the text and pictures the model gets, one line for the row.
 
     ``sources`` say where the result is from (T-4): ``src/a.py:1-80``, a URL.
     """
@@ -139,6 +199,7 @@ class ToolFinished:
     seconds: float
     summary: str = ""
     sources: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +288,11 @@ Event: TypeAlias = (
     | ReasoningEnded
     | CallStarted
     | StepEnded
+    | Silent
+    | RetryScheduled
+    | Retried
+    | HistoryBegun
+    | Told
     | ToolQueued
     | ToolStarted
     | ToolOutput

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
+
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model thinks before it answers, least first; each adapter says it
+in its provider's words."""
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,8 +16,12 @@ class ModelInfo:
     """Facts about one model; None where nobody knows (P-5: unknown models work).
 
     ``context_window`` and ``output_limit`` are in tokens, prices in US dollars
-    per million tokens. ``source`` says where the entry comes from, so that a
-    list can show it: fetched from the provider, or built into the program.
+    per million tokens. ``images`` and ``documents`` (PDF) say what it can read,
+    ``sampling`` whether it takes a temperature, ``efforts`` which of ``EFFORTS``
+    it takes, empty for one that does not think. ``lifecycle`` is the provider's
+    word (``active``, ``deprecated``), ``retires`` a date, ``2027-01-31``.
+    ``source`` says where the entry comes from, so that a list can show it:
+    fetched from the provider, built into the program, or the person's own.
     """
 
     id: str
@@ -24,7 +33,14 @@ class ModelInfo:
     images: bool | None = None
     tools: bool | None = None
     reasoning: bool | None = None
-    source: Literal["fetched", "built-in"] = "fetched"
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+    documents: bool | None = None
+    sampling: bool | None = None
+    efforts: tuple[Effort, ...] | None = None
+    lifecycle: str = ""
+    retires: str = ""
+    source: Literal["fetched", "built-in", "yours"] = "fetched"
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .agents import PermissionMode
+from .models import Effort
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +13,9 @@ class SessionInfo:
     """One row of the list of sessions. Times are seconds since the epoch.
 
     ``state`` is what the last turn came to: ``idle`` before any, ``running``,
-    ``waiting`` for the person, or its ``CompletionReason``.
+    ``waiting`` for the person, or its ``CompletionReason``. ``effort`` is None
+    where the agent's or the model's own default holds. ``parent`` is the session
+    that this one was branched from.
     """
 
     id: str
@@ -26,6 +29,8 @@ class SessionInfo:
     updated: float
     state: str = "idle"
     unread: bool = False
+    effort: Effort | None = None
+    parent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from .blocks import (
     AgentBlock,
@@ -19,6 +19,7 @@ from .blocks import (
     FailureBlock,
     NoticeBlock,
     ReasoningBlock,
+    RetryBlock,
     TextBlock,
     ToolBlock,
     TranscriptBlock,
@@ -32,18 +33,24 @@ from .events import (
     DraftResolved,
     Event,
     Failed,
+    HistoryBegun,
     Notice,
     PermissionResolved,
     ReasoningDelta,
     ReasoningEnded,
     ReplyGiven,
+    Retried,
+    RetryScheduled,
+    Silent,
     StepEnded,
     StepStarted,
     TextDelta,
+    Told,
     ToolFinished,
     ToolOutput,
     ToolQueued,
     ToolStarted,
+    Topic,
     TurnComplete,
     TurnStarted,
 )
@@ -65,6 +72,10 @@ class Transcript:
         self.total_usage = Usage()
         self.steps = 0
         self.tool_calls = 0
+        self.told: dict[Topic, str] = {}
+        """What the model was told last of each topic, in the present native history."""
+        self.silent = 0.0
+        """Seconds for which nothing has come, once that is worth saying; else 0."""
         self._tools: dict[str, int] = {}
         self._drafts: dict[str, int] = {}
         for event in events:
@@ -76,6 +87,7 @@ class Transcript:
         Blocks after that index are new. An event about an unknown call is
         ignored: a damaged log still shows everything else.
         """
+        self.silent = event.seconds if isinstance(event, Silent) else 0.0
         match event:
             case TurnStarted():
                 self.running = True
@@ -123,6 +135,29 @@ class Transcript:
                 self.last_usage = event.usage
                 self.total_usage += event.usage
                 return self._settle()
+            case Silent():
+                return None
+            case RetryScheduled():
+                self._settle()
+                self.blocks.append(
+                    RetryBlock(
+                        event.attempt,
+                        event.attempts,
+                        event.seconds,
+                        event.fault,
+                        event.title,
+                        event.provider,
+                    )
+                )
+                return len(self.blocks) - 1
+            case Retried():
+                return self._waited("resumed")
+            case HistoryBegun():
+                self.told.clear()
+                return None
+            case Told():
+                self.told[event.topic] = event.text
+                return None
             case ToolQueued():
                 index, tool = self._tool(event.call_id, event.name)
                 tool.arguments, tool.target, tool.effect = (
@@ -150,7 +185,7 @@ class Transcript:
                 tool = self.blocks[index]
                 assert isinstance(tool, ToolBlock)
                 tool.output, tool.summary, tool.seconds = event.text, event.summary, event.seconds
-                tool.sources, tool.question = event.sources, None
+                tool.sources, tool.images, tool.question = event.sources, event.images, None
                 if tool.answer == "deny":
                     tool.state = "denied"
                 else:
@@ -275,11 +310,13 @@ class Transcript:
                         ToolResult(
                             block.call_id,
                             block.name,
-                            (Text(text),),
+                            (Text(text), *block.images),
                             is_error=block.state != "done",
                         )
                     )
-                case AgentBlock() | DraftBlock() | NoticeBlock() | FailureBlock() | EndBlock():
+                case AgentBlock() | DraftBlock() | NoticeBlock():
+                    pass
+                case FailureBlock() | RetryBlock() | EndBlock():
                     pass
                 case _:
                     assert_never(block)
@@ -315,9 +352,19 @@ class Transcript:
                 return len(self.blocks) - 1
         return None
 
+    def _waited(self, state: Literal["resumed", "stopped"]) -> int | None:
+        """The wait before another attempt is over; it is the last block if there is one."""
+        last = self.blocks[-1] if self.blocks else None
+        if isinstance(last, RetryBlock) and last.state == "waiting":
+            last.state = state
+            return len(self.blocks) - 1
+        return None
+
     def _end(self, event: TurnComplete) -> int | None:
         self.running = False
-        first = self._settle()
+        first = self._waited("stopped")
+        settled = self._settle()
+        first = settled if first is None else first
         for index in self._tools.values():
             tool = self.blocks[index]
             assert isinstance(tool, ToolBlock)

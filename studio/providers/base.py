@@ -28,14 +28,20 @@ from typing import Protocol
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Message, Said, ToolCall, ToolResult
-from studio.domain.models import ModelInfo, StopReason, Usage
+from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import Effort, ModelInfo, StopReason, Usage
 from studio.domain.tools import ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: system prompt and tools are frozen for a session (H-9)."""
+    """One request: system prompt and tools are frozen for a session (H-9).
+
+    ``facts`` are what is known of the model; None where nothing is. ``effort``
+    and ``temperature`` None leave the model its default; an adapter sends
+    neither to a model that would refuse it. ``session`` is the same for all
+    requests of one session and tells nothing about it: a key for caches.
+    """
 
     model: str
     history: Sequence[JsonObject]
@@ -43,8 +49,15 @@ class Request:
     tools: Sequence[ToolSpec] = ()
     output_limit: int | None = None
     """Tokens; None lets the adapter choose the model's own limit."""
-    context_window: int | None = None
-    """Tokens, where the model's is known (Ollama needs it as ``num_ctx``)."""
+    facts: ModelInfo | None = None
+    effort: Effort | None = None
+    temperature: float | None = None
+    session: str = ""
+
+    @property
+    def context_window(self) -> int | None:
+        """Tokens, where the model's is known (Ollama needs it as ``num_ctx``)."""
+        return self.facts.context_window if self.facts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     detail: str = ""
     """Words for the person on an unusual stop: a refusal's category, for example."""
+    cost: float | None = None
+    """What the provider itself says this cost, in US dollars."""
 
 
 class ReplyStream(Protocol):
@@ -72,6 +87,11 @@ class ReplyStream(Protocol):
     event, a body that is not this protocol. Iterating may be cancelled at any
     point; ``aclose`` then hangs up at once (idempotent, never raises).
     """
+
+    @property
+    def heard(self) -> float:
+        """When the last native event came, pings too, by ``time.monotonic``; 0.0 before any."""
+        ...
 
     def __aiter__(self) -> AsyncIterator[Delta]: ...
 
@@ -88,6 +108,18 @@ class ReplyStream(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """What the ledger may expect of a provider's prompt cache.
+
+    ``seconds`` is how long an entry lives after its last use; ``minimum`` the
+    tokens below which nothing is cached.
+    """
+
+    seconds: float
+    minimum: int
 
 
 class Provider(ABC):
@@ -131,11 +163,36 @@ class Provider(ABC):
     async def models(self) -> list[ModelInfo]:
         """The provider's own list, chat models only (P-2); raises ProviderError."""
 
-    def steer(self, text: str) -> list[JsonObject]:
-        """A text of the engine (wrap-up, what became of a draft) that reaches the model (H-6)."""
-        from studio.domain.messages import Text
+    cache: Caching | None = None
+    """How the provider caches what requests begin with; None where nothing is known."""
 
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """A text of the engine (the date, a wrap-up, a draft's end) that reaches the model (H-6).
+
+        A system message in the middle of the conversation where the protocol
+        and ``model`` have them, else words of the person. May follow anything,
+        results too.
+        """
         return self.said([Text(text)])
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        """What makes a stored history one that this provider would reject (H-5).
+
+        Empty for a sound one. Calls of the last reply that are still open do
+        not count: ``open_calls`` names them, and results close them.
+        """
+        return ""
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        """Why this model cannot read a picture or a file, in words for the person.
+
+        Empty if it can. Sizes and formats are this provider's limits.
+        """
+        return ""
+
+    async def warning(self, request: Request) -> str:
+        """What the person should know before this request goes out; mostly nothing."""
+        return ""
 
 
 def ended_early(provider: str) -> ProviderError:

@@ -54,7 +54,7 @@ class BuiltinProvider(Provider):
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         return self._words.rebuild(messages)
 
-    def steer(self, text: str) -> list[JsonObject]:
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
         if self._model.chosen is not None:  # many templates allow a system message only first
             return super().steer(text)
@@ -114,6 +114,10 @@ class _Stream:
         self._shape = shape
         self._request = request
         self._inner: ReplyStream | None = None
+
+    @property
+    def heard(self) -> float:
+        return self._inner.heard if self._inner is not None else 0.0
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from studio.domain.errors import ProviderError
@@ -55,10 +56,12 @@ class NativeStream(Generic[E]):
         self._accumulator = accumulator
         self._translate = translate
         self._stack = AsyncExitStack()
+        self.heard = 0.0
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         try:
             async for event in await self._open(self._stack):
+                self.heard = monotonic()
                 for delta in self._accumulator.feed(event):
                     yield delta
         except ProviderError:

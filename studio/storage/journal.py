@@ -30,7 +30,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.jsonvalue import Json
+from studio.domain.ledger import written
 
 from .database import Database
 from .search import Indexer, Passage, storable
@@ -204,16 +204,6 @@ def _joins(last: Event, event: Event) -> bool:
             return False
 
 
-def dumps(value: Json) -> str:
-    """JSON that SQLite can keep: readable, and escaped only where a lone surrogate demands it."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
-
-
 def store(
     session_id: str, owner: str, batch: list[_Entry], db: Connection, *, recover: bool
 ) -> None:
@@ -239,10 +229,10 @@ def store(
 def _encoded(event: Event) -> tuple[Event, str]:
     """An event and its JSON; one that has none must not hold up all the others."""
     try:
-        return event, dumps(encode_event(event))
+        return event, written(encode_event(event))
     except (RecursionError, TypeError, ValueError):
         lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
-        return lost, dumps(encode_event(lost))
+        return lost, written(encode_event(lost))
 
 
 def read_event(body: str) -> Event | None:
@@ -327,7 +317,7 @@ def _derive(
                 db,
                 """INSERT INTO tool_calls (session_id, turn_id, call_id, name, arguments, target,
                 effect, queued) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, turn_id, event.call_id, event.name, dumps(event.arguments),
+                (session_id, turn_id, event.call_id, event.name, written(event.arguments),
                  event.target, event.effect, at),
             )  # fmt: skip
         case ToolFinished():

@@ -13,12 +13,13 @@ from typing import Any, TypeAlias, TypedDict, Unpack, cast, get_args
 from studio.domain.agents import PermissionMode
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.ledger import written
 from studio.domain.models import Usage
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import SearchHit, SessionInfo
 
 from .database import Database
-from .journal import Journal, dumps, read_event
+from .journal import Journal, read_event
 from .search import find, storable
 
 # ``list`` is a method's name in the class below.
@@ -194,8 +195,8 @@ class SessionStore:
             db.execute(
                 """INSERT INTO epochs (session_id, epoch, at, provider, protocol, model, system,
                 tools) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, epoch, time.time(), provider, protocol, model, dumps(system),
-                 dumps(cast("Any", [*tools]))),
+                (session_id, epoch, time.time(), provider, protocol, model, written(system),
+                 written(cast("Any", [*tools]))),
             )  # fmt: skip
             _append_native(session_id, epoch, items, db)
             return epoch
@@ -225,7 +226,7 @@ class SessionStore:
 
     async def add_rule(self, session_id: str, rule: Rule) -> None:
         """Keep an "Always for this session"; adding it twice is the same as once."""
-        values = (session_id, rule.verdict, dumps(rule.tool), dumps(rule.pattern))
+        values = (session_id, rule.verdict, written(rule.tool), written(rule.pattern))
         await self._db.write(
             lambda db: (
                 db.execute("INSERT OR IGNORE INTO rules VALUES (?, ?, ?, ?)", values) and None
@@ -307,5 +308,5 @@ def _append_native(
     first: int = (row.fetchone()[0] or 0) + 1
     db.executemany(
         "INSERT INTO native (session_id, epoch, seq, body) VALUES (?, ?, ?, ?)",
-        [(session_id, epoch, seq, dumps(item)) for seq, item in enumerate(items, first)],
+        [(session_id, epoch, seq, written(item)) for seq, item in enumerate(items, first)],
     )

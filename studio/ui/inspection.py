@@ -14,14 +14,19 @@ from studio.domain.events import (
     DraftResolved,
     Event,
     Failed,
+    HistoryBegun,
     Notice,
     PermissionResolved,
     ReasoningDelta,
     ReasoningEnded,
     ReplyGiven,
+    Retried,
+    RetryScheduled,
+    Silent,
     StepEnded,
     StepStarted,
     TextDelta,
+    Told,
     ToolFinished,
     ToolOutput,
     ToolQueued,
@@ -99,9 +104,17 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "circle-alert", event.title, ""
         case Notice():
             return "info", event.text, ""
+        case RetryScheduled():
+            return "refresh-cw", event.title, f"attempt {event.attempt}"
+        case HistoryBegun():
+            return "history", event.why or "History begun", ""
+        case Told():
+            return "message-square", f"Told the model: {event.text}", ""
         case TurnComplete():
             return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
+            return None
+        case Silent() | Retried():
             return None
         case StepStarted() | ToolQueued() | ToolStarted():
             return None  # listed when they end

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from studio.domain.blocks import AgentBlock, DraftBlock, TranscriptBlock
 
-from .cards import AgentItem, EndItem, FailureItem, NoticeItem
+from .cards import AgentItem, EndItem, FailureItem, NoticeItem, RetryItem
 from .document import TextItem
 from .draft import DraftItem
 from .heights import Heights
@@ -40,6 +40,7 @@ KINDS: dict[Kind, type[Item]] = {
     "draft": DraftItem,
     "notice": NoticeItem,
     "failure": FailureItem,
+    "retry": RetryItem,
     "end": EndItem,
 }
 

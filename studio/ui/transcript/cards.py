@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
+from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock, RetryBlock
 from studio.ui.markdown import Block
 
 from . import model
@@ -65,6 +65,18 @@ class NoticeItem(Item):
         look = context.look
         look.icon(paint.painter, QPointF(look.px(8), look.px(10)), self.icon, "text3", 14)
         self.paint_leaves(paint, context)
+
+
+class RetryItem(NoticeItem):
+    """A failed request that is made again."""
+
+    icon = "refresh-cw"
+
+    @property
+    def name(self) -> str:
+        block = self.block
+        assert isinstance(block, RetryBlock)
+        return f"{block.title} Attempt {block.attempt} of {block.attempts}."
 
 
 class EndItem(NoticeItem):

@@ -17,6 +17,7 @@ from studio.domain.blocks import (
     FailureBlock,
     NoticeBlock,
     ReasoningBlock,
+    RetryBlock,
     TextBlock,
     ToolBlock,
     TranscriptBlock,
@@ -26,7 +27,7 @@ from studio.domain.events import Event, Failed, TurnComplete
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "notice",
-    "failure", "end",
+    "failure", "retry", "end",
 ]  # fmt: skip
 CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
 """Items made of tool calls: their borders move while the calls go on."""
@@ -61,6 +62,8 @@ def kind_of(block: TranscriptBlock) -> Kind:
             return "notice"
         case FailureBlock():
             return "failure"
+        case RetryBlock():
+            return "retry"
         case EndBlock():
             return "end"
         case _:

@@ -1,0 +1,59 @@
+"""What was sent, in a form that can be compared: digests and cache figures (H-9).
+
+A request begins with the system prompt and the tools, then come the items of
+the native history. Its *prefix* is a chain of SHA-256 digests over these, so
+that two requests can be compared without keeping either: whatever the older
+one sent is the beginning of the newer one exactly if the newer chain passes
+through the older digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .jsonvalue import Json, JsonObject
+
+
+def written(value: Json) -> str:
+    """JSON as it is stored and digested: readable, escaped only for a lone surrogate's sake."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def beginning(system: str, tools: Sequence[JsonObject]) -> str:
+    """The chain's first digest: system prompt and tools, as they are stored."""
+    return digest(written([system, list(tools)]))
+
+
+def link(previous: str, body: str) -> str:
+    """The digest after one more item, given as ``written`` has it."""
+    return digest(f"{previous}\n{body}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request, as the ledger keeps it.
+
+    ``prefix`` is the chain's digest after ``items`` items of epoch ``epoch``.
+    ``expected`` is how many tokens should have come from the provider's cache;
+    where clearly fewer did, ``broke`` says which part had changed, in words for
+    the person, and ``lost`` what that cost in US dollars, an estimate.
+    """
+
+    epoch: int
+    items: int
+    prefix: str
+    expected: int = 0
+    broke: str = ""
+    lost: float = 0.0
