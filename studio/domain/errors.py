@@ -40,13 +40,16 @@ ProviderFault: TypeAlias = Literal[
     "too_long",
     "refused",
     "bad_request",
+    "bad_history",
     "no_credit",
     "network",
     "server",
     "protocol",
 ]
 """L-12. ``protocol``: what came back is not what this provider's API says,
-an HTML page or a stream that ended early, for example."""
+an HTML page or a stream that ended early, for example. ``bad_history``: the
+native history is rejected and would be for ever; one begun anew from the
+transcript is the way out (H-5)."""
 
 RETRYABLE: frozenset[ProviderFault] = frozenset({"rate_limited", "overloaded", "network", "server"})
 

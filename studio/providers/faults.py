@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 from urllib.parse import urlsplit
 
-from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault
 
 STATUSES: dict[int, ProviderFault] = {
     400: "bad_request",
@@ -38,7 +38,16 @@ STATUSES: dict[int, ProviderFault] = {
 }
 
 QUOTED: frozenset[ProviderFault] = frozenset(
-    {"forbidden", "not_found", "rate_limited", "refused", "bad_request", "server", "too_long"}
+    {
+        "forbidden",
+        "not_found",
+        "rate_limited",
+        "refused",
+        "bad_request",
+        "bad_history",
+        "server",
+        "too_long",
+    }
 )
 """Faults whose text says more when the provider's own words follow."""
 
@@ -57,6 +66,59 @@ _TOO_LONG = re.compile(
     r"|input token count.{0,60}exceeds|too many tokens in|input is too long",
     re.IGNORECASE | re.DOTALL,
 )
+_SPENT = re.compile(r"spend(?:ing)? limit|usage limits?.{0,80}regain|credits are depleted", re.I)
+
+_BAD_HISTORY: dict[str, tuple[str, ...]] = {
+    "anthropic": (
+        r"`tool_use` ids? (?:were|was) found without `tool_result`",
+        r"unexpected `tool_use_id` found in `tool_result`",
+        r"`tool_use` ids must be unique",
+        r"must have a single result|multiple `tool_result` blocks with id",
+        r"`tool_(?:result|use)` blocks can only be in",
+        r"invalid `?signature`? in `?(?:redacted_)?thinking`?",
+        r"`?thinking`? (?:or|blocks).{0,80}cannot be modified",
+        r"expected `?thinking`? or `?redacted_thinking`?, but found",
+        r"text content blocks must (?:be non-empty|contain non-whitespace)",
+        r"all messages must have non-empty content",
+        r"final assistant content cannot end with trailing whitespace",
+        r"does not support assistant message prefill|conversation must end with a user message",
+        r"role 'system' (?:must|is not supported)",
+        r"use the top-level 'system' parameter",
+        r"document blocks are not allowed|unexpected role \"",
+        r"tool_use\.input: input should be a valid dictionary",
+    ),
+    "gemini": (
+        r"number of function response parts is equal to the number of function call",
+        r"function (?:call|response) turn comes immediately after",
+        r"missing a `?thought_signature",
+        r"(?:corrupted|invalid) thought signature|thought signature is not valid",
+        r"must include at least one parts field",
+        r"required oneof field 'data' must have one initialized field",
+        r"contents is not specified|use a valid role",
+    ),
+    "openai": (
+        r"no tool (?:output|call) found for function call",
+        r"was provided without its required",
+        r"duplicate item found",
+        r"must be followed by tool messages",
+        r"must be a response to a prec+e+ding message",
+        r"item with id '?\S+ not found",
+        r"encrypted content .{0,60}could not be (?:verified|decrypted)|invalid_encrypted_content",
+    ),
+}
+"""What providers say when the history itself is at fault, as they say it: from recorded
+exchanges, public reports of issues, and the vendors' documentation."""
+_BAD = re.compile("|".join(p for table in _BAD_HISTORY.values() for p in table), re.I | re.S)
+
+
+def is_bad_history(message: str) -> bool:
+    """Whether a provider's words say that it will never take this history.
+
+    Pairing, order, signatures, empty content: what a history begun anew from
+    the transcript does not have. The tables are read together, for servers
+    that imitate one provider often pass on another's words.
+    """
+    return _BAD.search(message) is not None
 
 
 def redact(text: str, *keys: str) -> str:
@@ -82,6 +144,29 @@ def fault_of_status(status: int) -> ProviderFault:
 def is_too_long(message: str) -> bool:
     """Whether a provider's words say that the conversation does not fit the model."""
     return _TOO_LONG.search(message) is not None
+
+
+def of_bad_request(message: str) -> ProviderFault:
+    """What a request was rejected for, by the provider's words."""
+    if is_too_long(message):
+        return "too_long"
+    return "bad_history" if is_bad_history(message) else "bad_request"
+
+
+def as_told(fault: ProviderFault, headers: Mapping[str, str], message: str) -> ProviderFault:
+    """The fault after the server's own word on whether another try is of use.
+
+    ``x-should-retry`` wins over the status, and a limit on spending is no limit
+    on the rate, though both come as 429.
+    """
+    again = headers.get("x-should-retry", "").strip().lower()
+    if fault == "rate_limited" and _SPENT.search(message):
+        return "no_credit"
+    if again == "false" and fault in RETRYABLE:
+        return "forbidden" if fault == "rate_limited" else "bad_request"
+    if again == "true" and fault in ("bad_request", "protocol"):
+        return "server"
+    return fault
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -186,8 +271,11 @@ class Border:
             )
             if page and status in (400, 403, 404, 405):
                 fault = "protocol"
-            elif fault == "bad_request" and is_too_long(words):
-                fault = "too_long"
+            elif fault == "bad_request":
+                fault = of_bad_request(words)
+            elif fault == "not_found" and is_bad_history(words):
+                fault = "bad_history"
+        fault = as_told(fault, headers, words)
         model = model if fault == "not_found" else ""
         return self.fault(fault, words, model=model, status=status, wait=retry_after(headers))
 
@@ -224,6 +312,7 @@ class Border:
             "too_long": "The conversation is too long for this model.",
             "refused": f"{title} refused to answer.",
             "bad_request": f"{title} did not accept the request.",
+            "bad_history": f"{title} did not accept the conversation's history.",
             "no_credit": f"The {title} account has no credit left.",
             "network": f"Can't reach {title}. Check the connection.",
             "server": f"{title} had an error of its own.",
