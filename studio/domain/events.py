@@ -127,7 +127,12 @@ class RetryScheduled:
 
 @dataclass(frozen=True, slots=True)
 class Retried:
-    """The wait is over, or the person skipped it; the next attempt goes out."""
+    """The wait is over, or the person skipped it; the next attempt goes out.
+
+    ``seconds`` is how long the wait was, where it was cut short.
+    """
+
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

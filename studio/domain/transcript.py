@@ -151,7 +151,7 @@ class Transcript:
                 )
                 return len(self.blocks) - 1
             case Retried():
-                return self._waited("resumed")
+                return self._waited("resumed", event.seconds)
             case HistoryBegun():
                 self.told.clear()
                 return None
@@ -352,11 +352,14 @@ class Transcript:
                 return len(self.blocks) - 1
         return None
 
-    def _waited(self, state: Literal["resumed", "stopped"]) -> int | None:
+    def _waited(
+        self, state: Literal["resumed", "stopped"], seconds: float | None = None
+    ) -> int | None:
         """The wait before another attempt is over; it is the last block if there is one."""
         last = self.blocks[-1] if self.blocks else None
         if isinstance(last, RetryBlock) and last.state == "waiting":
             last.state = state
+            last.seconds = last.seconds if seconds is None else seconds
             return len(self.blocks) - 1
         return None
 
