@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
+from shown import Shown, shown
 
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     DraftCreated,
     DraftResolved,
-    Event,
     Failed,
     PermissionResolved,
     ReasoningDelta,
@@ -38,69 +36,10 @@ from studio.domain.permissions import Question, Rule
 from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.ui.markdown import parse
-from studio.ui.theme import Theme
-from studio.ui.transcript import TranscriptView
 from studio.ui.transcript.document import TextItem
 from studio.ui.transcript.prompt import PromptItem
 
-
-class Shown:
-    """A view with its transcript; ``tell`` plays an event as the window would."""
-
-    def __init__(self, view: TranscriptView) -> None:
-        self.view = view
-        self.transcript = Transcript()
-        view.set_transcript(self.transcript)
-
-    def tell(self, *events: Event) -> None:
-        for event in events:
-            index = self.transcript.apply(event)
-            if index is not None:
-                self.view.changed(index)
-        self.view.flush()
-
-    def ask(self, text: str = "Hello") -> None:
-        self.tell(TurnStarted("s", "t", (Text(text),), "Coder", "p", "Model", "inline"))
-
-    def kinds(self) -> list[str]:
-        return [item.plan.kind for item in self.view.canvas.items]
-
-    def point(self, action: str) -> QPoint:
-        """The middle of a button, in the viewport."""
-        for index, item in enumerate(self.view.canvas.items):
-            for hit in item.hits:
-                if hit.action == action:
-                    middle = hit.rect.center() + QPointF(self.view.place_of(index).topLeft())
-                    return middle.toPoint()
-        raise AssertionError(f"no {action} in sight")
-
-    def click(self, action: str) -> None:
-        QTest.mouseClick(self.view.viewport(), Qt.MouseButton.LeftButton, pos=self.point(action))
-
-    def key(
-        self, key: Qt.Key, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier
-    ) -> None:
-        QTest.keyClick(self.view, key, modifier)
-
-    def later(self) -> None:
-        """The moment in which a card ignores keys is over."""
-        self.view.grab()
-        for item in self.view.canvas.items:
-            if getattr(item, "shown_at", None) is not None:
-                item.shown_at -= 1.0  # type: ignore[attr-defined]
-
-
-@pytest.fixture
-def shown(qapp: QApplication) -> Iterator[Shown]:
-    theme = Theme("light")
-    view = TranscriptView(theme)
-    view.resize(900, 600)
-    view.show()
-    QTest.qWaitForWindowExposed(view)
-    yield Shown(view)
-    view.close()
-    view.deleteLater()
-    qapp.processEvents()
+__all__ = ["shown"]
 
 
 def question(always: str = "run(pytest *)") -> AwaitingPermission:

@@ -9,10 +9,14 @@ from .document import TextItem
 from .draft import DraftItem
 from .items import Hit, Item
 from .prompt import CardItem
+from .said import UserItem
 from .stage import Stage
 
 GUARD = 0.4
 """Seconds after a card appeared in which keys do nothing to it: they were meant elsewhere."""
+
+USER_ACTIONS = (("Edit and send again\tE", "edit"), ("Branch from here\tB", "branch"))
+"""What can be done with something the person said: words with the key, and name."""
 
 _ANSWERS = {"allow_once": "once", "allow_always": "session", "deny": "deny"}
 
@@ -27,11 +31,13 @@ class Actions(QObject):
     draft_action = Signal(str, str)
     """A draft's id and ``approve``, ``discard``, ``edit`` or ``undo``."""
     failure_action = Signal(str)
-    """``replace_key``, ``use_another_provider``, ``try_again``, ``choose_model``, ``new_chat``."""
+    """The name of a button of an error, a full chat or a wait: ``try_again``, ``compact``, …"""
     link_activated = Signal(str)
     continue_requested = Signal()
     retry_requested = Signal(str)
     """A call's id; only where the stage's context allows it."""
+    turn_action = Signal(str, str)
+    """A turn's id and ``edit`` or ``branch``: for what the person said in it."""
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
 
@@ -50,6 +56,9 @@ class Actions(QObject):
         text = self._stage.chosen()
         if text:
             QGuiApplication.clipboard().setText(text)
+
+    def do_said(self, item: UserItem, action: str) -> None:
+        self.turn_action.emit(item.user_block.turn_id, action)
 
     def do(self, item: Item, hit: Hit) -> None:
         """What a button, row or link says."""

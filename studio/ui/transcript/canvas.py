@@ -12,13 +12,14 @@ from typing import TypeAlias
 
 from studio.domain.blocks import AgentBlock, DraftBlock, TranscriptBlock
 
-from .cards import AgentItem, EndItem, FailureItem, NoticeItem, RetryItem
+from .cards import AgentItem, EndItem, FailureItem, NoticeItem
 from .document import TextItem
 from .draft import DraftItem
 from .heights import Heights
 from .items import Context, Item
 from .model import CALLS, Kind, plan
 from .prompt import AskItem, PromptItem
+from .retry import RetryItem
 from .said import ReasoningItem, UserItem
 from .tools import ToolsItem
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock, RetryBlock
+from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
 from studio.ui.markdown import Block
 
 from . import model
 from .buttons import button_row, paint_button
 from .items import Context, Item, Paint
-from .model import Action
+from .model import Action, Card
 from .text import ParagraphLeaf
 
 
@@ -67,20 +67,8 @@ class NoticeItem(Item):
         self.paint_leaves(paint, context)
 
 
-class RetryItem(NoticeItem):
-    """A failed request that is made again."""
-
-    icon = "refresh-cw"
-
-    @property
-    def name(self) -> str:
-        block = self.block
-        assert isinstance(block, RetryBlock)
-        return f"{block.title} Attempt {block.attempt} of {block.attempts}."
-
-
 class EndItem(NoticeItem):
-    """How a turn ended; a turn that met its limit of steps can go on."""
+    """How a turn ended; one that met a limit can go on."""
 
     @property
     def icon(self) -> str:  # type: ignore[override]  # depends on the block here
@@ -99,7 +87,7 @@ class EndItem(NoticeItem):
         self.hits = []
         block, look = self.block, context.look
         assert isinstance(block, EndBlock)
-        if block.reason == "step_limit" and self.plan.last == len(self.blocks):
+        if model.can_go_on(block) and self.plan.last == len(self.blocks):
             action = Action("continue", "Continue")
             self.hits = button_row(look, 0, self.height + look.px(8), [(action, None, "")])
             self.height += look.px(8) + look.theme.height(28)
@@ -114,47 +102,47 @@ class FailureItem(Item):
     """An error in its place, with what to do about it."""
 
     @property
-    def name(self) -> str:
+    def card(self) -> Card:
         block = self.block
-        assert isinstance(block, FailureBlock)
-        return f"{block.title}. {block.detail}" if block.detail else block.title
+        assert isinstance(block, FailureBlock | EndBlock)
+        return model.card(block)
+
+    @property
+    def name(self) -> str:
+        card = self.card
+        end = "" if card.title.endswith(".") else "."
+        return f"{card.title}{end} {card.detail}" if card.detail else card.title
 
     def estimate(self, context: Context) -> float:
         return context.look.px(96)
 
     def lay(self, context: Context) -> None:
-        block, look = self.block, context.look
-        assert isinstance(block, FailureBlock)
+        card, look = self.card, context.look
         self.leaves, self.places = [], []
         left, y = look.px(54), look.px(12)
         width = context.width - left - look.px(14)
-        title = ParagraphLeaf(Block("paragraph", block.title), "ui_strong")
+        title = ParagraphLeaf(Block("paragraph", card.title), "ui_strong")
         y += self.place(title, QPointF(left, y - look.px(1)), context, width) - look.px(3)
-        if block.detail:
+        if card.detail:
             detail = ParagraphLeaf(
-                Block("paragraph", block.detail.replace("\n", "\u2028")), "ui", "text2"
+                Block("paragraph", card.detail.replace("\n", "\u2028")), "ui", "text2"
             )
             y += self.place(detail, QPointF(left, y), context, width)
-        _, _, actions = model.failure(block.fault)
         y += look.px(7)
-        # Only the newest error can still be acted on.
-        latest = all(not isinstance(later, FailureBlock) for later in self.blocks[self.plan.last :])
-        self.hits = button_row(look, left, y, [(a, None, "") for a in actions]) if latest else []
+        # Only the newest error can still be acted on, and only before the next turn.
+        over = any(isinstance(b, AgentBlock | FailureBlock) for b in self.blocks[self.plan.last :])
+        actions = () if over else card.actions
+        self.hits = button_row(look, left, y, [(action, None, "") for action in actions])
         if self.hits:
             y += look.theme.height(28) + look.px(5)
         self.height = y + look.px(7)
 
     def paint(self, paint: Paint, context: Context) -> None:
-        block, look = self.block, context.look
-        assert isinstance(block, FailureBlock)
+        card, look = self.card, context.look
         look.card(paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10)
-        icon, tint, _ = model.failure(block.fault)
         side = look.px(28)
         tile = QRectF(look.px(14), look.px(13), side, side)
-        front, back = (
-            ("text2", look.color("track")) if tint == "neutral" else (tint, f"{tint}_soft")
-        )
-        look.tile(paint.painter, tile, icon, front, back, 16)
+        look.tile(paint.painter, tile, card.icon, *look.tint(card.tint), 16)
         self.paint_leaves(paint, context)
         for hit in self.hits:
             paint_button(hit, paint, look)

@@ -9,6 +9,7 @@ from .actions import Actions
 from .draft import DraftItem
 from .items import Item
 from .prompt import AskItem, PromptItem
+from .said import UserItem
 from .stage import Stage
 
 
@@ -71,8 +72,11 @@ class Keys:
                 if not self._actions.guarded(item):
                     self._actions.do(item, hit)
                 return True
+        if isinstance(item, UserItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
+            self._actions.do_said(item, "edit" if key == Qt.Key.Key_E else "branch")
+            return True
         if key == Qt.Key.Key_R:
-            return self._press(item, "retry")
+            return any(self._press(item, name) for name in ("retry", "try_now", "try_again"))
         return False
 
     def _press(self, item: Item, action: str) -> bool:

@@ -40,12 +40,17 @@ class Look:
             if role == "tiny_code":
                 found = self.theme.font("code")
                 found.setPixelSize(max(1, found.pixelSize() - 1))
-            else:
-                found = self.theme.font(role)
+            else:  # “ui digits”: numbers that change keep their width
+                name, _, digits = role.partition(" ")
+                found = self.theme.font(name, bool(digits))
             if role in ("code", "tiny_code"):
                 found.setFeature(QFont.Tag("calt"), 0)  # "->" is two characters
             self._fonts[role] = found
         return found
+
+    def tint(self, name: str) -> tuple[str | QColor, str | QColor]:
+        """Front and back of a tinted tile: ``warn``, ``err``, ``ok`` or ``neutral``."""
+        return ("text2", self.color("track")) if name == "neutral" else (name, f"{name}_soft")
 
     def metrics(self, role: str) -> QFontMetricsF:
         found = self._metrics.get(role)

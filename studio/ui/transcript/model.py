@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
+from studio.agent.connections import TITLES
 from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
@@ -23,7 +25,7 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from studio.domain.events import Event, Failed, TurnComplete
+from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "notice",
@@ -65,7 +67,7 @@ def kind_of(block: TranscriptBlock) -> Kind:
         case RetryBlock():
             return "retry"
         case EndBlock():
-            return "end"
+            return "failure" if full(block) else "end"
         case _:
             assert_never(block)
 
@@ -243,9 +245,13 @@ _FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
     "not_found": ("search", "err", (AGAIN, OTHER)),
     "no_folder": ("folder", "err", (Action("choose_folder", "Choose folder…"), AGAIN)),
     "too_long": (
-        "layers",
+        "gauge",
         "warn",
-        (Action("choose_model", "Choose a larger model"), Action("new_chat", "New chat", "ghost")),
+        (
+            Action("compact", "Compact and continue", "primary"),
+            Action("choose_model", "Choose a larger model"),
+            Action("new_chat_from_here", "New chat from here", "ghost"),
+        ),
     ),
 }
 
@@ -253,6 +259,64 @@ _FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
 def failure(fault: str) -> tuple[str, str, tuple[Action, ...]]:
     """Icon, tint and buttons of an error card."""
     return _FAILURES.get(fault, ("circle-alert", "err", (AGAIN,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What an error card shows."""
+
+    icon: str
+    tint: str
+    title: str
+    detail: str
+    actions: tuple[Action, ...]
+
+
+def full(block: EndBlock) -> bool:
+    """Whether a turn ended because the conversation fills the model's context."""
+    return block.reason == "token_limit" and "context" in block.detail
+
+
+def can_go_on(block: EndBlock) -> bool:
+    """Whether a turn ended at a limit that the next one begins anew."""
+    return block.reason == "step_limit" or (
+        block.reason == "token_limit" and "output limit" in block.detail
+    )
+
+
+def card(block: FailureBlock | EndBlock) -> Card:
+    """An error, or a turn that ended because the context is full."""
+    if isinstance(block, EndBlock) or block.fault == "too_long":
+        told = block.detail if isinstance(block, EndBlock) else block.title
+        icon, tint, actions = failure("too_long")
+        return Card(icon, tint, "This chat is full", told, actions)
+    icon, tint, actions = failure(block.fault)
+    return Card(icon, tint, block.title, block.detail, actions)
+
+
+_HAPPENED = {
+    "rate_limited": "{} asked for a pause.",
+    "overloaded": "{} was overloaded.",
+    "network": "The connection to {} failed.",
+    "server": "{} had an error of its own.",
+}
+
+
+def countdown(block: RetryBlock, left: float) -> str:
+    """“Trying again in 0:23. Attempt 2 of 5.”"""
+    when = f"Trying again in {clock(ceil(left))}." if left > 0 else "Trying again."
+    return f"{when} Attempt {block.attempt} of {block.attempts}."
+
+
+def retrying(block: RetryBlock) -> str:
+    """A wait before another attempt in one line: what happened, what came of it."""
+    if block.state == "waiting":
+        return f"{block.title} Waiting to try again. Attempt {block.attempt} of {block.attempts}."
+    happened = _HAPPENED.get(block.fault, "") if block.provider else ""
+    what = happened.format(TITLES.get(block.provider, block.provider)) or block.title
+    if block.state == "stopped":
+        return f"{what} Stopped before trying again."
+    return f"{what} Tried again after {duration(block.seconds)}."
 
 
 _ENDS = {
@@ -274,7 +338,12 @@ def ending(block: EndBlock) -> str:
 def outcome(event: Event, agent: str) -> str:
     """What a screen reader says when a turn fails or ends; empty for all else."""
     if isinstance(event, Failed):
-        return f"{event.title}. {event.detail}" if event.detail else event.title
+        end = "" if event.title.endswith(".") else "."
+        return f"{event.title}{end} {event.detail}" if event.detail else event.title
+    if isinstance(event, RetryScheduled):
+        return f"{event.title} Trying again in {whole_seconds(event.seconds)}."
+    if isinstance(event, Silent):
+        return f"Nothing has come for {whole_seconds(event.seconds)}."
     if not isinstance(event, TurnComplete) or event.reason == "error":
         return ""  # an error has been told by its ``Failed``
     if event.reason == "done":

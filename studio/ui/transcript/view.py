@@ -21,11 +21,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QWidget
 
+from studio.domain.blocks import RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 
 from . import access
-from .actions import Actions
+from .actions import USER_ACTIONS, Actions
 from .highlight import CodeColours
 from .items import Context
 from .keys import Keys
@@ -34,6 +35,7 @@ from .mouse import Mouse
 from .overlay import Pill
 from .painting import paint_stage
 from .prompt import AskItem, PromptItem
+from .said import UserItem
 from .stage import Stage
 
 FRAME = 0.016
@@ -76,6 +78,7 @@ class TranscriptView(QAbstractScrollArea):
         self.link_activated = self._actions.link_activated
         self.continue_requested = self._actions.continue_requested
         self.retry_requested = self._actions.retry_requested
+        self.turn_action = self._actions.turn_action
         self.left = self._actions.left
         self._keys = Keys(self.stage, self._actions)
         self._mouse = Mouse(self.stage, self._actions, self.viewport())
@@ -104,8 +107,11 @@ class TranscriptView(QAbstractScrollArea):
 
     # -- what the owner tells ---------------------------------------------------------
 
-    def set_transcript(self, transcript: Transcript) -> None:
-        """Show another transcript, from its end."""
+    def set_transcript(self, transcript: Transcript, since: float | None = None) -> None:
+        """Show another transcript, from its end.
+
+        ``since`` is when its wait before another attempt began, by ``time.monotonic``.
+        """
         self._transcript = transcript
         self._dirty.clear()
         self._timer.stop()
@@ -113,9 +119,14 @@ class TranscriptView(QAbstractScrollArea):
         self._announced = {question.id for question in transcript.questions}
         self._fit()
         self.stage.set_blocks(transcript.blocks)
+        if since is not None and transcript.blocks:
+            self._waits(transcript.blocks[-1], since)
+            self.changed(len(transcript.blocks) - 1)
 
     def changed(self, index: int) -> None:
         """The block at ``index`` changed, or came; later ones may be new as well."""
+        if self._transcript is not None:
+            self._waits(self._transcript.blocks[index], self.context.now())
         self._dirty.add(index)
         self._schedule()
 
@@ -257,6 +268,11 @@ class TranscriptView(QAbstractScrollArea):
         top = max(0, int(still - scroller.value) - 4)
         viewport.update(QRect(0, top, rect.width(), rect.height()))
 
+    def _waits(self, block: TranscriptBlock, since: float) -> None:
+        """Count the time of a request that waits to be made again."""
+        if isinstance(block, RetryBlock) and block.state == "waiting":
+            self.context.started.setdefault(id(block), since)
+
     def _announce(self, changed: Iterable[int]) -> None:
         for index in changed:
             item = self.canvas.items[index]
@@ -325,8 +341,15 @@ class TranscriptView(QAbstractScrollArea):
         return super().viewportEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        item, _, _ = self._mouse.hit_at(event.pos().toPointF())
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            item = self.focus.item
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if isinstance(item, UserItem):
+            for text, action in USER_ACTIONS:
+                menu.addAction(text, lambda action=action: self._actions.do_said(item, action))
+            menu.addSeparator()
         copy = menu.addAction("Copy", self.copy)
         copy.setEnabled(bool(self.selection) or self.focus.item is not None)
         menu.addAction("Select all", self.select_all)

@@ -1,0 +1,91 @@
+"""A failed request that is made again: a card while it waits, then a line."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRectF
+
+from studio.domain.blocks import RetryBlock
+from studio.ui.markdown import Block
+
+from . import model
+from .buttons import button_row, paint_button
+from .items import Context, Item, Paint
+from .model import Action
+from .text import ParagraphLeaf
+
+_ACTIONS = (
+    Action("try_now", "Try now"),
+    Action("switch_model", "Switch to…"),
+    Action("stop", "Stop", "ghost"),
+)
+
+
+class RetryItem(Item):
+    """Counts down only a wait that was seen to begin, so never one that was loaded."""
+
+    @property
+    def retry(self) -> RetryBlock:
+        block = self.block
+        assert isinstance(block, RetryBlock)
+        return block
+
+    @property
+    def name(self) -> str:
+        return model.retrying(self.retry)
+
+    @property
+    def animated(self) -> bool:
+        return bool(self.hits)
+
+    def estimate(self, context: Context) -> float:
+        return context.look.px(109 if self._begun(context) is not None else 20)
+
+    def _begun(self, context: Context) -> float | None:
+        """When the wait that goes on now began."""
+        return context.started.get(id(self.block)) if self.retry.state == "waiting" else None
+
+    def lay(self, context: Context) -> None:
+        look = context.look
+        self.leaves, self.places, self.hits = [], [], []
+        if self._begun(context) is None:
+            left = look.px(24)
+            leaf = ParagraphLeaf(Block("paragraph", self.name), "small", "text2")
+            self.height = self.place(leaf, QPointF(left, 0), context, context.width - left)
+            return
+        left, y = look.px(54), float(look.px(12))
+        width = context.width - left - look.px(14)
+        title = ParagraphLeaf(Block("paragraph", self.retry.title.rstrip(".")), "ui_strong")
+        y += self.place(title, QPointF(left, y - look.px(1)), context, width) - look.px(3)
+        self._line = QRectF(left, y, width, look.px(20))
+        y += look.px(20) + look.px(7)
+        self._bar = QRectF(left, y, width, look.px(4))
+        y += look.px(4) + look.px(12)
+        self.hits = button_row(look, left, y, [(action, None, "") for action in _ACTIONS])
+        self.height = y + look.theme.height(28) + look.px(12)
+
+    def paint(self, paint: Paint, context: Context) -> None:
+        look, begun = context.look, self._begun(context)
+        if begun is None or not self.hits:
+            icon = "square" if self.retry.state == "stopped" else "refresh-cw"
+            look.icon(paint.painter, QPointF(look.px(8), look.px(10)), icon, "text3", 14)
+            self.paint_leaves(paint, context)
+            return
+        look.card(paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10)
+        icon, tint, _ = model.failure(self.retry.fault)
+        side = look.px(28)
+        tile = QRectF(look.px(14), look.px(13), side, side)
+        look.tile(paint.painter, tile, icon, *look.tint(tint), 16)
+        self.paint_leaves(paint, context)
+        whole = self.retry.seconds
+        gone = min(whole, context.now() - begun)
+        words = model.countdown(self.retry, whole - gone)
+        look.text(paint.painter, self._line, words, "ui digits", "text2")
+        if look.theme.still:
+            gone = float(int(gone))  # a step a second, where nothing is to move
+        radius = self._bar.height() / 2
+        look.card(paint.painter, self._bar, "track", None, radius)
+        done = QRectF(self._bar)
+        done.setWidth(max(self._bar.height(), self._bar.width() * (gone / whole if whole else 1)))
+        look.card(paint.painter, done, "warn", None, radius)
+        for hit in self.hits:
+            paint_button(hit, paint, look)
