@@ -275,7 +275,14 @@ async def test_events_of_a_newer_version_are_left_out(db: Database, store: Sessi
     for number, body in enumerate(odd, 3):
         row = ("s", number, "t", 1.0, body)
         await db.write(
-            lambda c, r=row: c.execute("INSERT INTO transcript VALUES (?, ?, ?, ?, ?)", r) and None
+            lambda c, r=row: (
+                c.execute(
+                    """INSERT INTO transcript (session_id, seq, turn_id, at, body)
+                    VALUES (?, ?, ?, ?, ?)""",
+                    r,
+                )
+                and None
+            )
         )
     store.journal("s").append(ev.Notice("c"))
     assert await store.events("s") == [ev.TextDelta("a"), ev.Notice("b"), ev.Notice("c")]
@@ -472,7 +479,8 @@ def test_any_events_come_out_as_they_went_in(
         return await shared.store.events(session_id)
 
     # Where a flush fell between deltas they stay two rows; joined they are the same.
-    assert joined(shared.runner.run(go(shared.new()))) == joined(events)
+    kept = [event for event in events if not isinstance(event, ev.Silent)]
+    assert joined(shared.runner.run(go(shared.new()))) == joined(kept)
 
 
 @RELAXED

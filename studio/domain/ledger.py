@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .jsonvalue import Json, JsonObject
+from .models import Usage
 
 
 def written(value: Json) -> str:
@@ -57,3 +58,44 @@ class Sent:
     expected: int = 0
     broke: str = ""
     lost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerEntry:
+    """One request that was answered: what it was, what it used, what it cost.
+
+    ``at`` is in seconds since the epoch, ``seconds`` how long the answer took.
+    ``sent`` is None for one of an older version. ``cost`` is the provider's own
+    figure in US dollars, None where it gives none.
+    """
+
+    at: float
+    turn_id: str
+    step: int
+    agent: str
+    provider: str
+    model: str
+    usage: Usage
+    seconds: float
+    sent: Sent | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRow:
+    """What the requests of one model add up to, for one turn, session, agent, day or model.
+
+    ``cost`` is the sum of the provider's own figures in US dollars, None where
+    it gave none at all; ``unpriced`` is the usage of the requests it gave none
+    for, which is what prices are applied to. ``lost`` is what broken caches
+    cost, an estimate.
+    """
+
+    key: str
+    provider: str
+    model: str
+    usage: Usage
+    requests: int
+    cost: float | None
+    unpriced: Usage
+    lost: float

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from sqlite3 import Connection
 
-from studio.domain.codec import decode_event, encode_event, event_name
+from studio.domain.codec import encode_event, event_name
 from studio.domain.errors import StorageError
 from studio.domain.events import (
-    AwaitingPermission,
-    AwaitingReply,
-    DraftCreated,
-    DraftResolved,
     Event,
     Notice,
-    PermissionResolved,
     ReasoningDelta,
-    ReplyGiven,
-    StepEnded,
+    Silent,
     TextDelta,
-    ToolFinished,
     ToolOutput,
-    ToolQueued,
     TurnComplete,
     TurnStarted,
 )
 from studio.domain.ledger import written
 
 from .database import Database
-from .search import Indexer, Passage, storable
+from .derived import derive
+from .search import Indexer, Passage
+from .transcripts import index, put, read_event
 
 FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
 RETRY_AFTER = 2.0  # s after a failed write
@@ -99,6 +92,8 @@ class Journal:
                 self._turn_id, self.running = event.turn_id, True
             case TurnComplete():
                 self.running = False
+            case Silent():  # of this moment, and of no use later
+                return
             case _:
                 pass
         self._appended += 1
@@ -217,13 +212,9 @@ def store(
     for entry in batch:
         seq += 1
         event, body = _encoded(entry.whole())
-        _run(
-            db,
-            "INSERT INTO transcript (session_id, seq, turn_id, at, body) VALUES (?, ?, ?, ?, ?)",
-            (session_id, seq, entry.turn_id, entry.at, body),
-        )
-        _derive(db, session_id, owner, entry.turn_id, entry.at, event)
-        _index(db, session_id, seq, entry.passages)
+        put(db, session_id, seq, entry.turn_id, entry.at, body)
+        derive(db, session_id, owner, entry.turn_id, entry.at, event)
+        index(db, session_id, seq, entry.passages)
 
 
 def _encoded(event: Event) -> tuple[Event, str]:
@@ -233,34 +224,6 @@ def _encoded(event: Event) -> tuple[Event, str]:
     except (RecursionError, TypeError, ValueError):
         lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
         return lost, written(encode_event(lost))
-
-
-def read_event(body: str) -> Event | None:
-    """An event from its JSON; None if a newer version wrote it, or it is damaged."""
-    try:
-        return decode_event(json.loads(body))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
-
-
-def _run(db: Connection, statement: str, values: tuple[str | float | None, ...]) -> None:
-    """Execute with values that SQLite may not take as they are: odd text, huge numbers."""
-    db.execute(statement, [_fitting(value) for value in values])
-
-
-def _fitting(value: str | float | None) -> str | float | None:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, int):
-        return max(-(2**63), min(value, 2**63 - 1))
-    return value
-
-
-def _index(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
-    db.executemany(
-        "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
-        [(session_id, seq, kind, text) for kind, text in passages],
-    )
 
 
 def _index_rest(db: Connection, session_id: str, last: int) -> None:
@@ -274,109 +237,5 @@ def _index_rest(db: Connection, session_id: str, last: int) -> None:
     for (body,) in rows.fetchall():
         event = read_event(body)
         if event is not None:
-            _index(db, session_id, last, indexer.feed(event))
-    _index(db, session_id, last, indexer.finish())
-
-
-def _derive(
-    db: Connection, session_id: str, owner: str, turn_id: str, at: float, event: Event
-) -> None:
-    """The tables that are sums and lists of events."""
-    match event:
-        case TurnStarted():
-            _run(
-                db,
-                """INSERT INTO turns (session_id, turn_id, agent, provider, model, mode, owner,
-                started) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, turn_id, event.agent, event.provider, event.model, event.mode,
-                 owner, at),
-            )  # fmt: skip
-            _state(db, session_id, "running", at)
-        case TurnComplete():
-            _run(
-                db,
-                """UPDATE turns SET ended = ?, reason = ?, detail = ?, steps = ?, seconds = ?
-                WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?)""",
-                (at, event.reason, event.detail, event.steps, event.seconds, session_id),
-            )
-            _state(db, session_id, event.reason, at)
-        case StepEnded():
-            used = event.usage
-            _run(
-                db,
-                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
-                cache_read, cache_write, output, reasoning, seconds)
-                SELECT ?1, ?2, ?3, coalesce(max(provider), ''), coalesce(max(model), ''), ?4, ?5,
-                ?6, ?7, ?8, ?9, ?10 FROM turns
-                WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
-                (session_id, turn_id, at, event.step, used.input, used.cache_read,
-                 used.cache_write, used.output, used.reasoning, event.seconds),
-            )  # fmt: skip
-        case ToolQueued():
-            _run(
-                db,
-                """INSERT INTO tool_calls (session_id, turn_id, call_id, name, arguments, target,
-                effect, queued) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, turn_id, event.call_id, event.name, written(event.arguments),
-                 event.target, event.effect, at),
-            )  # fmt: skip
-        case ToolFinished():
-            _run(
-                db,
-                """UPDATE tool_calls SET finished = ?, is_error = ?, seconds = ?, summary = ?
-                WHERE id = (SELECT max(id) FROM tool_calls WHERE session_id = ? AND call_id = ?)""",
-                (at, event.is_error, event.seconds, event.summary, session_id, event.call_id),
-            )
-        case AwaitingPermission():
-            asked = event.question
-            _run(
-                db,
-                """INSERT INTO approvals (session_id, turn_id, question_id, call_id, tool, title,
-                detail, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, turn_id, asked.id, asked.call_id, asked.tool, asked.title,
-                 asked.detail, at),
-            )  # fmt: skip
-            _state(db, session_id, "waiting", at)
-        case PermissionResolved():
-            _run(
-                db,
-                """UPDATE approvals SET resolved = ?, answer = ? WHERE id =
-                (SELECT max(id) FROM approvals WHERE session_id = ? AND question_id = ?)""",
-                (at, event.answer, session_id, event.question_id),
-            )
-            _resume(db, session_id)
-        case AwaitingReply():
-            _state(db, session_id, "waiting", at)
-        case ReplyGiven():
-            _resume(db, session_id)
-        case DraftCreated():
-            draft = event.draft
-            _run(
-                db,
-                """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
-                detail, created) VALUES (?, ?, ?, ?, ?, ?, '', ?)""",
-                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at),
-            )
-        case DraftResolved():
-            _run(
-                db,
-                """UPDATE drafts SET status = ?, detail = ?, resolved = ? WHERE id =
-                (SELECT max(id) FROM drafts WHERE session_id = ? AND draft_id = ?)""",
-                (event.status, event.detail, at, session_id, event.draft_id),
-            )
-        case _:
-            pass
-
-
-def _state(db: Connection, session_id: str, state: str, at: float) -> None:
-    db.execute(
-        "UPDATE sessions SET state = ?, updated = max(updated, ?) WHERE id = ?",
-        (state, at, session_id),
-    )
-
-
-def _resume(db: Connection, session_id: str) -> None:
-    """After an answer; one that falls away when the turn ends changes nothing."""
-    db.execute(
-        "UPDATE sessions SET state = 'running' WHERE id = ? AND state = 'waiting'", (session_id,)
-    )
+            index(db, session_id, last, indexer.feed(event))
+    index(db, session_id, last, indexer.finish())

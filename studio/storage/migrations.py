@@ -7,8 +7,12 @@ run in one transaction, so that a file is never half way.
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable
 from sqlite3 import Connection
+
+from studio.domain.ledger import beginning, link
 
 
 def _sessions(db: Connection) -> None:
@@ -94,7 +98,62 @@ def _sessions(db: Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions,)
+def _fidelity(db: Connection) -> None:
+    """What proves a history whole (H-5, H-9), and what a request was and cost."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN effort TEXT",
+        "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT ''",
+        # CRC-32 of seq, turn and body; none where nobody computed it.
+        "ALTER TABLE transcript ADD COLUMN sum INTEGER",
+        # The chain of domain.ledger: where it begins, how many items it has, and after each.
+        "ALTER TABLE epochs ADD COLUMN why TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE epochs ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE epochs ADD COLUMN items INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE native ADD COLUMN digest TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE usage ADD COLUMN agent TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE usage ADD COLUMN epoch INTEGER",
+        "ALTER TABLE usage ADD COLUMN items INTEGER",
+        "ALTER TABLE usage ADD COLUMN prefix TEXT",
+        "ALTER TABLE usage ADD COLUMN expected INTEGER",
+        "ALTER TABLE usage ADD COLUMN broke TEXT",
+        "ALTER TABLE usage ADD COLUMN lost REAL",
+        "ALTER TABLE usage ADD COLUMN cost REAL",
+        """UPDATE usage SET agent = coalesce((SELECT agent FROM turns
+            WHERE turns.session_id = usage.session_id AND turns.turn_id = usage.turn_id), '')""",
+    ):
+        db.execute(statement)
+    db.create_function("checksum", 3, _checksum)
+    db.execute("UPDATE transcript SET sum = checksum(seq, turn_id, body)")
+    for session_id, epoch, system, tools in db.execute(
+        "SELECT session_id, epoch, system, tools FROM epochs"
+    ).fetchall():
+        sound = _readable(system) and _readable(tools)
+        first = last = beginning(json.loads(system), json.loads(tools)) if sound else ""
+        items = db.execute(
+            "SELECT rowid, body FROM native WHERE session_id = ? AND epoch = ? ORDER BY seq",
+            (session_id, epoch),
+        ).fetchall()
+        for row_id, body in items:
+            last = link(last, str(body))
+            db.execute("UPDATE native SET digest = ? WHERE rowid = ?", (last, row_id))
+        db.execute(
+            "UPDATE epochs SET digest = ?, items = ? WHERE session_id = ? AND epoch = ?",
+            (first, len(items), session_id, epoch),
+        )
+
+
+def _checksum(seq: int, turn_id: str, body: object) -> int | None:
+    return zlib.crc32(f"{seq}\n{turn_id}\n{body}".encode()) if _readable(body) else None
+
+
+def _readable(body: object) -> bool:
+    try:
+        return isinstance(body, str) and json.loads(body) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity)
 LATEST = len(MIGRATIONS)
 
 

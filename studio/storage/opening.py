@@ -6,6 +6,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -20,6 +21,8 @@ FIXED = b"\x40\x20\x20"  # bytes 21 to 23 of every database
 DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 BUSY_TIMEOUT_MS = 5000
+# One damaged letter must not make a whole table unreadable.
+LENIENT = partial(str, encoding="utf-8", errors="replace")
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
@@ -86,6 +89,7 @@ def open_for_reading(path: Path) -> Connection:
     db = sqlite3.connect(
         path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
     )
+    db.text_factory = LENIENT
     try:
         db.execute("PRAGMA query_only = 1")
         db.execute("PRAGMA cache_size = -8000")
@@ -108,6 +112,7 @@ def _until(deadline: float, path: Path) -> Connection:
 
 def _prepare(path: Path, timeout: float) -> Connection:
     db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
+    db.text_factory = LENIENT
     try:
         _refuse_newer(path, db.execute("PRAGMA user_version").fetchone()[0])
         findings = db.execute("PRAGMA quick_check(1)").fetchone()[0]

@@ -115,13 +115,15 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
     if not text:
         return []
     hits: dict[str, SearchHit] = {}
-    for session_id, title in db.execute("SELECT id, title FROM sessions ORDER BY updated DESC"):
+    titles = "SELECT id, CAST(title AS TEXT) FROM sessions ORDER BY updated DESC"  # CAST: damage
+    for session_id, title in db.execute(titles):
         if all(word.casefold() in title.casefold() for word in text.split()):
             hits[session_id] = SearchHit(session_id, title, title, "title")
     query = _query(text)
     if query is None:
         rows = db.execute(
-            """SELECT said.session_id, sessions.title, said.kind, said.text
+            """SELECT said.session_id, CAST(sessions.title AS TEXT), said.kind,
+            CAST(said.text AS TEXT)
             FROM said JOIN sessions ON sessions.id = said.session_id
             WHERE said.text LIKE ? ESCAPE '\\' ORDER BY said.id DESC""",
             (f"%{_escaped(text)}%",),
@@ -143,7 +145,8 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
         for row_id, session_id, _ in best:
             if session_id not in hits:
                 row = db.execute(
-                    f"""SELECT sessions.title, said.kind, highlight(words, 0, '{_MARK}', '')
+                    f"""SELECT CAST(sessions.title AS TEXT), said.kind,
+                    highlight(words, 0, '{_MARK}', '')
                     FROM words JOIN said ON said.id = words.rowid
                     JOIN sessions ON sessions.id = said.session_id
                     WHERE words MATCH ? AND words.rowid = ?""",

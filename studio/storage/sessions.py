@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
-from typing import Any, TypeAlias, TypedDict, Unpack, cast, get_args
+from typing import Any, TypeAlias, TypedDict, Unpack, get_args
 
 from studio.domain.agents import PermissionMode
+from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.ledger import written
-from studio.domain.models import Usage
+from studio.domain.ledger import LedgerEntry, UsageRow, written
+from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import SearchHit, SessionInfo
 
+from . import branching, native, transcripts, usage
 from .database import Database
-from .journal import Journal, read_event
+from .journal import Journal
+from .native import EpochInfo, Native
 from .search import find, storable
+from .transcripts import is_time
+from .usage import UsageKey, sums
 
 # ``list`` is a method's name in the class below.
 _Sessions: TypeAlias = list[SessionInfo]
@@ -28,20 +32,10 @@ _Events: TypeAlias = list[Event]
 _Rules: TypeAlias = list[Rule]
 _Hits: TypeAlias = list[SearchHit]
 _Ids: TypeAlias = list[str]
+_Epochs: TypeAlias = list[EpochInfo]
+_Usage: TypeAlias = list[UsageRow]
+_Entries: TypeAlias = list[LedgerEntry]
 _Rows: TypeAlias = list[tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Native:
-    """One epoch of a provider's own history, as it was stored (H-1)."""
-
-    epoch: int
-    provider: str
-    protocol: str
-    model: str
-    system: str
-    tools: list[JsonObject] = field(default_factory=list[JsonObject])
-    items: list[JsonObject] = field(default_factory=list[JsonObject])
 
 
 class Changes(TypedDict, total=False):
@@ -53,17 +47,15 @@ class Changes(TypedDict, total=False):
     provider: str
     model: str
     permission_mode: PermissionMode
+    effort: Effort | None
     state: str
     unread: bool
     updated: float
 
 
 _COLUMNS = (
-    "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread"
-)
-_SUMS = (
-    "coalesce(sum(input), 0), coalesce(sum(cache_read), 0), coalesce(sum(cache_write), 0), "
-    "coalesce(sum(output), 0), coalesce(sum(reasoning), 0)"
+    "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
+    "effort, parent"
 )
 
 
@@ -76,16 +68,29 @@ class SessionStore:
 
     async def create(self, info: SessionInfo) -> None:
         """Add a session; its id must be new."""
-        values = (
-            info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
-            info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
-        )  # fmt: skip
-        marks = ", ".join("?" * len(values))
-        await self._db.write(
-            lambda db: (
-                db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values) and None
+        await self._db.write(partial(_create, info))
+
+    async def branch(self, source_id: str, info: SessionInfo, before_turn: str = "") -> None:
+        """Add a session that begins as another did: up to, not including, ``before_turn``.
+
+        All of it when that is empty. What cannot be read is left out, so that
+        the branch is sound. Native history, usage and approvals are not copied,
+        and drafts that wait there are superseded here. ``info.parent`` is set.
+        Raises StorageError if session or turn are gone; nothing is then added.
+        """
+        await self._flush(source_id)
+
+        def write(db: Connection) -> None:
+            if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
+                raise StorageError("This chat was deleted, so it cannot be continued.")
+            _create(replace(info, parent=source_id), db)
+            branching.copy(db, source_id, info.id, before_turn)
+            db.execute(
+                "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
+                (info.state, info.updated, info.id),
             )
-        )
+
+        await self._db.write(write)
 
     async def get(self, session_id: str) -> SessionInfo | None:
         """The session, or None if there is none with this id."""
@@ -138,39 +143,28 @@ class SessionStore:
         self._journals.clear()
 
     async def events(self, session_id: str) -> _Events:
-        """Everything that happened, in order; events of a newer version are left out."""
+        """Everything that happened, in order; what cannot be read is left out.
+
+        That is events of a newer version, and damaged ones: see ``damage``.
+        """
         await self._flush(session_id)
+        return await self._db.read(lambda db: transcripts.events(db, session_id))
 
-        def read(db: Connection) -> _Events:
-            rows = db.execute(
-                "SELECT body FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,)
-            )
-            return [event for (body,) in rows if (event := read_event(body)) is not None]
+    async def damage(self, session_id: str) -> str:
+        """What is wrong with the stored session, in words for the person; empty if sound (H-5).
 
-        return await self._db.read(read)
+        Of its row and its transcript; see ``Native.damage`` for the native history.
+        """
+        await self._flush(session_id)
+        return await self._db.read(lambda db: transcripts.damage(db, session_id))
 
-    async def native(self, session_id: str) -> Native | None:
-        """The last epoch of the provider's history; None before the first."""
+    async def native(self, session_id: str, epoch: int | None = None) -> Native | None:
+        """An epoch of the provider's history, the last if not named; None if there is none."""
+        return await self._db.read(lambda db: native.read(db, session_id, epoch))
 
-        def read(db: Connection) -> Native | None:
-            row = db.execute(
-                """SELECT epoch, provider, protocol, model, system, tools FROM epochs
-                WHERE session_id = ? ORDER BY epoch DESC LIMIT 1""",
-                (session_id,),
-            ).fetchone()
-            if row is None:
-                return None
-            items = db.execute(
-                "SELECT body FROM native WHERE session_id = ? AND epoch = ? ORDER BY seq",
-                (session_id, row[0]),
-            )
-            epoch, provider, protocol, model, system, tools = row
-            return Native(
-                epoch, provider, protocol, model, json.loads(system), json.loads(tools),
-                [json.loads(body) for (body,) in items],
-            )  # fmt: skip
-
-        return await self._db.read(read)
+    async def epochs(self, session_id: str) -> _Epochs:
+        """Every epoch of the session, oldest first; all stay readable (H-9)."""
+        return await self._db.read(lambda db: native.epochs(db, session_id))
 
     async def begin_epoch(
         self,
@@ -181,31 +175,23 @@ class SessionStore:
         system: str,
         tools: Sequence[JsonObject],
         items: Sequence[JsonObject],
+        why: str = "",
     ) -> int:
         """Begin the native history anew with ``items``; returns the epoch's number.
 
-        Older epochs stay stored (H-9). System prompt and tools belong to the
-        epoch: they are what later requests of it must repeat.
+        ``why`` is for the person, and empty for a session's first. Older epochs
+        stay stored (H-9). System prompt and tools belong to the epoch: they are
+        what later requests of it must repeat.
         """
         await self._flush(session_id)
-
-        def write(db: Connection) -> int:
-            row = db.execute("SELECT max(epoch) FROM epochs WHERE session_id = ?", (session_id,))
-            epoch = (row.fetchone()[0] or 0) + 1
-            db.execute(
-                """INSERT INTO epochs (session_id, epoch, at, provider, protocol, model, system,
-                tools) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, epoch, time.time(), provider, protocol, model, written(system),
-                 written(cast("Any", [*tools]))),
-            )  # fmt: skip
-            _append_native(session_id, epoch, items, db)
-            return epoch
-
-        return await self._db.write(write)
+        made_by = (provider, protocol, model)
+        return await self._db.write(
+            lambda db: native.begin(db, session_id, made_by, system, tools, items, why)
+        )
 
     async def append_native(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> None:
         """Add items to an epoch; stored when this returns, with every event before them."""
-        work = partial(_append_native, session_id, epoch, tuple(items))
+        work = partial(native.append, session_id, epoch, tuple(items))
         journal = self._journals.get(session_id)
         if journal is None or journal.closed:
             await self._db.write(work)
@@ -218,11 +204,7 @@ class SessionStore:
             "SELECT verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid",
             session_id,
         )
-        return [
-            Rule(verdict, json.loads(tool), json.loads(pattern))
-            for verdict, tool, pattern in rows
-            if verdict in get_args(Verdict)
-        ]
+        return [rule for row in rows if (rule := _rule(*row)) is not None]
 
     async def add_rule(self, session_id: str, rule: Rule) -> None:
         """Keep an "Always for this session"; adding it twice is the same as once."""
@@ -240,14 +222,15 @@ class SessionStore:
     async def waiting_drafts(self) -> tuple[tuple[str, str, str], ...]:
         """Session id, the session's title and the path of each draft that waits, newest first."""
         rows = await self._rows(
-            """SELECT s.id, s.title, d.path FROM drafts d JOIN sessions s ON s.id = d.session_id
+            """SELECT s.id, CAST(s.title AS TEXT), CAST(d.path AS TEXT)
+            FROM drafts d JOIN sessions s ON s.id = d.session_id
             WHERE d.status = 'waiting' ORDER BY d.id DESC"""
         )
         return tuple((session_id, title, path) for session_id, title, path in rows)
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""
-        rows = await self._rows(f"SELECT {_SUMS} FROM usage WHERE session_id = ?", session_id)
+        rows = await self._rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
         return Usage(*rows[0])
 
     async def usage_by_model(
@@ -255,12 +238,30 @@ class SessionStore:
     ) -> dict[tuple[str, str], Usage]:
         """Usage by (provider, model), as prices need it; of one session or of all."""
         rows = await self._rows(
-            f"""SELECT provider, model, {_SUMS} FROM usage
+            f"""SELECT provider, model, {sums()} FROM usage
             WHERE at >= ?1 AND (?2 = '' OR session_id = ?2) GROUP BY provider, model""",
             since,
             session_id,
         )
         return {(provider, model): Usage(*sums) for provider, model, *sums in rows}
+
+    async def usage_by(self, by: UsageKey, *, session_id: str = "", since: float = 0.0) -> _Usage:
+        """Sums by turn, session, agent, day (the local date, ``2026-11-22``) or model.
+
+        Each by the model too, as prices need it; what was used first comes
+        first. Of one session or of all, from the time ``since`` on.
+        """
+        return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since))
+
+    async def ledger(self, session_id: str) -> _Entries:
+        """Every request of a session that was answered, oldest first."""
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.ledger(db, session_id))
+
+    async def last_sent(self, session_id: str) -> LedgerEntry | None:
+        """The session's last request of which is known what was sent."""
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.last_sent(db, session_id))
 
     async def interrupted(self) -> _Ids:
         """Sessions whose last turn never ended because its program did (a crash, a kill)."""
@@ -294,19 +295,46 @@ class SessionStore:
         return await self._db.read(lambda db: db.execute(query, values).fetchall())
 
 
+def _create(info: SessionInfo, db: Connection) -> None:
+    values = (
+        info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
+        info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
+        info.effort, info.parent,
+    )  # fmt: skip
+    marks = ", ".join("?" * len(values))
+    db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
+
+
 def _info(row: tuple[Any, ...]) -> SessionInfo:
-    *fields, unread = row
-    return SessionInfo(*fields, unread=bool(unread))
+    """A session as well as its row can be read: a damaged one must not hide the others."""
+    *texts, mode, created, updated, state, unread, effort, parent = row
+    session_id, title, folder, agent, provider, model = map(_text, texts)
+    return SessionInfo(
+        session_id,
+        title,
+        folder,
+        agent,
+        provider,
+        model,
+        mode if mode in get_args(PermissionMode) else "ask",
+        created if is_time(created) else 0.0,
+        updated if is_time(updated) else 0.0,
+        _text(state),
+        bool(unread),
+        effort if effort in EFFORTS else None,
+        _text(parent),
+    )
 
 
-def _append_native(
-    session_id: str, epoch: int, items: Sequence[JsonObject], db: Connection
-) -> None:
-    row = db.execute(
-        "SELECT max(seq) FROM native WHERE session_id = ? AND epoch = ?", (session_id, epoch)
-    )
-    first: int = (row.fetchone()[0] or 0) + 1
-    db.executemany(
-        "INSERT INTO native (session_id, epoch, seq, body) VALUES (?, ?, ?, ?)",
-        [(session_id, epoch, seq, written(item)) for seq, item in enumerate(items, first)],
-    )
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _rule(verdict: Any, tool: Any, pattern: Any) -> Rule | None:
+    """A stored rule; None if it cannot be read or is of a newer version."""
+    try:
+        tool, pattern = json.loads(tool), json.loads(pattern)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    known = verdict in get_args(Verdict) and isinstance(tool, str) and isinstance(pattern, str)
+    return Rule(verdict, tool, pattern) if known else None

@@ -1,0 +1,67 @@
+"""A new session from the beginning of another."""
+
+from __future__ import annotations
+
+from sqlite3 import Connection
+
+from studio.domain.codec import encode_event
+from studio.domain.errors import StorageError
+from studio.domain.events import DraftCreated, DraftResolved, TurnComplete, TurnStarted
+from studio.domain.ledger import written
+
+from .derived import derive
+from .search import Indexer
+from .transcripts import checksum, index, is_time, put, read_data, read_event
+
+
+def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
+    """Give the session ``target``, which has nothing yet, the transcript of ``source``.
+
+    Up to the turn ``before_turn``, all of it when that is empty. What cannot
+    be read is left out. Usage, calls and approvals stay where they were paid
+    and given; a draft that waits there is superseded here, so that nobody can
+    approve it twice.
+    """
+    rows = db.execute(
+        "SELECT seq, turn_id, at, body, sum FROM transcript WHERE session_id = ? ORDER BY seq",
+        (source,),
+    ).fetchall()
+    indexer = Indexer()
+    seq, turn_id, at = 0, "", 0.0
+    waiting: list[str] = []
+    for old_seq, old_turn, old_at, body, total in rows:
+        if before_turn and old_turn == before_turn:
+            break
+        data, event = read_data(body), read_event(body)
+        of_newer_version = total == checksum(old_seq, old_turn, body)
+        if data is None or (event is None and not of_newer_version):
+            continue
+        seq, turn_id = seq + 1, str(old_turn)
+        at = old_at if is_time(old_at) else at
+        if "session_id" in data:
+            data["session_id"] = target
+            body = written(data)
+        put(db, target, seq, turn_id, at, body)
+        if event is None:
+            continue
+        index(db, target, seq, indexer.feed(event))
+        match event:
+            case DraftCreated():
+                waiting.append(event.draft.id)
+            case DraftResolved() if event.draft_id in waiting and event.status != "waiting":
+                waiting.remove(event.draft_id)
+            case TurnStarted() | TurnComplete() | DraftResolved():
+                pass
+            case _:
+                continue
+        # No owner: a turn that still runs there is one that was interrupted here.
+        derive(db, target, "", turn_id, at, event)
+    else:
+        if before_turn:
+            raise StorageError("This message is no longer in the chat.")
+    index(db, target, seq, indexer.finish())
+    for draft_id in waiting:
+        seq += 1
+        event = DraftResolved(draft_id, "superseded")
+        put(db, target, seq, turn_id, at, written(encode_event(event)))
+        derive(db, target, "", turn_id, at, event)

@@ -1,0 +1,81 @@
+"""What requests used and cost: the ledger, and sums of it."""
+
+from __future__ import annotations
+
+from sqlite3 import Connection
+from typing import Any, Literal, TypeAlias
+
+from studio.domain.ledger import LedgerEntry, Sent, UsageRow
+from studio.domain.models import Usage
+
+UsageKey: TypeAlias = Literal["turn", "session", "agent", "day", "model"]
+
+_KEYS: dict[UsageKey, str] = {
+    "turn": "turn_id",
+    "session": "session_id",
+    "agent": "agent",
+    "day": "date(at, 'unixepoch', 'localtime')",
+    "model": "model",
+}
+_COUNTS = ("input", "cache_read", "cache_write", "output", "reasoning")
+_ENTRY = (
+    f"at, turn_id, step, agent, provider, model, seconds, cost, {', '.join(_COUNTS)}, "
+    "epoch, items, prefix, expected, broke, lost"
+)
+
+
+def sums(where: str = "1") -> str:
+    """Columns that add up a ``Usage`` of the rows for which ``where`` holds.
+
+    As floating point, then cut: an absurd figure must not overflow the sum of all.
+    """
+    return ", ".join(f"cast(total({name}) FILTER (WHERE {where}) AS INTEGER)" for name in _COUNTS)
+
+
+def ledger(db: Connection, session_id: str) -> list[LedgerEntry]:
+    """A session's requests, oldest first."""
+    rows = db.execute(f"SELECT {_ENTRY} FROM usage WHERE session_id = ? ORDER BY id", (session_id,))
+    return [_entry(*row) for row in rows]
+
+
+def last_sent(db: Connection, session_id: str) -> LedgerEntry | None:
+    """A session's last request of which is known what was sent."""
+    row = db.execute(
+        f"""SELECT {_ENTRY} FROM usage WHERE session_id = ? AND epoch IS NOT NULL
+        ORDER BY id DESC LIMIT 1""",
+        (session_id,),
+    ).fetchone()
+    return _entry(*row) if row else None
+
+
+def _entry(
+    at: float,
+    turn_id: str,
+    step: int,
+    agent: str,
+    provider: str,
+    model: str,
+    seconds: float,
+    cost: float | None,
+    *rest: Any,
+) -> LedgerEntry:
+    used, (epoch, items, prefix, expected, broke, lost) = Usage(*rest[:5]), rest[5:]
+    sent = None if epoch is None else Sent(epoch, items, prefix, expected, broke, lost)
+    return LedgerEntry(at, turn_id, step, agent, provider, model, used, seconds, sent, cost)
+
+
+def usage_by(db: Connection, by: UsageKey, session_id: str, since: float) -> list[UsageRow]:
+    """Sums by a key and by model; of one session or of all ("")."""
+    rows = db.execute(
+        f"""SELECT {_KEYS[by]} AS key, provider, model, {sums()}, count(*), sum(cost),
+        {sums("cost IS NULL")}, total(lost) FROM usage
+        WHERE at >= ?1 AND (?2 = '' OR session_id = ?2)
+        GROUP BY key, provider, model ORDER BY min(id)""",
+        (since, session_id),
+    )
+    return [
+        UsageRow(
+            key, provider, model, Usage(*rest[:5]), rest[5], rest[6], Usage(*rest[7:12]), rest[12]
+        )
+        for key, provider, model, *rest in rows
+    ]

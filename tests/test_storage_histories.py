@@ -1,0 +1,348 @@
+"""Histories that can be proved whole, explained, and continued elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.domain import events as ev
+from studio.domain.errors import StorageError
+from studio.domain.events import Event
+from studio.domain.ledger import LedgerEntry, Sent, UsageRow, beginning, link, written
+from studio.domain.messages import Text
+from studio.domain.models import Usage
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import Draft
+from studio.domain.transcript import Transcript
+from studio.storage.database import Database
+from studio.storage.sessions import SessionStore
+
+
+def info(session_id: str = "s", updated: float = 2.0) -> SessionInfo:
+    return SessionInfo(
+        session_id, "A chat", "/x", "Coder", "simulator", "m", "ask", 1.0, updated, effort="high"
+    )
+
+
+def started(turn_id: str, agent: str = "Coder", model: str = "m") -> ev.TurnStarted:
+    said = (Text(f"question {turn_id}"),)
+    return ev.TurnStarted("s", turn_id, said, agent, "anthropic", model, "inline")
+
+
+def turn(turn_id: str, *between: Event) -> list[Event]:
+    return [
+        started(turn_id),
+        ev.StepStarted(1),
+        ev.TextDelta(f"answer {turn_id}"),
+        ev.StepEnded(1, "end", Usage(10, 0, 0, 5, 0), 0.5),
+        *between,
+        ev.TurnComplete("done", "", 1, Usage(10, 0, 0, 5, 0), 1.0),
+    ]
+
+
+@pytest.fixture
+async def db(tmp_path: Path) -> AsyncIterator[Database]:
+    database = Database(tmp_path / "s.db")
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def store(db: Database) -> AsyncIterator[SessionStore]:
+    sessions = SessionStore(db)
+    await sessions.create(info())
+    yield sessions
+    await sessions.close()
+
+
+async def keep(store: SessionStore, events: list[Event], session_id: str = "s") -> None:
+    journal = store.journal(session_id)
+    for event in events:
+        journal.append(event)
+    await journal.flush()
+
+
+async def change(db: Database, statement: str, *values: Any) -> None:
+    await db.write(lambda c: c.execute(statement, values) and None)
+
+
+async def test_effort_and_parent_are_kept(store: SessionStore) -> None:
+    assert await store.get("s") == info()
+    await store.create(replace(info("child"), parent="s", effort=None))
+    child = await store.get("child")
+    assert child is not None and (child.parent, child.effort) == ("s", None)
+    await store.update("child", effort="max")
+    child = await store.get("child")
+    assert child is not None and child.effort == "max"
+
+
+# --- the native history -----------------------------------------------------------------------
+
+TOOLS: list[Any] = [{"name": "run"}]
+ITEMS: list[Any] = [{"n": 1, "text": "é \ud800"}, {"n": 2}, {"n": 3, "deep": [{"x": None}]}]
+
+
+async def begun(store: SessionStore, why: str = "") -> int:
+    epoch = await store.begin_epoch("s", "p", "q", "m", "You help.", TOOLS, ITEMS[:1], why)
+    await store.append_native("s", epoch, ITEMS[1:2])
+    await store.append_native("s", epoch, ITEMS[2:])
+    return epoch
+
+
+async def test_each_item_carries_the_chain_to_it(db: Database, store: SessionStore) -> None:
+    """H-9: what the stored rows say is what the ledger computes from what is sent."""
+    await begun(store)
+    native = await store.native("s")
+    assert native is not None and native.damage == "" and native.items == ITEMS
+    chain = [beginning("You help.", TOOLS)]
+    for item in ITEMS:
+        chain.append(link(chain[-1], written(item)))
+    assert (native.beginning, native.digest) == (chain[0], chain[-1])
+    rows = await db.read(lambda c: c.execute("SELECT digest FROM native ORDER BY seq").fetchall())
+    assert [digest for (digest,) in rows] == chain[1:]
+
+
+async def test_older_epochs_stay_readable(store: SessionStore) -> None:
+    """H-9."""
+    assert await store.epochs("s") == [] and await store.native("s", 1) is None
+    first = await begun(store)
+    second = await store.begin_epoch("s", "r", "q", "n", "", [], [], "The model changed.")
+    told = await store.epochs("s")
+    assert [(e.number, e.provider, e.protocol, e.model, e.why, e.items) for e in told] == [
+        (first, "p", "q", "m", "", 3),
+        (second, "r", "q", "n", "The model changed.", 0),
+    ]
+    assert all(abs(epoch.at - time.time()) < 60 for epoch in told)
+    old, now = await store.native("s", first), await store.native("s")
+    assert old is not None and old.items == ITEMS and old.why == ""
+    assert now is not None and now.why == "The model changed." and now.damage == ""
+    assert now.digest == now.beginning == beginning("", [])
+    assert await store.native("s", 99) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "damage", "left"),
+    [
+        ("UPDATE native SET body = '{' WHERE seq = 2", "item 2 cannot be read", 1),
+        ("UPDATE native SET body = '[]' WHERE seq = 2", "item 2 cannot be read", 1),
+        ("UPDATE native SET body = x'ff' WHERE seq = 2", "item 2 cannot be read", 1),
+        (
+            "UPDATE native SET body = CAST(x'7b226e223a22ff227d' AS TEXT) WHERE seq = 2",
+            "item 2 was changed",
+            1,
+        ),
+        ("UPDATE native SET body = '{\"n\":7}' WHERE seq = 2", "item 2 was changed", 1),
+        ("UPDATE native SET digest = '' WHERE seq = 1", "item 1 was changed", 0),
+        ("DELETE FROM native WHERE seq = 1", "items are missing after 0", 0),
+        ("DELETE FROM native WHERE seq = 2", "items are missing after 1", 1),
+        ("DELETE FROM native WHERE seq = 3", "items are missing after 2", 2),
+        ("UPDATE epochs SET tools = '['", "the tools cannot be read", 3),
+        ("UPDATE epochs SET tools = '[1]'", "the tools cannot be read", 3),
+        ("UPDATE epochs SET system = '1'", "the system prompt cannot be read", 3),
+        ("UPDATE epochs SET system = '\"\"'", "the system prompt or the tools were changed", 3),
+    ],
+)
+async def test_damage_is_found_and_what_is_before_it_kept(
+    db: Database, store: SessionStore, statement: str, damage: str, left: int
+) -> None:
+    """H-5."""
+    await begun(store)
+    await change(db, statement)
+    native = await store.native("s")
+    assert native is not None and native.damage == damage and native.items == ITEMS[:left]
+
+
+# --- the transcript ---------------------------------------------------------------------------
+
+
+async def test_a_transcript_that_nothing_happened_to_is_sound(
+    db: Database, store: SessionStore
+) -> None:
+    assert await store.damage("s") == "" and await store.damage("none") == ""
+    await keep(store, turn("t1"))
+    await change(
+        db, "INSERT INTO transcript SELECT 's', 6, 't', 1.0, '{\"event\":\"new\"}', NULL"
+    )  # of an older program beside this one that knows more events: no sum
+    await keep(store, turn("t2", ev.Silent(3.0)))
+    assert await store.damage("s") == ""
+    assert len(await store.events("s")) == 10
+    await keep(store, turn("t3"))
+    await change(db, "UPDATE transcript SET sum = NULL WHERE seq = 4")
+    assert await store.damage("s") == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "damage"),
+    [
+        ("UPDATE transcript SET body = '{' WHERE seq IN (2, 3)", "2 entries cannot be read"),
+        ("UPDATE transcript SET body = x'00' WHERE seq = 2", "1 entry cannot be read"),
+        ("UPDATE transcript SET body = '{}', sum = NULL WHERE seq = 2", "1 entry cannot be read"),
+        ("UPDATE transcript SET body = replace(body, 'answer', 'axswer')", "1 entry was changed"),
+        ("UPDATE transcript SET turn_id = 'x' WHERE seq < 3", "2 entries were changed"),
+        ("DELETE FROM transcript WHERE seq = 1", "entries are missing after 0"),
+        (
+            "DELETE FROM transcript WHERE seq IN (2, 4)",
+            "entries are missing after 1",
+        ),
+        ("UPDATE sessions SET title = x'ff'", "the chat's title cannot be read"),
+        (
+            "UPDATE sessions SET folder = CAST(x'ff' AS TEXT), effort = 'none at all'",
+            "the chat's folder and effort cannot be read",
+        ),
+        (
+            "UPDATE sessions SET permission_mode = 'askk', updated = 'now'",
+            "the chat's permission mode and date cannot be read",
+        ),
+    ],
+)
+async def test_damage_of_a_transcript_is_said_in_words(
+    db: Database, store: SessionStore, statement: str, damage: str
+) -> None:
+    """H-5: and neither this chat nor the others are lost from the list."""
+    await store.create(info("other", 9.0))
+    await keep(store, turn("t1"))
+    await change(db, statement)
+    assert await store.damage("s") == damage
+    assert sorted(session.id for session in await store.list()) == ["other", "s"]
+    Transcript(await store.events("s"))
+    assert isinstance(await store.search("answer"), list)
+
+
+# --- branches ---------------------------------------------------------------------------------
+
+
+def waiting(draft_id: str) -> ev.DraftCreated:
+    return ev.DraftCreated("c", Draft(draft_id, f"{draft_id}.txt", None, "zebra\n", ""))
+
+
+async def test_a_branch_has_what_was_before_the_turn(db: Database, store: SessionStore) -> None:
+    await keep(
+        store,
+        turn("t1", waiting("d1"), waiting("d2"), ev.DraftResolved("d2", "approved"))
+        + turn("t2")
+        + [ev.DraftResolved("d1", "approved")],
+    )
+    await begun(store)
+    await store.branch("s", replace(info("b", 7.0), state="idle"), "t2")
+    assert await store.get("b") == replace(info("b", 7.0), parent="s")
+    source, events = await store.events("s"), await store.events("b")
+    assert events[0] == replace(started("t1"), session_id="b")
+    assert events[1:] == [*source[1:8], ev.DraftResolved("d1", "superseded")]
+    assert await store.damage("b") == "" and await store.native("b") is None
+    assert await store.usage("b") == Usage() and await store.ledger("b") == []
+    assert await store.interrupted() == [] and await store.waiting_drafts() == ()
+    found = {hit.session_id for hit in await store.search("answer t1")}
+    assert found == {"s", "b"}
+    assert [hit.session_id for hit in await store.search("answer t2")] == ["s"]
+    await keep(store, turn("t9"), "b")
+    assert await store.damage("b") == "" and len(await store.events("s")) == len(source)
+
+    await store.branch("s", info("whole"))
+    assert len(await store.events("whole")) == len(source)
+    await store.delete("s")
+    assert len(await store.events("b")) == 14 and await store.damage("whole") == ""
+
+
+async def test_a_branch_of_a_damaged_or_running_chat_is_sound(
+    db: Database, store: SessionStore
+) -> None:
+    """H-5: "continue from here in a new session"."""
+    await keep(store, turn("t1") + turn("t2") + [started("t3"), ev.TextDelta("half")])
+    await change(db, "UPDATE transcript SET body = '{' WHERE seq = 2")
+    await change(db, 'UPDATE transcript SET body = \'{"event":"notice"}\' WHERE seq = 3')
+    await change(db, "DELETE FROM transcript WHERE seq = 7")
+    assert await store.damage("s") != ""
+    await store.branch("s", info("b"))
+    assert await store.damage("b") == ""
+    own = [
+        replace(event, session_id="b") if isinstance(event, ev.TurnStarted) else event
+        for event in await store.events("s")
+    ]
+    assert await store.events("b") == own
+    # The turn runs there; here it was interrupted, and is closed as after a crash.
+    assert await store.interrupted() == ["b"]
+
+
+async def test_a_branch_of_nothing_is_refused_whole(store: SessionStore) -> None:
+    await keep(store, turn("t1"))
+    with pytest.raises(StorageError, match="no longer"):
+        await store.branch("s", info("b"), "t9")
+    with pytest.raises(StorageError, match="deleted"):
+        await store.branch("none", info("b"))
+    assert await store.get("b") is None
+
+
+# --- the ledger -------------------------------------------------------------------------------
+
+
+async def test_the_ledger_has_every_request(store: SessionStore) -> None:
+    assert await store.ledger("s") == [] and await store.last_sent("s") is None
+    sent = Sent(1, 4, "abc", 900, "The tools changed.", 0.25)
+    await keep(
+        store,
+        [
+            started("t1"),
+            ev.StepEnded(1, "tool_use", Usage(1000, 10, 5, 50, 20), 0.5, sent, 0.125),
+            ev.StepEnded(2, "end", Usage(7, 0, 0, 1, 0), 1.5),
+            ev.TurnComplete("done"),
+        ],
+    )
+    first, second = await store.ledger("s")
+    assert abs(first.at - time.time()) < 60
+    assert first == LedgerEntry(
+        first.at, "t1", 1, "Coder", "anthropic", "m", Usage(1000, 10, 5, 50, 20), 0.5, sent, 0.125
+    )
+    assert (second.step, second.sent, second.cost) == (2, None, None)
+    assert await store.last_sent("s") == first
+
+
+async def test_usage_by_turn_session_agent_day_and_model(db: Database, store: SessionStore) -> None:
+    await store.create(info("o"))
+    for session_id, turn_id, agent, model, cost, sent in (
+        ("s", "t1", "Coder", "m", 0.5, Sent(1, 1, "a", lost=0.25)),
+        ("s", "t1", "Coder", "m", None, None),
+        ("s", "t2", "Writer", "n", None, Sent(1, 1, "a", lost=0.5)),
+        ("o", "t3", "Coder", "m", 0.25, None),
+    ):
+        end = ev.StepEnded(1, "end", Usage(10, 1, 2, 3, 4), 0.5, sent, cost)
+        await keep(store, [started(turn_id, agent, model), end], session_id)
+    await change(
+        db,
+        "UPDATE usage SET at = ? WHERE turn_id = 't3'",
+        time.mktime((2026, 3, 9, 0, 5, 0, 0, 0, -1)),
+    )
+    one, two = Usage(10, 1, 2, 3, 4), Usage(20, 2, 4, 6, 8)
+
+    def row(key: str, model: str, used: Usage, n: int, *rest: Any) -> UsageRow:
+        return UsageRow(key, "anthropic", model, used, n, *rest)
+
+    assert await store.usage_by("turn", session_id="s") == [
+        row("t1", "m", two, 2, 0.5, one, 0.25),
+        row("t2", "n", one, 1, None, one, 0.5),
+    ]
+    assert await store.usage_by("session") == [
+        row("s", "m", two, 2, 0.5, one, 0.25),
+        row("s", "n", one, 1, None, one, 0.5),
+        row("o", "m", one, 1, 0.25, Usage(), 0.0),
+    ]
+    assert await store.usage_by("agent") == [
+        row("Coder", "m", Usage(30, 3, 6, 9, 12), 3, 0.75, one, 0.25),
+        row("Writer", "n", one, 1, None, one, 0.5),
+    ]
+    assert [r.key for r in await store.usage_by("model")] == ["m", "n"]
+    days = {r.key: r.requests for r in await store.usage_by("day", session_id="o")}
+    assert days == {"2026-03-09": 1}
+    assert [r.key for r in await store.usage_by("session", since=time.time() - 3600)] == ["s", "s"]
+
+
+async def test_an_absurd_figure_does_not_break_the_sums(store: SessionStore) -> None:
+    end = ev.StepEnded(1, "end", Usage(10**30, 0, 0, 10**18, 0), 0.5)
+    await keep(store, [started("t"), end, end, end, end])
+    assert (await store.usage("s")).output == 4 * 10**18
+    assert (await store.usage_by("model"))[0].requests == 4
