@@ -1,36 +1,52 @@
-"""Text of a file."""
+"""Text of a file, pages of a PDF, a picture."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from pathlib import Path
 
+from studio.domain.messages import Image
 from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools.pdf import Pages, is_pdf, pages
+from studio.tools.pictures import format_of, normalise, told
 from studio.tools.result import plural
-from studio.tools.text import Slice, slice_file, slice_text
+from studio.tools.text import Slice, read_whole, slice_file, slice_text
 from studio.tools.threads import Stop
 
 LIMIT = 60_000
 """Characters of one reading."""
 
 
+LARGEST = 50_000_000
+"""Bytes of a picture or PDF."""
+
+
 @tool(effect="read", target="path", verb="Reading", done="Read", icon="file-text")
-async def read(context: Context, path: str, first_line: int = 1, lines: int = 1000) -> Result:
+async def read(
+    context: Context, path: str, first_line: int = 1, lines: int = 1000, first_page: int = 1
+) -> Result:
     """Read a text file, or some lines of it. The first line of the answer says which lines
-    these are; below it is the text exactly as it is in the file.
+    these are; below it is the text exactly as it is in the file. Of a PDF file you get the
+    words page by page, of a picture (PNG, JPEG, GIF, WebP and others) the picture itself.
 
     path: The file, relative to the working folder.
     first_line: The line to begin with, counting from 1.
     lines: How many lines to read at most.
+    first_page: Of a PDF file the page to begin with, counting from 1.
     """
-    if first_line < 1 or lines < 1:
-        raise ToolFailed("“first_line” and “lines” count from 1.")
+    if first_line < 1 or lines < 1 or first_page < 1:
+        raise ToolFailed("“first_line”, “lines” and “first_page” count from 1.")
     workspace = context.workspace
     stop = Stop()
 
-    def work() -> Slice:
+    def work() -> Slice | Pages | Image:
         if draft is not None:
             return slice_text(draft.after, first_line, lines, LIMIT)
-        return slice_file(workspace.file(path), name, first_line, lines, LIMIT, stop)
+        file = workspace.file(path)
+        return _unusual(file, name, first_page, stop) or slice_file(
+            file, name, first_line, lines, LIMIT, stop
+        )
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
@@ -38,6 +54,11 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
         part = await asyncio.to_thread(work)
     finally:
         stop.set()
+    if isinstance(part, Image):
+        about = await asyncio.to_thread(told, part)
+        return Result(f"[{name}, a picture, {about}]", about, (name,), images=(part,))
+    if isinstance(part, Pages):
+        return _of_pages(name, part)
     count = part.last - part.first + 1
     if count == 0 and first_line > 1:
         total = plural(part.total or 0, "line")
@@ -47,6 +68,34 @@ async def read(context: Context, path: str, first_line: int = 1, lines: int = 10
         head = f"{head} This is your draft, which is not written to the file yet."
     source = f"{name}:{part.first}-{part.last}" if count else name
     return Result(f"{head}\n{part.text}", plural(count, "line"), (source,))
+
+
+def _unusual(
+    file: Path, name: str, first_page: int, stop: Callable[[], bool]
+) -> Pages | Image | None:
+    """What a file holds that is no text, as its beginning says."""
+    try:
+        with file.open("rb") as opened:
+            start = opened.read(1024)
+    except OSError:
+        return None  # who reads it as text says why not
+    if format_of(start):
+        return normalise(read_whole(file, name, LARGEST), name)
+    if is_pdf(start):
+        return pages(read_whole(file, name, LARGEST), name, first_page, LIMIT, stop)
+    return None
+
+
+def _of_pages(name: str, part: Pages) -> Result:
+    count = part.last - part.first + 1
+    span = f"page {part.first}" if count == 1 else f"pages {part.first}-{part.last}"
+    head = f"[{name}, {span} of {part.total}]"
+    if part.last < part.total:
+        head = f"{head} More follows: read on with first_page {part.last + 1}."
+    if not part.worded:
+        head = f"{head} There are no words on them: they may be scanned pictures."
+    sources = tuple(f"{name}, page {n}" for n in part.worded)
+    return Result(f"{head}\n{part.text}", plural(count, "page"), sources)
 
 
 def _head(name: str, part: Slice, count: int) -> str:

@@ -1,0 +1,85 @@
+"""Words of PDF files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import ToolFailed
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+MAGIC = b"%PDF-"
+
+
+def is_pdf(start: bytes) -> bool:
+    """By how the file begins; some programs write a little before the mark (ISO 32000, annex)."""
+    return MAGIC in start[:1024]
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """Some pages of a document: ``text`` has a line above each that names it."""
+
+    text: str
+    first: int
+    last: int
+    total: int
+    worded: tuple[int, ...]
+    """Those that have words; one without is a picture, a scan for example."""
+
+
+def locked(data: bytes) -> bool:
+    """Whether a password is needed; False also for a file that cannot be read at all."""
+    from pypdf import PdfReader
+
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        return reader.is_encrypted and not reader.decrypt("")
+    except Exception:  # a parser of foreign files: anything may come of a damaged one
+        return False
+
+
+def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], bool]) -> Pages:
+    """The words of the pages from ``first`` on, at most about ``limit`` characters.
+
+    Slow, up to a tenth of a second a page: call it in a thread, ``stop`` ends
+    it early. Raises ToolFailed for a file that cannot be read.
+    """
+    from pypdf import PdfReader
+
+    try:
+        reader = PdfReader(io.BytesIO(data))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise ToolFailed(f"{name} is locked with a password.")
+        total = len(reader.pages)
+    except ToolFailed:
+        raise
+    except Exception as error:  # see locked
+        raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
+    if first > total:
+        raise ToolFailed(f"{name} has {total} pages; there is no page {first}.")
+    return _read(reader, first, total, limit, stop)
+
+
+def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[[], bool]) -> Pages:
+    parts: list[str] = []
+    worded: list[int] = []
+    shown, last = 0, first - 1
+    for number in range(first, total + 1):
+        if stop():
+            break
+        try:
+            words = reader.pages[number - 1].extract_text().strip()
+        except Exception:  # one bad page is no reason to keep the others back
+            words = "(this page cannot be read)"
+        if parts and shown + len(words) > limit:
+            break
+        parts.append(f"--- page {number} ---\n{words}\n")
+        shown, last = shown + len(words), number
+        if words:
+            worded.append(number)
+    return Pages("".join(parts), first, last, total, tuple(worded))
