@@ -28,8 +28,9 @@ from steps import (
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Message, Text, ToolResult
 from studio.domain.models import ModelInfo, Usage
-from studio.providers.anthropic import AnthropicProvider, output_limit
+from studio.providers.anthropic import AnthropicProvider
 from studio.providers.anthropic_accumulator import AnthropicAccumulator
+from studio.providers.anthropic_models import output_limit
 from studio.providers.arguments import REPAIR_LIMIT, parse_arguments
 from studio.providers.base import Reply
 from studio.providers.faults import Border, redact, retry_after

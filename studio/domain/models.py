@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
@@ -9,6 +10,23 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 """How much a model thinks before it answers, least first; each adapter says it
 in its provider's words."""
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
+
+
+def nearest_effort(wanted: Effort, efforts: Collection[Effort]) -> Effort:
+    """The one of these efforts that is closest to the wanted one, the lower of two.
+
+    ``efforts`` may not be empty. Nothing but "none" stands for none while a
+    model has any other: to think is what was asked for.
+    """
+    choice: list[Effort] = [effort for effort in EFFORTS if effort in efforts]
+    if wanted != "none" and len(choice) > 1:
+        choice = [effort for effort in choice if effort != "none"]
+    at = EFFORTS.index(wanted)
+
+    def distance(effort: Effort) -> int:
+        return abs(EFFORTS.index(effort) - at)
+
+    return min(choice, key=distance)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ pass by its typed models: what is stored is what came, and goes back unchanged.
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -18,13 +17,16 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
+from . import anthropic_history
 from .anthropic_accumulator import AnthropicAccumulator, calls_of, unreadable
+from .anthropic_models import betas, facts_of, reasoning, takes_system_messages
+from .attachments import PDF, Limits, encoded, is_picture, left_out, refusal
 from .attachments import as_text as file_text
-from .base import Provider, ReplyStream, Request
+from .base import Caching, Provider, ReplyStream, Request
 from .conversation import paired
-from .faults import Border, fault_of_status, is_too_long, retry_after, words_of
+from .faults import Border, as_told, fault_of_status, of_bad_request, retry_after, words_of
 from .http import Http
-from .shapes import as_flag, as_limit, as_object, as_objects, as_text
+from .shapes import as_object, as_objects, as_text
 from .streaming import NativeStream
 from .wire import sse_objects
 
@@ -33,10 +35,16 @@ if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
 
 VENDOR = "https://api.anthropic.com"
-IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-OUTPUT_LIMIT = 32_000
-OLD_LIMITS = (("claude-3-7", 64_000), ("claude-3-5", 8_192), ("claude-3-", 4_096))
-"""Tokens, by the start of the model's name, for models below the usual limit."""
+LIMITS = Limits(
+    "Anthropic",
+    # Formats and 8,000 pixels: Anthropic's page "Images and vision". A picture's 5 MB
+    # are counted in base64 ("image exceeds 5 MB maximum").
+    ("image/jpeg", "image/png", "image/gif", "image/webp"),
+    5 * 1024 * 1024 * 3 // 4,
+    # Its page "PDF support": 32 MB for the whole request, base64 and all the rest in it.
+    20_000_000,
+    edge=8_000,
+)
 PAGES = 50
 
 FAULTS: dict[str, ProviderFault] = {
@@ -58,6 +66,9 @@ class AnthropicProvider(Provider):
 
     name = "anthropic"
     protocol = "anthropic"
+    cache = Caching(seconds=300.0, minimum=1_024)
+    """Five minutes from the last use. Anthropic's page "Prompt caching" has minima
+    from 512 (Claude 5) to 4,096 tokens (Opus 4.5, Haiku 4.5)."""
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without ``/v1``; empty for the vendor's own."""
@@ -107,16 +118,28 @@ class AnthropicProvider(Provider):
             add("user", [_result(result) for result in exchange.results])
         return history
 
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """Where the model has system messages, one of these: see ``anthropic_history.placed``."""
+        return [_message("system" if takes_system_messages(model) else "user", [_text(text)])]
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return anthropic_history.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return refusal(block, LIMITS, facts)
+
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             client = await self._client()
+            body = body_of(request)
             response = await stack.enter_async_context(
                 client.messages.with_streaming_response.create(
                     model=request.model,
-                    max_tokens=output_limit(request),
+                    max_tokens=0,
                     messages=[],
                     stream=True,
-                    extra_body=_body(request),  # past the SDK's conversion, byte for byte
+                    extra_body=body,  # past the SDK's conversion, byte for byte
+                    extra_headers=betas(request, body),
                 )
             )
             return sse_objects(response.http_response.aiter_bytes())
@@ -139,7 +162,7 @@ class AnthropicProvider(Provider):
                 before = len(found)
                 for model in as_objects(page.get("data")):
                     if model.get("type") == "model" and model.get("lifecycle") != "retired":
-                        info = _model(model)
+                        info = facts_of(model)
                         found.setdefault(info.id, info)
                 last = as_text(page.get("last_id"))
                 if page.get("has_more") is not True or not last or len(found) == before:
@@ -181,10 +204,7 @@ class AnthropicProvider(Provider):
     ) -> ProviderError:
         fault = FAULTS.get(kind) or (fault_of_status(status) if status else "server")
         if fault == "bad_request":
-            if is_too_long(words):
-                fault = "too_long"
-            elif "credit balance" in words:
-                fault = "no_credit"
+            fault = "no_credit" if "credit balance" in words else of_bad_request(words)
         named = model if fault == "not_found" and words.startswith("model") else ""
         return self._border.fault(fault, words, model=named, status=status)
 
@@ -205,29 +225,25 @@ class AnthropicProvider(Provider):
     def _status(self, error: APIStatusError, model: str) -> ProviderError:
         headers, status = error.response.headers, error.status_code
         if error.type is not None:
-            found = self._named(error.type, words_of(error.body), model=model, status=status)
-            found.retry_after = retry_after(headers)
-            return found
+            words, code = words_of(error.body), error.error_code or ""
+            named = self._named(error.type, words, model=model, status=status)
+            fault = "no_credit" if "spend_limit" in code else as_told(named.fault, headers, words)
+            if fault != named.fault:
+                named = self._border.fault(fault, words, status=status)
+            named.retry_after = retry_after(headers)
+            return named
         fault: ProviderFault | None = "protocol" if status in (404, 405) else None
         return self._border.answer(status, error.body, headers, fault=fault)
 
 
-def output_limit(request: Request) -> int:
-    """``max_tokens``, which this API demands: room for an answer, a quarter of the window."""
-    limit = request.output_limit
-    if limit is None:
-        known = (tokens for start, tokens in OLD_LIMITS if request.model.startswith(start))
-        limit = next(known, OUTPUT_LIMIT)
-    if request.context_window:
-        limit = min(limit, max(request.context_window // 4, 1))
-    return limit
-
-
-def _body(request: Request) -> JsonObject:
+def body_of(request: Request) -> JsonObject:
+    """What is posted, but for the model and that it is streamed."""
+    system = takes_system_messages(request.model)
     body: JsonObject = {
-        "messages": list(request.history),
+        "messages": list[Json](anthropic_history.placed(request.history, system=system)),
         # One automatic mark that wanders with the end: no stored message carries one.
         "cache_control": {"type": "ephemeral"},
+        **reasoning(request),
     }
     if request.system.strip():
         body["system"] = request.system
@@ -236,6 +252,10 @@ def _body(request: Request) -> JsonObject:
             {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
             for tool in request.tools
         ]
+    # The API's version of October 2026 answers 400 to any, whatever the model.
+    takes_it = request.facts is not None and request.facts.sampling is True
+    if takes_it and request.temperature is not None and "thinking" not in body:
+        body["temperature"] = request.temperature
     return body
 
 
@@ -252,31 +272,20 @@ def _is_blank(block: Said) -> bool:
 
 
 def _said(block: Said) -> JsonObject:
-    match block:
-        case Text():
-            return _text(block.text)
-        case Image():
-            return _image(block)
-        case File(media_type="application/pdf"):
-            source = _source(block.media_type, block.data)
-            return {"type": "document", "source": source, "title": block.name[:200]}
-        case File():
-            if block.media_type in IMAGES:
-                return _image(Image(block.media_type, block.data))
-            if (text := file_text(block)) is not None:
-                return _text(text)
-            return _text(f"(The file {block.name} is {block.media_type} and cannot be read here.)")
+    """A native block; for what would be rejected, words that say what was left out."""
+    if isinstance(block, Text):
+        return _text(block.text)
+    if why := refusal(block, LIMITS):
+        return _text(left_out(block, why))
+    if isinstance(block, Image) or is_picture(block):
+        return {"type": "image", "source": _source(block)}
+    if block.media_type == PDF:
+        return {"type": "document", "source": _source(block), "title": block.name[:200] or "PDF"}
+    return _text(file_text(block) or "")
 
 
-def _image(image: Image) -> JsonObject:
-    if image.media_type not in IMAGES:
-        return _text(f"(A picture in the format {image.media_type} was left out.)")
-    return {"type": "image", "source": _source(image.media_type, image.data)}
-
-
-def _source(media_type: str, data: bytes) -> JsonObject:
-    encoded = base64.b64encode(data).decode("ascii")
-    return {"type": "base64", "media_type": media_type, "data": encoded}
+def _source(block: Image | File) -> JsonObject:
+    return {"type": "base64", "media_type": block.media_type, "data": encoded(block.data)}
 
 
 def _call(call: ToolCall) -> JsonObject:
@@ -288,7 +297,7 @@ def _call(call: ToolCall) -> JsonObject:
 def _result(result: ToolResult) -> JsonObject:
     """Never an empty content, and nothing but text in an error: both are rejected."""
     content = [
-        _text(part.text) if isinstance(part, Text) else _image(part)
+        _said(part)
         for part in result.content
         if not (isinstance(part, Text) and not part.text.strip())
         and not (result.is_error and isinstance(part, Image))
@@ -301,15 +310,3 @@ def _result(result: ToolResult) -> JsonObject:
     if result.is_error:
         native["is_error"] = True
     return native
-
-
-def _model(model: JsonObject) -> ModelInfo:
-    able = as_object(model.get("capabilities"))
-    return ModelInfo(
-        id=as_text(model.get("id")),
-        name=as_text(model.get("display_name")),
-        context_window=as_limit(model.get("max_input_tokens")),
-        output_limit=as_limit(model.get("max_tokens")),
-        images=as_flag(as_object(able.get("image_input")).get("supported")),
-        reasoning=as_flag(as_object(able.get("thinking")).get("supported")),
-    )

@@ -1,0 +1,178 @@
+"""The order of a history's messages on the wire, and what makes one unacceptable (H-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from studio.domain.jsonvalue import JsonObject
+
+from .shapes import as_objects, as_text
+
+
+def placed(history: Sequence[JsonObject], *, system: bool) -> list[JsonObject]:
+    """The messages as they are sent: system messages where the API wants them.
+
+    A ``role:"system"`` message must follow a user message (or a paused tool of
+    the provider's own) and ``must precede an 'assistant' message or end the
+    array``. So within what was said between two replies, these come last, and
+    where nothing else was said, or the model has none (``system`` False), they
+    are user messages. What stands before a reply is never placed anew after
+    it: each request still begins with what the one before it was answered to.
+    """
+    sent: list[JsonObject] = []
+    told: list[JsonObject] = []
+    spoken = False
+    for message in history:
+        role = message.get("role")
+        if role == "system":
+            told.append(message)
+            continue
+        if role == "assistant":
+            if told:
+                sent += _told(told, system and (spoken or _is_paused(sent)))
+                told = []
+            spoken = False
+        else:
+            spoken = True
+        sent.append(message)
+    return sent + _told(told, system and (spoken or _is_paused(sent)))
+
+
+def _told(messages: list[JsonObject], system: bool) -> list[JsonObject]:
+    return messages if system else [{**message, "role": "user"} for message in messages]
+
+
+def _is_paused(sent: list[JsonObject]) -> bool:
+    content = as_objects(sent[-1].get("content")) if sent else []
+    return bool(content) and content[-1].get("type") == "server_tool_use"
+
+
+def examine(history: Sequence[JsonObject]) -> str:
+    """See ``Provider.examine``; places count messages from 1."""
+    asked: set[str] = set()  # ids of the calls in the replies just before
+    answered: set[str] = set()
+    words = False  # something other than results was said since
+    before = ""
+    for number, message in enumerate(cast("Sequence[Any]", history), 1):
+        if fault := _shape(message):
+            return f"message {number}: {fault}"
+        role: str = message["role"]
+        content: Any = message["content"]
+        if role == "system":
+            continue  # placed by ``placed``, wherever it stands
+        if role == "assistant":
+            if not before:
+                return f"message {number}: a reply before anything was said"
+            if before == "user":
+                if len(answered) < len(asked):
+                    return f"message {number}: a call before it has no result"
+                asked, answered, words = set[str](), set[str](), False
+        before = role
+        if isinstance(content, str):
+            words = words or role == "user"
+            continue
+        for block in content:
+            kind = block.get("type")
+            if kind == "tool_use":
+                if block["id"] in asked:
+                    return f"message {number}: two calls with one id"
+                asked.add(block["id"])
+            elif kind == "tool_result":
+                id_ = block["tool_use_id"]
+                if id_ not in asked:
+                    return f"message {number}: a result without its call"
+                if id_ in answered:
+                    return f"message {number}: two results of one call"
+                if words:
+                    return f"message {number}: a result after other words"
+                answered.add(id_)
+            elif role == "user":
+                words = True
+    if words and before == "user" and len(answered) < len(asked):
+        return f"message {len(history)}: a call before it has no result"
+    return ""
+
+
+def _shape(message: Any) -> str:
+    if not isinstance(message, dict):
+        return "not an object"
+    known = cast("dict[str, Any]", message)
+    role, content = known.get("role"), known.get("content")
+    if role not in ("user", "assistant", "system"):
+        return "no known role"
+    if isinstance(content, str):
+        return "" if content.strip() else "empty"
+    if not isinstance(content, list):
+        return "no content"
+    if not content:
+        return "empty"
+    for block in cast("list[Any]", content):
+        if not isinstance(block, dict):
+            return "a block that is not an object"
+        if fault := _block(role, cast("dict[str, Any]", block)):
+            return fault
+    return ""
+
+
+def _block(role: str, block: dict[str, Any]) -> str:
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        if not isinstance(text, str) or not text.strip():
+            return "an empty text"
+        return (
+            "citations on the person's words" if role == "user" and block.get("citations") else ""
+        )
+    if role == "system":
+        return "more than text in a system message"
+    match kind:
+        case "tool_use":
+            if role != "assistant":
+                return "a call that is not the model's"
+            if not isinstance(block.get("input"), dict):
+                return "a call without arguments"
+            return "" if _named(block, "id") and _named(block, "name") else "a call without its id"
+        case "tool_result":
+            if role != "user":
+                return "a result in a reply"
+            if not _named(block, "tool_use_id"):
+                return "a result without its call"
+            return _result(block.get("content", ""), block.get("is_error"))
+        case "thinking" | "redacted_thinking":
+            if role != "assistant":
+                return "thinking that is not the model's"
+            signed = _named(block, "signature" if kind == "thinking" else "data")
+            return "" if signed else "thinking without its signature"
+        case "image" | "document":
+            if role != "user":
+                return "a picture or a file in a reply"
+            return (
+                "" if isinstance(block.get("source"), dict) else "a picture or a file without data"
+            )
+        case str():
+            return ""  # of a later version of the API
+        case _:
+            return "a block of no kind"
+
+
+def _result(content: Any, is_error: Any) -> str:
+    if isinstance(content, str) or content is None:
+        return ""
+    if not isinstance(content, list) or not content:
+        return "an empty result"
+    for part in cast("list[Any]", content):
+        if not isinstance(part, dict):
+            return "a block that is not an object"
+        inner = cast("dict[str, Any]", part)
+        if inner.get("type") == "text":
+            if not as_text(inner.get("text")).strip():
+                return "an empty text"
+        elif is_error is True:
+            return "more than text in an error"
+    return ""
+
+
+def _named(block: dict[str, Any], key: str) -> bool:
+    value = block.get(key)
+    return isinstance(value, str) and bool(value)
