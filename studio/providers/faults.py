@@ -97,7 +97,7 @@ _BAD_HISTORY: dict[str, tuple[str, ...]] = {
         r"contents is not specified|use a valid role",
     ),
     "openai": (
-        r"no tool (?:output|call) found for function call",
+        r"no tool (?:output|call) found for (?:function|tool) call",
         r"was provided without its required",
         r"duplicate item found",
         r"must be followed by tool messages",
