@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from studio.domain import events as ev
+from studio.domain.codec import encode_event
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.ledger import LedgerEntry, Sent, UsageRow, beginning, link, written
@@ -20,6 +27,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.storage.database import Database
+from studio.storage.migrations import LATEST, MIGRATIONS
 from studio.storage.sessions import SessionStore
 
 
@@ -346,3 +354,248 @@ async def test_an_absurd_figure_does_not_break_the_sums(store: SessionStore) -> 
     await keep(store, [started("t"), end, end, end, end])
     assert (await store.usage("s")).output == 4 * 10**18
     assert (await store.usage_by("model"))[0].requests == 4
+
+
+# --- a file of the first version --------------------------------------------------------------
+
+
+def first_version(path: Path) -> None:
+    """A file as the first version left it, a session in it sound and one damaged."""
+    with closing(sqlite3.connect(path)) as db:
+        MIGRATIONS[0](db)
+        db.execute("PRAGMA user_version = 1")
+        for session_id in ("s", "hurt"):
+            db.execute(
+                "INSERT INTO sessions VALUES (?, 'Old', '/x', 'Coder', 'p', 'm', 'ask', 1, 2, "
+                "'done', 1)",
+                (session_id,),
+            )
+            db.execute(
+                "INSERT INTO turns VALUES (NULL, ?, 't1', 'Writer', 'p', 'm', 'inline', '', 1, 2, "
+                "'done', '', 1, 1.0)",
+                (session_id,),
+            )
+            bodies = [written(encode_event(event)) for event in turn("t1")]
+            if session_id == "hurt":
+                bodies[2] = bodies[2][:-1]
+            db.executemany(
+                "INSERT INTO transcript VALUES (?, ?, 't1', 1.0, ?)",
+                [(session_id, seq, body) for seq, body in enumerate(bodies, 1)],
+            )
+            db.execute(
+                "INSERT INTO usage VALUES (NULL, ?, 't1', 1.0, 'p', 'm', 1, 10, 4, 3, 5, 1, 0.5)",
+                (session_id,),
+            )
+            for epoch in (1, 2):
+                tools = "[" if (session_id, epoch) == ("hurt", 2) else written(TOOLS)
+                db.execute(
+                    "INSERT INTO epochs VALUES (?, ?, 1.0, 'p', 'q', 'm', ?, ?)",
+                    (session_id, epoch, written("You help."), tools),
+                )
+                items = [written(item) for item in ITEMS]
+                if session_id == "hurt":
+                    items[1] = "[1"
+                db.executemany(
+                    "INSERT INTO native VALUES (?, ?, ?, ?)",
+                    [(session_id, epoch, seq, body) for seq, body in enumerate(items, 1)],
+                )
+            db.execute("INSERT INTO said VALUES (NULL, ?, 1, 'answer', 'zebra')", (session_id,))
+            db.execute("INSERT INTO rules VALUES (?, 'allow', '\"run\"', '\"*\"')", (session_id,))
+        db.commit()
+
+
+async def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    first_version(path)
+    with closing(sqlite3.connect(path)) as old:
+        tables = ("sessions", "turns", "transcript", "usage", "epochs", "native", "said", "rules")
+        before = {table: old.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+    db = Database(path)
+    await db.open()
+    store = SessionStore(db)
+    for table, rows in before.items():
+        names = await db.read(
+            lambda c, t=table: [row[1] for row in c.execute(f"PRAGMA table_info({t})")]
+        )
+        columns = ", ".join(names[: len(rows[0])])
+        now = await db.read(
+            lambda c, t=table, cs=columns: c.execute(f"SELECT {cs} FROM {t}").fetchall()
+        )
+        assert now == rows, table
+    assert (await db.read(lambda c: c.execute("PRAGMA user_version").fetchone())) == (LATEST,)
+
+    session = await store.get("s")
+    assert session is not None and (session.effort, session.parent) == (None, "")
+    assert await store.events("s") == turn("t1") and await store.damage("s") == ""
+    assert [hit.session_id for hit in await store.search("zebra")]
+    (entry,) = await store.ledger("s")
+    assert entry.agent == "Writer" and entry.usage == Usage(10, 4, 3, 5, 1) and entry.sent is None
+    assert [epoch.items for epoch in await store.epochs("s")] == [3, 3]
+    native = await store.native("s")
+    assert native is not None and native.items == ITEMS and native.damage == ""
+    assert native.beginning == beginning("You help.", TOOLS)
+    await store.append_native("s", 2, ITEMS)
+    native = await store.native("s")
+    assert native is not None and native.items == ITEMS * 2 and native.damage == ""
+
+    assert await store.damage("hurt") == "1 entry cannot be read"
+    one, two = await store.native("hurt", 1), await store.native("hurt", 2)
+    assert one is not None and (one.damage, one.items) == ("item 2 cannot be read", ITEMS[:1])
+    assert two is not None and (two.damage, two.tools) == ("the tools cannot be read", [])
+    await store.branch("hurt", info("healed"))
+    assert await store.damage("healed") == ""
+    await db.close()
+
+
+# --- any damage -------------------------------------------------------------------------------
+
+STORY: list[Event] = [
+    *turn("t1", ev.CallStarted("c1", "run"), ev.ToolQueued("c1", "run", {"a": [1, None]}, "é")),
+    *turn("t2", waiting("d1"), ev.Told("date", "It is Sunday."), ev.HistoryBegun(2, "p", "m")),
+    *turn(
+        "t3",
+        ev.ToolFinished("c1", "done", False, 0.5, sources=("a.py",)),
+        ev.RetryScheduled(2, 3, 1.5, "network", "No connection"),
+        ev.Retried(),
+        ev.Failed("storage", "title", "detail"),
+    ),
+]
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> tuple[str, tuple[Any, ...]]:
+    """A statement that harms one or two rows of the session ``?1``, and what it is given."""
+    table, last, columns = draw(
+        st.sampled_from(
+            [
+                ("transcript", len(STORY), ("body", "turn_id", "at", "sum")),
+                ("native", len(ITEMS), ("body", "digest")),
+                ("epochs", 0, ("system", "tools", "digest", "items")),
+                (
+                    "sessions",
+                    0,
+                    ("title", "folder", "agent", "permission_mode", "created", "updated", "state",
+                     "effort", "parent"),
+                ),
+            ]
+        )
+    )  # fmt: skip
+    column = draw(st.sampled_from(columns))
+    where = "id = ?1" if table == "sessions" else "session_id = ?1"
+    rows = st.integers(1, max(last, 1))
+    kinds = ["replace", "cut", "flip"] + (["delete", "swap", "field"] if last else [])
+    match draw(st.sampled_from(kinds)):
+        case "delete":
+            return f"DELETE FROM {table} WHERE {where} AND seq = ?2", (draw(rows),)
+        case "swap":
+            one, two = draw(rows), draw(rows)
+            return (
+                f"""UPDATE {table} SET body = (SELECT body FROM {table} AS other WHERE
+                other.session_id = ?1 AND other.seq = ?2 + ?3 - {table}.seq)
+                WHERE {where} AND seq IN (?2, ?3)
+                AND (SELECT count(*) FROM {table} WHERE {where} AND seq IN (?2, ?3)) = 2""",
+                (one, two),
+            )
+        case "field":
+            event = encode_event(draw(st.sampled_from(STORY)))
+            event[draw(st.sampled_from([*event]))] = draw(VALUES)
+            body = json.dumps(event)
+            return f"UPDATE {table} SET body = ?2 WHERE {where} AND seq = ?3", (body, draw(rows))
+        case "flip":
+            at, byte = draw(st.integers(1, 60)), bytes([draw(st.integers(0, 255))])
+            new = f"""coalesce(CAST(substr(CAST({column} AS BLOB), 1, ?2 - 1) || ?3 ||
+                substr(CAST({column} AS BLOB), ?2 + 1) AS TEXT), '')"""
+            values: tuple[Any, ...] = (at, byte)
+        case "cut":
+            new, values = f"substr({column}, 1, ?2)", (draw(st.integers(0, 40)),)
+        case _:
+            new = "?2"
+            values = (draw(st.integers(-(2**63), 2**63 - 1) | st.binary(max_size=9) | st.text()),)
+    values = tuple(
+        v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values
+    )
+    statement = f"UPDATE {table} SET {column} = {new} WHERE {where}"
+    if last:
+        statement += f" AND seq = {draw(rows)}"
+    return statement, values
+
+
+class Shared:
+    """A loop and a database for all examples."""
+
+    def __init__(self, runner: asyncio.Runner, db: Database) -> None:
+        self.runner, self.db, self.store = runner, db, SessionStore(db)
+        self.number = 0
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+    with asyncio.Runner() as runner:
+        database = Database(tmp_path_factory.mktemp("shared") / "s.db")
+        runner.run(database.open())
+        yield Shared(runner, database)
+        runner.run(database.close())
+
+
+async def rows(db: Database, table: str, session_id: str) -> list[Any]:
+    columns = {
+        "transcript": "seq, turn_id, body, sum",
+        "native": "seq, body, digest",
+        "epochs": "system, tools, digest, items",
+    }[table]
+    query = f"SELECT {columns} FROM {table} WHERE session_id = ? ORDER BY 1"
+    return await db.read(lambda c: c.execute(query, (session_id,)).fetchall())
+
+
+@settings(
+    max_examples=200, deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)  # fmt: skip
+@given(harm=st.lists(damages(), min_size=1, max_size=3))
+def test_any_damage_is_found_or_harmless(
+    shared: Shared, harm: list[tuple[str, tuple[Any, ...]]]
+) -> None:
+    """H-5: and it never raises, nor hides another chat."""
+    store, db = shared.store, shared.db
+    shared.number += 1
+    name, branch = f"n{shared.number}", f"b{shared.number}"
+
+    async def go() -> None:
+        await store.create(info(name))
+        await keep(store, STORY, name)
+        await store.begin_epoch(name, "p", "q", "m", "You help.", TOOLS, ITEMS)
+        before = {table: await rows(db, table, name) for table in ("transcript", "native")}
+        sound = await store.native(name)
+        listed = {session.id for session in await store.list()}
+        for statement, values in harm:
+            await db.write(lambda c, s=statement, v=values: c.execute(s, (name, *v)) and None)
+
+        assert {session.id for session in await store.list()} == listed
+        assert await store.get(name) is not None
+        events = await store.events(name)
+        Transcript(events).messages()
+        if not await store.damage(name):
+            assert await rows(db, "transcript", name) == before["transcript"][: len(events)]
+            assert events == STORY[: len(events)]
+        native = await store.native(name)
+        assert native is not None and sound is not None
+        assert native.items == ITEMS[: len(native.items)]
+        if not native.damage:
+            assert native == sound
+            assert await rows(db, "native", name) == before["native"]
+        await store.ledger(name)
+        await store.epochs(name)
+        await store.search("answer")
+        await store.waiting_drafts()
+        await store.branch(name, info(branch))
+        assert await store.damage(branch) == ""
+        assert len(await store.events(branch)) >= len(events)
+        await store.delete(name)
+        await store.delete(branch)
+
+    shared.runner.run(go())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from studio.domain import events as ev
@@ -484,21 +484,30 @@ def test_any_events_come_out_as_they_went_in(
 
 
 @RELAXED
-@given(batches=st.lists(st.lists(OBJECTS, max_size=4), max_size=4), tools=st.lists(OBJECTS))
+@given(
+    batches=st.lists(st.lists(OBJECTS, max_size=4), max_size=4),
+    tools=st.lists(OBJECTS),
+    system=ANY_TEXT,
+)
+@example(batches=[], tools=[], system="\ud83d\ude00")
+@example(batches=[[{"a": "\ud83d\ude00"}]], tools=[{"\ud83d\ude00": 1, "\ud83d": 2}], system="")
 def test_any_native_items_come_out_verbatim(
-    shared: Any, batches: list[list[Any]], tools: list[Any]
+    shared: Any, batches: list[list[Any]], tools: list[Any], system: str
 ) -> None:
     """H-1: key order too."""
 
     async def go(session_id: str) -> Any:
-        epoch = await shared.store.begin_epoch(session_id, "p", "p", "m", "s\ud800", tools, [])
+        epoch = await shared.store.begin_epoch(session_id, "p", "p", "m", system, tools, [])
         for items in batches:
             await shared.store.append_native(session_id, epoch, items)
         return await shared.store.native(session_id)
 
     native = shared.runner.run(go(shared.new()))
     assert json.dumps(native.items) == json.dumps([item for batch in batches for item in batch])
-    assert json.dumps(native.tools) == json.dumps(tools) and native.system == "s\ud800"
+    assert json.dumps(native.tools) == json.dumps(tools) and json.dumps(
+        native.system
+    ) == json.dumps(system)
+    assert native.damage == ""
 
 
 @RELAXED

@@ -10,9 +10,10 @@ from __future__ import annotations
 import base64
 import re
 import types
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from .events import Event
 from .jsonvalue import Json, JsonObject
@@ -73,17 +74,22 @@ def decode(hint: Any, data: Json) -> Any:
     """The value of type ``hint`` that ``encode`` made ``data`` of; ValueError if it cannot be."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        options = [option for option in get_args(hint) if option is not type(None)]
-        if data is None:
+        options = get_args(hint)
+        if data is None and type(None) in options:
             return None
         if isinstance(data, dict) and "type" in data:
             for option in options:
                 if getattr(option, "__name__", "") == data["type"]:
                     return _build(option, data)
-        return decode(options[0], data) if len(options) == 1 else data
+        for option in options:
+            with suppress(ValueError):
+                return decode(option, data)
+        raise ValueError(f"{data!r:.80} is no {hint}")
+    if origin is Literal:
+        return _checked(data, data in get_args(hint), hint)
     if origin is tuple:
         item, *rest = get_args(hint)
-        items = cast("list[Json]", data)
+        items = cast("list[Json]", _checked(data, isinstance(data, list), hint))
         if rest and rest[0] is not ...:
             return tuple(decode(kind, one) for kind, one in zip((item, *rest), items, strict=True))
         return tuple(decode(item, one) for one in items)
@@ -91,6 +97,16 @@ def decode(hint: Any, data: Json) -> Any:
         return base64.b64decode(str(cast("JsonObject", data)["base64"]))
     if isinstance(hint, type) and is_dataclass(hint):
         return _build(hint, cast("JsonObject", data))
+    if hint is float:
+        return _checked(data, isinstance(data, float | int), hint)
+    if hint is Any:
+        return data
+    return _checked(data, isinstance(data, cast("type", origin or hint)), hint)
+
+
+def _checked(data: Json, fits: bool, hint: Any) -> Json:
+    if not fits:
+        raise ValueError(f"{data!r:.80} is no {hint}")
     return data
 
 

@@ -19,13 +19,25 @@ from .models import Usage
 
 
 def written(value: Json) -> str:
-    """JSON as it is stored and digested: readable, escaped only for a lone surrogate's sake."""
+    """JSON as it is stored and digested: readable, escaped only for a lone surrogate's sake.
+
+    What was read back is written the same again, so that its digest is the same.
+    """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if _encodable(text):
+        return text
+    # Two surrogates side by side are read back as one character.
+    value = json.loads(json.dumps(value))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return text if _encodable(text) else json.dumps(value, separators=(",", ":"))
+
+
+def _encodable(text: str) -> bool:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"))
-    return text
+        return False
+    return True
 
 
 def digest(text: str) -> str:
