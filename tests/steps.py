@@ -186,12 +186,14 @@ async def stopped(
 
     task = asyncio.create_task(read())
     await asyncio.wait_for(reached.wait(), 10)
-    await asyncio.wait_for(simulator.requests[0].stalled.wait(), 10)
+    # Ollama is asked about the model first.
+    asked = next(one for one in simulator.requests if one.path != "/api/show")
+    await asyncio.wait_for(asked.stalled.wait(), 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await stream.aclose()
-    await asyncio.wait_for(simulator.wait_disconnect(0), 1)
+    await asyncio.wait_for(simulator.wait_disconnect(asked.number), 1)
     with pytest.raises(ProviderError):
         stream.reply()
     kept = stream.interrupted()

@@ -52,6 +52,11 @@ async def http() -> AsyncIterator[Http]:
     await http.aclose()
 
 
+def chats(simulator: Simulator) -> list[Any]:
+    """The bodies of the chat requests, in order."""
+    return [one.json for one in simulator.requests if one.path == "/api/chat"]
+
+
 def provider(simulator: Simulator, http: Http, key: str = "") -> OllamaProvider:
     return OllamaProvider(key, simulator.url("ollama"), http)
 
@@ -61,7 +66,8 @@ async def test_h8_two_iterations_have_their_calls_and_results(http: Http, chunki
     """H-8, H-3, H-4, H-6."""
     async with Simulator(TWO_ITERATIONS, strict="beyond", chunking=chunking) as sim:
         await two_iterations(provider(sim, http), sim)
-        second: Any = sim.requests[1].json["messages"]
+        asked = chats(sim)
+        second: Any = asked[1]["messages"]
         roles = [message["role"] for message in second]
         assert roles == ["system", "user", "assistant", "tool", "tool", "tool"]
         calls = second[2]["tool_calls"]
@@ -69,7 +75,7 @@ async def test_h8_two_iterations_have_their_calls_and_results(http: Http, chunki
         assert [message["tool_name"] for message in second[3:]] == ["read_file", "read_file", "now"]
         assert [message["tool_call_id"] for message in second[3:]] == [call["id"] for call in calls]
         assert "b\u00e4 😀.txt" in second[4]["content"]
-        third: Any = sim.requests[2].json["messages"]
+        third: Any = asked[2]["messages"]
         assert third[:6] == second  # H-1: append-only
 
 
@@ -87,17 +93,27 @@ async def test_h1_thinking_and_usage_survive(http: Http) -> None:
 
 
 async def test_p1_the_context_size_is_real(http: Http) -> None:
-    async with Simulator([Turn(Say("Yes."))] * 3) as sim:
+    async with Simulator([Turn(Say("Yes."))] * 4) as sim:
         one = provider(sim, http)
-        for window in (None, 4096, 1_000_000):
+        for model, known in (
+            ("demo-fast", None),
+            ("demo-fast", 4096),
+            ("demo-fast", 1_000_000),
+            ("unheard-of", None),
+        ):
             await answer(
                 one,
                 one.said([Text("Hi.")]),
-                facts=ModelInfo("", context_window=window),
+                model=model,
+                facts=ModelInfo("", context_window=known),
                 output_limit=99,
             )
-        sizes = [exchange.json["options"] for exchange in sim.requests]
-        assert sizes == [{"num_ctx": size, "num_predict": 99} for size in (8192, 4096, 32768)]
+        sizes = [body["options"] for body in chats(sim)]
+        assert sizes == [{"num_ctx": size, "num_predict": 99} for size in (8192, 4096, 8192, 8192)]
+        # What is longer is to be refused, not shortened in silence.
+        assert [(body["truncate"], body["shift"]) for body in chats(sim)] == [(False, False)] * 4
+        # Asked once, where there is an answer.
+        assert [one.path for one in sim.requests].count("/api/show") == 2
 
 
 async def test_h5_stopped_in_text(http: Http) -> None:

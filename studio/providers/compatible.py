@@ -11,22 +11,31 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+from studio.domain.errors import ProviderError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 
 from .attachments import as_text, data_url
-from .base import Provider, Request
-from .chat_accumulator import ChatAccumulator, calls_of
+from .base import Provider, ReplyStream, Request
+from .chat_accumulator import UNREADABLE, ChatAccumulator, calls_of
+from .chat_history import examine_chat
 from .conversation import paired
+from .dialect import Dialect
 from .faults import Border
 from .http import Http
 from .openai_errors import fault_of_error
+from .openai_reasoning import efforts_of, nearest, reasons
+from .readable import MEGABYTE, Limits, fitted, is_pdf
+from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
 from .wire import Endpoint, sse_objects
 
 NO_OUTPUT = "(no output)"
+OPENAI_HOST = "api.openai.com"
+
+_FILE_LIMIT = 50 * MEGABYTE
 
 
 class CompatibleProvider(Provider):
@@ -47,6 +56,15 @@ class CompatibleProvider(Provider):
         if not title:
             border = replace(border, title=border.host or "the server")
         self._endpoint = Endpoint(border, http, fault_of_error)
+        self._hosted = border.host == OPENAI_HOST
+        self._dialect = Dialect()
+        # What servers take is not written down anywhere; OpenAI's limits are the usual ones.
+        self._limits = Limits(
+            border.title,
+            image_bytes=20 * MEGABYTE,
+            file_bytes=_FILE_LIMIT,
+            documents=(".pdf",),
+        )
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
         if all(isinstance(block, Text) for block in blocks):
@@ -77,23 +95,40 @@ class CompatibleProvider(Provider):
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return unanswered(history, calls_of)
 
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """As the person's words, except at OpenAI.
+
+        The chat templates of many open models fail on a system message that is
+        not the first, and the servers that fill them pass that on as an error.
+        """
+        if self._hosted:
+            return [{"role": "developer", "content": text}]
+        return super().steer(text, model)
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return examine_chat(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        match block:
+            case Text():
+                return ""
+            case Image():
+                if facts is not None and facts.images is False:
+                    return "This model cannot see pictures."
+                return self._limits.image(block)
+            case File():
+                reads = facts.documents if facts is not None else None
+                if is_pdf(block) and not (self._hosted if reads is None else reads):
+                    return "This model cannot read PDF files."
+                return self._limits.file(block)
+
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in fitted(paired(messages), self.refuses):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.calls:
-                calls: list[Json] = [
-                    {
-                        "id": call.id,
-                        "type": "function",
-                        "function": {
-                            "name": call.name,
-                            "arguments": json.dumps(call.arguments or {}, ensure_ascii=False),
-                        },
-                    }
-                    for call in exchange.calls
-                ]
+                calls: list[Json] = [native_call(call) for call in exchange.calls]
                 history.append(
                     {"role": "assistant", "content": exchange.text or None, "tool_calls": calls}
                 )
@@ -102,32 +137,65 @@ class CompatibleProvider(Provider):
             history += self.results(exchange.results)
         return history
 
-    def stream(self, request: Request) -> NativeStream[JsonObject]:
-        system: list[Json] = [{"role": "system", "content": request.system}]
-        messages: list[Json] = [*(system if request.system else []), *request.history]
-        body: JsonObject = {
-            "model": request.model,
-            "messages": messages,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
-        if request.output_limit is not None:
-            body["max_tokens"] = request.output_limit
-
+    def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            chunks = await self._endpoint.stream(
-                stack, "/chat/completions", body, model=request.model
-            )
-            return sse_objects(chunks)
+            while True:
+                optional = self._optional(request)
+                body = {**self._body(request), **optional}
+                try:
+                    chunks = await self._endpoint.stream(
+                        stack, "/chat/completions", body, model=request.model
+                    )
+                except ProviderError as error:
+                    refused = error.status in (400, 422)
+                    if not (refused and self._dialect.learn(request.model, optional, str(error))):
+                        raise
+                else:
+                    return sse_objects(chunks)
 
-        return NativeStream(
+        native = NativeStream(
             self.name,
             open,
             ChatAccumulator(request.history, self._endpoint.fault),
             self._endpoint.border.exception,
         )
+        return native if self._hosted else SpokenCalls(native, request, native_call)
+
+    def _body(self, request: Request) -> JsonObject:
+        system: list[Json] = [{"role": "system", "content": request.system}]
+        body: JsonObject = {
+            "model": request.model,
+            "messages": [*(system if request.system else []), *request.history],
+            "stream": True,
+        }
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        return body
+
+    def _optional(self, request: Request) -> JsonObject:
+        """What an answer can be had without, as far as this model takes it."""
+        facts, model = request.facts, request.model
+        wanted: JsonObject = {"stream_options": {"include_usage": True}}
+        if request.output_limit is not None:
+            wanted[self._limit_name(model)] = request.output_limit
+        if request.temperature is not None and not (
+            (facts and facts.sampling is False) or (self._hosted and reasons(model, facts))
+        ):
+            wanted["temperature"] = request.temperature
+        if request.effort:
+            efforts = efforts_of(model, facts) if self._hosted else facts and facts.efforts
+            # Where nothing is known of the model, the person knows what was chosen.
+            effort = request.effort if efforts is None else nearest(request.effort, efforts)
+            if effort and not (facts and facts.reasoning is False):
+                wanted["reasoning_effort"] = effort
+        return {name: value for name, value in wanted.items() if self._dialect.takes(model, name)}
+
+    def _limit_name(self, model: str) -> str:
+        """``max_tokens`` is understood everywhere but by OpenAI's models that think."""
+        old, new = "max_tokens", "max_completion_tokens"
+        if self._hosted or not self._dialect.takes(model, old):
+            return new
+        return old
 
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/models")
@@ -139,6 +207,23 @@ class CompatibleProvider(Provider):
             for entry in listed
             if isinstance(entry, dict) and (info := _info(entry)) is not None
         ]
+
+
+def readable(call: ToolCall) -> JsonObject:
+    """The arguments as an object, always: unreadable ones stay what they were."""
+    if call.arguments is None and call.raw:
+        return {UNREADABLE: call.raw}
+    return call.arguments or {}
+
+
+def native_call(call: ToolCall) -> JsonObject:
+    """A call as a message of the model holds it."""
+    arguments = json.dumps(readable(call), ensure_ascii=False)
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
 
 
 def result_text(result: ToolResult) -> str:

@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, aclosing
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
-from studio.domain.models import ModelInfo, StopReason, Usage
+from studio.domain.models import Effort, ModelInfo
 from studio.domain.tools import ToolSpec
 
-from .arguments import parse_arguments
 from .attachments import as_text
-from .base import Provider, Reply, Request
-from .chat_accumulator import UNREADABLE, made_up_id
-from .compatible import result_text, unanswered
+from .base import Provider, ReplyStream, Request
+from .chat_history import examine_ollama
+from .compatible import readable, result_text, unanswered
 from .conversation import paired
+from .dialect import Dialect
 from .faults import Border, is_too_long
 from .http import Http
-from .shapes import as_count
+from .ollama_accumulator import OllamaAccumulator, calls_of
+from .ollama_model import LEVELS, Memory, Shown, window
+from .ollama_pull import PullProgress, progress
+from .readable import MEGABYTE, Limits, fitted, is_pdf
+from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
-from .wire import Endpoint, Unreadable, Words, json_lines
+from .wire import Endpoint, Unreadable, json_lines, parse_object
+
+__all__ = ["OllamaProvider", "PullProgress", "address"]
 
 ADDRESS = "http://127.0.0.1:11434"
-CONTEXT_CAP = 32_768
-"""Tokens. A larger context is rarely worth the memory it takes on one's own computer."""
-CONTEXT_UNKNOWN = 8_192
-"""Tokens, where the model's window is not known: room for tools and a few files."""
+_HERE = ("127.", "localhost", "[::1]")
+_LETTERS = 4
+"""Bytes of text for one token, a usual guess; code and other scripts take fewer."""
+_PICTURE_TOKENS = 700
+
+# It scales pictures itself, and decodes PNG, JPEG and WebP (ollama/ollama, docs/faq and api).
+LIMITS = Limits(
+    "Ollama",
+    image_bytes=100 * MEGABYTE,
+    file_bytes=0,
+    formats=("image/png", "image/jpeg", "image/webp"),
+)
 
 
 def address(given: str) -> str:
@@ -60,100 +74,12 @@ def address(given: str) -> str:
     return f"{scheme}://{name}{':' + port if port else ''}{path}"
 
 
-class OllamaAccumulator:
-    """Folds the lines of one answer; calls come whole, often without an id."""
-
-    def __init__(
-        self,
-        history: Sequence[JsonObject],
-        window: int,
-        fault: Callable[[object], ProviderError],
-    ) -> None:
-        self._fault = fault
-        self._history = history
-        self._window = window
-        self._taken = {call.id for message in history for call in calls_of(message)}
-        self._text = Words()
-        self._thinking = Words()
-        self._calls: list[JsonObject] = []
-        self._last: JsonObject | None = None
-
-    @property
-    def complete(self) -> bool:
-        return self._last is not None
-
-    def feed(self, event: JsonObject) -> Iterable[Delta]:
-        if self._last is not None:
-            return
-        if error := event.get("error"):
-            raise self._fault(error)
-        message = event.get("message")
-        if isinstance(message, dict):
-            yield from self._message(message)
-        elif "done" not in event:
-            raise Unreadable("not a line of /api/chat")
-        if event.get("done") is True:
-            self._last = event
-
-    def _message(self, message: JsonObject) -> Iterable[Delta]:
-        if isinstance(piece := message.get("thinking"), str) and (new := self._thinking.add(piece)):
-            yield ReasoningDelta(new)
-        if isinstance(piece := message.get("content"), str) and (new := self._text.add(piece)):
-            yield TextDelta(new)
-        calls = message.get("tool_calls")
-        for call in calls if isinstance(calls, list) else []:
-            function = call.get("function") if isinstance(call, dict) else None
-            if not isinstance(call, dict) or not isinstance(function, dict):
-                continue
-            name = function.get("name")
-            if not isinstance(name, str) or not name:
-                continue
-            identifier = call.get("id")
-            if not isinstance(identifier, str) or not identifier or identifier in self._taken:
-                identifier = self._free_id()
-            self._taken.add(identifier)
-            self._calls.append(
-                {**call, "id": identifier, "function": {**function, "arguments": _object(function)}}
-            )
-            yield CallStarted(identifier, name)
-
-    def _free_id(self) -> str:
-        number = len(self._calls)
-        while (candidate := made_up_id(self._history, number)) in self._taken:
-            number += 1
-        return candidate
-
-    def reply(self) -> Reply:
-        last = self._last or {}
-        usage = Usage(
-            input=as_count(last.get("prompt_eval_count")), output=as_count(last.get("eval_count"))
-        )
-        items, calls = self._items()
-        reason = last.get("done_reason")
-        stop: StopReason = "tool_use" if calls else "end"
-        if reason == "length":
-            stop = "context_full" if usage.total >= self._window else "max_tokens"
-        elif reason not in ("stop", None, ""):
-            stop = "tool_use" if calls else "other"
-        return Reply(items, calls, stop, usage, reason if isinstance(reason, str) else "")
-
-    def interrupted(self) -> Reply:
-        items, calls = self._items()
-        return Reply(items, calls, "other")
-
-    def _items(self) -> tuple[list[JsonObject], list[ToolCall]]:
-        if not (self._text.text.strip() or self._calls):
-            return [], []
-        message: JsonObject = {"role": "assistant", "content": self._text.text}
-        if self._thinking.text:
-            message["thinking"] = self._thinking.text
-        if self._calls:
-            message["tool_calls"] = list[Json](self._calls)
-        return [message], calls_of(message)
-
-
 class OllamaProvider(Provider):
-    """A local (or rented) Ollama. ``key`` is sent as a bearer token where there is one."""
+    """A local (or rented) Ollama. ``key`` is sent as a bearer token where there is one.
+
+    Remembers what ``/api/show`` says of a model and the context chosen for a
+    session: another ``num_ctx`` would load the model anew.
+    """
 
     name = "ollama"
     protocol = "ollama"
@@ -161,6 +87,11 @@ class OllamaProvider(Provider):
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         border = Border(self.name, "Ollama", address(base_url), key)
         self._endpoint = Endpoint(border, http, _fault)
+        self._local = border.host.startswith(_HERE)
+        self._dialect = Dialect()
+        self._shown: dict[str, Shown] = {}
+        self._memory: dict[str, Memory | None] = {}
+        self._windows: dict[tuple[str, str], int] = {}
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
         words: list[str] = []
@@ -200,51 +131,141 @@ class OllamaProvider(Provider):
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return unanswered(history, calls_of)
 
+    # ``steer`` stays the person's words: the templates of many models gather all system
+    # messages at the top, where this one would change what was sent before and lose its place.
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return examine_ollama(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        match block:
+            case Text():
+                return ""
+            case Image():
+                shown = self._shown.get(facts.id) if facts is not None else None
+                sees = shown.images if shown is not None else None
+                if (facts.images if sees is None and facts is not None else sees) is False:
+                    return "This model cannot see pictures."
+                return LIMITS.image(block)
+            case File():
+                if is_pdf(block):
+                    return "Models on Ollama cannot read PDF files."
+                return LIMITS.file(block)
+
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in fitted(paired(messages), self.refuses):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text or exchange.calls:
                 message: JsonObject = {"role": "assistant", "content": exchange.text}
                 if exchange.calls:
-                    message["tool_calls"] = [
-                        {
-                            "id": call.id,
-                            "function": {"name": call.name, "arguments": call.arguments or {}},
-                        }
-                        for call in exchange.calls
-                    ]
+                    message["tool_calls"] = [_native_call(call) for call in exchange.calls]
                 history.append(message)
             history += self.results(exchange.results)
         return history
 
-    def stream(self, request: Request) -> NativeStream[JsonObject]:
-        window = min(request.context_window or CONTEXT_UNKNOWN, CONTEXT_CAP)
-        options: JsonObject = {"num_ctx": window}
+    async def warning(self, request: Request) -> str:
+        """Says when the conversation is larger than the model's context."""
+        size = estimated(request)
+        seen = await self.context(request)
+        if size <= seen:
+            return ""
+        return (
+            f"About {size:,} tokens, but the model sees only {seen:,} at once: "
+            "Ollama refuses that, or cuts off the beginning."
+        )
+
+    async def context(self, request: Request) -> int:
+        """The ``num_ctx`` of a request, in tokens: the same for all of one session."""
+        return await self._window(request, await self._show(request.model))
+
+    async def _window(self, request: Request, shown: Shown) -> int:
+        place = (request.session, request.model)
+        if request.session and place in self._windows:
+            return self._windows[place]
+        if request.model not in self._memory:
+            found = await asyncio.to_thread(Memory.of_this_computer) if self._local else None
+            self._memory.setdefault(request.model, found)
+        tokens = window(shown, request.context_window, self._memory[request.model])
+        return self._windows.setdefault(place, tokens) if request.session else tokens
+
+    def stream(self, request: Request) -> ReplyStream:
+        accumulator = OllamaAccumulator(request.history, 0, self._endpoint.fault)
+
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            accumulator.sent = estimated(request)
+            shown = await self._show(request.model)
+            accumulator.window = await self._window(request, shown)
+            while True:
+                body = self._body(request, shown, accumulator.window)
+                try:
+                    chunks = await self._endpoint.stream(
+                        stack, "/api/chat", body, model=request.model
+                    )
+                except ProviderError as error:
+                    sent = body.keys() & {"think"}
+                    refused = error.status == 400
+                    if not (refused and self._dialect.learn(request.model, sent, str(error))):
+                        raise
+                else:
+                    return json_lines(chunks)
+
+        native = NativeStream(self.name, open, accumulator, self._endpoint.border.exception)
+        return SpokenCalls(native, request, _native_call)
+
+    def _body(self, request: Request, shown: Shown, tokens: int) -> JsonObject:
+        facts, model = request.facts, request.model
+        options: JsonObject = {"num_ctx": tokens}
         if request.output_limit is not None:
             options["num_predict"] = request.output_limit
+        if request.temperature is not None and not (facts and facts.sampling is False):
+            options["temperature"] = request.temperature
         system: list[Json] = [{"role": "system", "content": request.system}]
-        messages: list[Json] = [*(system if request.system else []), *request.history]
         body: JsonObject = {
-            "model": request.model,
-            "messages": messages,
+            "model": model,
+            "messages": [*(system if request.system else []), *request.history],
             "stream": True,
             "options": options,
+            # An error in place of messages left out silently; since Ollama 0.12.6.
+            "truncate": False,
+            "shift": False,
         }
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
+        think = shown.think(request.effort)
+        if think is not None and self._dialect.takes(model, "think"):
+            body["think"] = think
+        return body
 
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            chunks = await self._endpoint.stream(stack, "/api/chat", body, model=request.model)
-            return json_lines(chunks)
+    async def _show(self, model: str) -> Shown:
+        """What is known of a model; asked once, and again where there was no answer."""
+        if model not in self._shown:
+            try:
+                async with AsyncExitStack() as stack:
+                    chunks = await self._endpoint.stream(stack, "/api/show", {"model": model})
+                    answer = parse_object(b"".join([chunk async for chunk in chunks]))
+            except (ProviderError, Unreadable):
+                return Shown()  # what is wrong with the server or the model, the chat will say
+            except Exception as error:
+                raise self._endpoint.border.exception(error) from error
+            self._shown[model] = Shown.read(answer, model)
+        return self._shown[model]
 
-        return NativeStream(
-            self.name,
-            open,
-            OllamaAccumulator(request.history, window, self._endpoint.fault),
-            self._endpoint.border.exception,
-        )
+    async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
+        """Download a model; stopped by closing the iterator. Raises ProviderError."""
+        body: JsonObject = {"model": model, "stream": True}
+        try:
+            async with AsyncExitStack() as stack:
+                chunks = await self._endpoint.stream(stack, "/api/pull", body, model=model)
+                async with aclosing(progress(json_lines(chunks), self._endpoint)) as steps:
+                    async for step in steps:
+                        yield step
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._endpoint.border.exception(error) from error
+        self._shown.pop(model, None)
 
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/api/tags")
@@ -258,42 +279,31 @@ class OllamaProvider(Provider):
         ]
 
 
-def calls_of(message: JsonObject) -> list[ToolCall]:
-    """The calls of one message, in order."""
-    calls: list[ToolCall] = []
-    natives = message.get("tool_calls")
-    for native in natives if isinstance(natives, list) else []:
-        function = native.get("function") if isinstance(native, dict) else None
-        if not isinstance(native, dict) or not isinstance(function, dict):
-            continue
-        arguments = function.get("arguments")
-        found = arguments if isinstance(arguments, dict) else {}
-        raw = json.dumps(found, ensure_ascii=False)
-        broken = found.get(UNREADABLE) if len(found) == 1 else None
-        call_id, name = str(native.get("id") or ""), str(function.get("name"))
-        if isinstance(broken, str):
-            calls.append(ToolCall(call_id, name, None, broken))
-        else:
-            calls.append(ToolCall(call_id, name, found, raw))
-    return calls
+def estimated(request: Request) -> int:
+    """About how many tokens a request is; a count there is none of."""
+    size = len(request.system.encode("utf-8", "replace"))
+    for tool in request.tools:
+        size += len(tool.name) + len(tool.description) + len(json.dumps(tool.schema))
+    pictures = 0
+    for message in request.history:
+        images = message.get("images")
+        pictures += len(images) if isinstance(images, list) else 0
+        size += len(str(message.get("content") or "").encode("utf-8", "replace"))
+        if calls := message.get("tool_calls"):
+            size += len(json.dumps(calls, ensure_ascii=False).encode("utf-8", "replace"))
+    return size // _LETTERS + pictures * _PICTURE_TOKENS
 
 
-def _object(function: JsonObject) -> JsonObject:
-    """The arguments as Ollama takes them back: an object, always."""
-    arguments = function.get("arguments")
-    if isinstance(arguments, dict):
-        return arguments
-    raw = arguments if isinstance(arguments, str) else ""
-    found = parse_arguments(raw)
-    return {UNREADABLE: raw} if found is None else found
+def _native_call(call: ToolCall) -> JsonObject:
+    return {"id": call.id, "function": {"name": call.name, "arguments": readable(call)}}
 
 
 def _fault(error: object) -> ProviderFault | None:
     """Ollama's errors are plain words."""
     words = error if isinstance(error, str) else ""
-    if is_too_long(words):
+    if is_too_long(words) or "context size" in words or "context_size" in words:
         return "too_long"
-    if "model" in words and "not found" in words:
+    if ("model" in words and "not found" in words) or "file does not exist" in words:
         return "not_found"
     return "bad_request" if "does not support" in words else None
 
@@ -325,10 +335,15 @@ def _info(entry: JsonObject) -> ModelInfo | None:
         return ModelInfo(identifier)
     if "completion" not in able:
         return None
+    efforts: tuple[Effort, ...] = ()
+    if "thinking" in able:
+        efforts = LEVELS if "gpt-oss" in identifier else ("none", "medium")
     return ModelInfo(
         identifier,
         context_window=length if isinstance(length, int) else None,
         images="vision" in able,
+        documents=False,
         tools="tools" in able,
         reasoning="thinking" in able,
+        efforts=efforts,
     )

@@ -22,13 +22,17 @@ from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 
 from .attachments import as_text, data_url
-from .base import Provider, Request
+from .base import Caching, Provider, Request
 from .compatible import result_text
 from .conversation import paired
+from .dialect import Dialect
 from .faults import Border, words_of
 from .http import Http
 from .openai_errors import fault_of_error
+from .openai_reasoning import efforts_of, nearest, reasons
+from .readable import MEGABYTE, Limits, fitted, is_pdf
 from .responses_accumulator import ResponsesAccumulator, calls_of
+from .responses_history import examine
 from .streaming import NativeStream
 from .wire import Unreadable
 
@@ -43,7 +47,17 @@ _NOT_CHAT = re.compile(
     r"embedding|audio|realtime|transcribe|translate|tts|whisper|image|dall-e|moderation|instruct"
     r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
 )
-_REASONS = re.compile(r"^(gpt-([5-9]|\d\d)|codex-|o\d)")
+_KEY_LENGTH = 64
+
+# Pictures: "PNG, JPEG, WEBP, non-animated GIF, up to 20 MB per image" (guides/images);
+# files: "less than 50 MB" each, and these endings (guides/pdf-files, guides/file-inputs).
+LIMITS = Limits(
+    "OpenAI",
+    image_bytes=20 * MEGABYTE,
+    file_bytes=50 * MEGABYTE,
+    moving=False,
+    documents=(".pdf", ".doc", ".docx", ".rtf", ".odt", ".ppt", ".pptx", ".xls", ".xlsx"),
+)
 
 
 class OpenAIProvider(Provider):
@@ -51,13 +65,16 @@ class OpenAIProvider(Provider):
 
     name = "openai"
     protocol = "responses"
+    # "Prompts that are 1024 tokens or longer", kept for five to ten minutes without use by
+    # models before GPT-5.6, for half an hour by later ones (guides/prompt-caching).
+    cache = Caching(seconds=300, minimum=1024)
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         self._border = Border(self.name, "OpenAI", base_url or ADDRESS, key)
         self._http = http
         self._client: AsyncOpenAI | None = None
         self._transport: AsyncClient | None = None
-        self._summaries = True  # until the account turns out not to be allowed them
+        self._dialect = Dialect()  # summaries, for one, are not for every account
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
         return [{"role": "user", "content": [_part(block) for block in blocks]}]
@@ -80,15 +97,38 @@ class OpenAIProvider(Provider):
         }
         return [call for call in calls_of(history) if call.id not in answered]
 
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """As the developer's words, which may stand anywhere between items."""
+        return [{"role": "developer", "content": [{"type": "input_text", "text": text}]}]
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        match block:
+            case Text():
+                return ""
+            case Image():
+                if facts is not None and facts.images is False:
+                    return "This model cannot see pictures."
+                return LIMITS.image(block)
+            case File():
+                # Of a PDF the pages are shown to the model as pictures too.
+                if is_pdf(block) and facts is not None and facts.documents is False:
+                    return "This model cannot read PDF files."
+                return LIMITS.file(block)
+
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in fitted(paired(messages), self.refuses):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text:
                 history.append({"role": "assistant", "content": exchange.text})
             for call in exchange.calls:
                 arguments = json.dumps(call.arguments or {}, ensure_ascii=False)
+                if call.arguments is None and call.raw:
+                    arguments = call.raw  # text here, whatever it says
                 history.append(
                     {
                         "type": "function_call",
@@ -105,14 +145,16 @@ class OpenAIProvider(Provider):
             from openai import BadRequestError
 
             client = await self._connect()
-            try:
-                return await self._send(client, stack, request)
-            except BadRequestError as error:
-                refused = error.param or ""
-                if not (self._summaries and refused.startswith("reasoning")):
-                    raise
-                self._summaries = False
-                return await self._send(client, stack, request)
+            while True:
+                body, optional = self._body(request), self._optional(request)
+                for name, value in optional.items():
+                    _put(body, name, value)
+                try:
+                    return await self._send(client, stack, body)
+                except BadRequestError as error:
+                    words, parameter = words_of(error.body), error.param or ""
+                    if not self._dialect.learn(request.model, optional, words, parameter):
+                        raise
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
@@ -120,14 +162,14 @@ class OpenAIProvider(Provider):
         return NativeStream(self.name, open, ResponsesAccumulator(self._fault), translate)
 
     async def _send(
-        self, client: AsyncOpenAI, stack: AsyncExitStack, request: Request
+        self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
     ) -> AsyncIterator[JsonObject]:
         from openai import AsyncStream
 
         stream = await client.post(
             "/responses",
             cast_to=cast("type[JsonObject]", object),
-            body=self._body(request),
+            body=body,
             stream=True,
             stream_cls=AsyncStream[JsonObject],
         )
@@ -149,9 +191,27 @@ class OpenAIProvider(Provider):
             body["tools"] = [_tool(tool) for tool in request.tools]
         if request.output_limit is not None:
             body["max_output_tokens"] = request.output_limit
-        if self._summaries and _REASONS.match(request.model) and "chat" not in request.model:
-            body["reasoning"] = {"summary": "auto"}
         return body
+
+    def _optional(self, request: Request) -> JsonObject:
+        """What an answer can be had without, as far as this model takes it."""
+        wanted: JsonObject = {}
+        if request.session:
+            wanted["prompt_cache_key"] = request.session[:_KEY_LENGTH]
+        if reasons(request.model, request.facts):
+            wanted["reasoning.summary"] = "auto"
+            efforts = efforts_of(request.model, request.facts)
+            if request.effort and (effort := nearest(request.effort, efforts)):
+                wanted["reasoning.effort"] = effort
+        elif request.temperature is not None and not (
+            request.facts and request.facts.sampling is False
+        ):
+            wanted["temperature"] = request.temperature
+        return {
+            name: value
+            for name, value in wanted.items()
+            if self._dialect.takes(request.model, name)
+        }
 
     async def models(self) -> list[ModelInfo]:
         client = await self._connect()
@@ -242,6 +302,17 @@ def _is_past(date: object, now: float) -> bool:
     if isinstance(date, str) and re.match(r"\d{4}-\d\d-\d\d", date):
         return date[:10] < time.strftime("%Y-%m-%d", time.gmtime(now))
     return False
+
+
+def _put(body: JsonObject, name: str, value: Json) -> None:
+    """Set ``reasoning.effort``, for example, inside the ``reasoning`` of a body."""
+    outer, dot, inner = name.partition(".")
+    if not dot:
+        body[name] = value
+        return
+    found = body.setdefault(outer, {})
+    assert isinstance(found, dict)
+    found[inner] = value
 
 
 async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObject]:

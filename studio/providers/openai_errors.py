@@ -31,7 +31,30 @@ CODES: dict[str, ProviderFault] = {
     "content_policy_violation": "refused",
     "content_filter": "refused",
     "invalid_prompt": "refused",
+    "bio_policy": "refused",
+    "misalignment_policy_violation": "refused",
+    "image_content_policy_violation": "refused",
+    "data_residency_mismatch": "forbidden",
+    "vector_store_timeout": "server",
     "unsupported_country_region_territory": "forbidden",
+    **dict.fromkeys(
+        (
+            "invalid_image",
+            "invalid_image_format",
+            "invalid_base64_image",
+            "invalid_image_url",
+            "invalid_image_mode",
+            "image_too_large",
+            "image_too_small",
+            "image_parse_error",
+            "image_file_too_large",
+            "image_file_not_found",
+            "unsupported_image_media_type",
+            "empty_image_file",
+            "failed_to_download_image",
+        ),
+        "bad_request",
+    ),
 }
 
 

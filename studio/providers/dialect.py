@@ -1,0 +1,46 @@
+"""Parameters that a server turned out to refuse: left out from then on.
+
+Servers of one protocol differ in what they take. What is not needed for an
+answer is sent, and when a 400 names it, remembered and left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_REFUSES = re.compile(
+    r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
+    r"|extra (?:inputs|fields)|additional propert|invalid (?:parameter|argument|field)"
+    r"|deprecated|cannot unmarshal",
+    re.IGNORECASE,
+)
+
+
+class Dialect:
+    """What each model of a server does not take, learned from its refusals."""
+
+    def __init__(self) -> None:
+        self._refused: set[tuple[str, str]] = set()
+
+    def takes(self, model: str, parameter: str) -> bool:
+        return (model, parameter) not in self._refused
+
+    def learn(self, model: str, sent: Iterable[str], words: str, parameter: str = "") -> bool:
+        """Whether a refusal is about optional parameters that were ``sent``; remembers which.
+
+        ``parameter`` is what the server says it is about: ``reasoning`` means
+        ``reasoning.effort`` too. Where it says nothing, its ``words`` must name one.
+        """
+        sent = set(sent)
+        found = {name for name in sent if parameter and f"{name}.".startswith(f"{parameter}.")} or {
+            name for name in sent if _REFUSES.search(words) and _named(name, words)
+        }
+        found = {name for name in found if self.takes(model, name)}
+        self._refused |= {(model, name) for name in found}
+        return bool(found)
+
+
+def _named(parameter: str, words: str) -> bool:
+    # "max_tokens" is not named by "max_completion_tokens", but "think" is by "thinking".
+    return re.search(rf"(?<![\w.]){re.escape(parameter)}", words) is not None
