@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QMimeData, QObject, Signal
+from PySide6.QtGui import QGuiApplication, QImage
+
+from studio.domain.messages import Image
 
 from .document import TextItem
 from .draft import DraftItem
@@ -38,6 +40,8 @@ class Actions(QObject):
     """A call's id; only where the stage's context allows it."""
     turn_action = Signal(str, str)
     """A turn's id and ``edit`` or ``branch``: for what the person said in it."""
+    file_opened = Signal(object)
+    """A picture or file that the person wants to see."""
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
 
@@ -53,8 +57,16 @@ class Actions(QObject):
 
     def copy(self) -> None:
         """The selection, or the focused block, as it was written."""
-        text = self._stage.chosen()
-        if text:
+        text, item = self._stage.chosen(), self._stage.focus.item
+        attached = item.attached if isinstance(item, UserItem) else []
+        pictures = [part for part in attached if isinstance(part, Image)]
+        if pictures and not self._stage.selection:
+            copied = QMimeData()
+            copied.setImageData(QImage.fromData(pictures[0].data))
+            if text:
+                copied.setText(text)
+            QGuiApplication.clipboard().setMimeData(copied)
+        elif text:
             QGuiApplication.clipboard().setText(text)
 
     def do_said(self, item: UserItem, action: str) -> None:
@@ -84,6 +96,8 @@ class Actions(QObject):
             stage.relay(item)
         elif action == "copy_code" and isinstance(item, TextItem) and isinstance(value, int):
             QGuiApplication.clipboard().setText(item.code(value))
+        elif action == "open_file":
+            self.file_opened.emit(value)
         elif action == "copy_output":
             for block in item.blocks[item.plan.first : item.plan.last]:
                 if id(block) == value:

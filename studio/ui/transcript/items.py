@@ -15,6 +15,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.blocks import TranscriptBlock
+from studio.ui.thumbnails import Thumbnails
 
 from .highlight import CodeColours
 from .leaf import Leaf
@@ -64,6 +65,7 @@ class Context:
     whole: set[int] = field(default_factory=set[int])
     """Ids of blocks whose long contents are shown whole."""
     retry: bool = False
+    thumbnails: Thumbnails = field(default_factory=Thumbnails)
     layouts: int = 0
     """Leaves laid out so far: for measuring."""
 

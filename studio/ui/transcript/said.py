@@ -8,7 +8,7 @@ from studio.domain.blocks import ReasoningBlock, UserBlock
 from studio.domain.messages import File, Image
 from studio.ui.markdown import Block, plain
 
-from . import model
+from . import enclosed, model
 from .items import Context, Hit, Item, Paint
 from .look import LEFT
 from .text import Leaf, ParagraphLeaf, gap, leaf
@@ -25,31 +25,31 @@ class UserItem(Item):
 
     @property
     def name(self) -> str:
-        return "You: " + self.source()
+        return "You: " + ". ".join([*map(enclosed.described, self.attached), self.source()])
+
+    @property
+    def attached(self) -> list[Image | File]:
+        return [part for part in self.user_block.said if isinstance(part, Image | File)]
 
     def source(self) -> str:
         return self.user_block.text
 
-    def _attachments(self) -> list[str]:
-        out: list[str] = []
-        for part in self.user_block.said:
-            if isinstance(part, File):
-                out.append(part.name)
-            elif isinstance(part, Image):
-                out.append(f"Picture, {max(1, len(part.data) // 1024)} KB")
-        return out
-
     def estimate(self, context: Context) -> float:
-        text = self.source()
+        text, look = self.source(), context.look
         lines = text.count("\n") + len(text) / 72 + 1
-        return int(lines) * context.look.body_line + context.look.px(18)
+        pictures = sum(isinstance(part, Image) for part in self.attached)
+        above = look.px(180) * ((pictures + 1) // 2)
+        above += look.px(36) * (len(self.attached) - pictures)
+        return above + int(lines) * look.body_line + look.px(18)
 
     def lay(self, context: Context) -> None:
         look = context.look
         pad_x, pad_y = look.px(14), look.px(9)
         most = min(look.px(540), context.width)
         self.leaves, self.places = [], []
-        y, widest = float(pad_y), 0.0
+        top, room = float(look.px(12)), most - 2 * pad_x
+        self._tiles, widest, tall = enclosed.arrange(self.attached, room, look)
+        y = top + tall + look.px(8) if self._tiles else float(pad_y)
         blocks = plain(self.user_block.text)
         before: Leaf | None = None
         for block in blocks:
@@ -57,37 +57,35 @@ class UserItem(Item):
                 break
             made = leaf(block, context.colours, before)
             y += gap(before.block if before else None, block, look)
-            y += self.place(made, QPointF(0, y), context, most - 2 * pad_x)
+            y += self.place(made, QPointF(0, y), context, room)
             wide = float(most)
             if isinstance(made, ParagraphLeaf):
                 made.words.bare = True
                 wide = made.words.width
             widest = max(widest, wide)
             before = made
-        self._files: list[tuple[str, QRectF]] = []
-        for text in self._attachments():
-            y += look.px(4) if before or self._files else 0
-            width = min(most - 2 * pad_x, look.width("small", text) + look.px(24))
-            self._files.append((text, QRectF(0, y, width, look.px(22))))
-            widest = max(widest, width)
-            y += look.px(22)
-        inner = min(widest, most - 2 * pad_x)
+        if self._tiles and before is None:
+            y = top + tall + look.px(12) - pad_y
+        inner = min(widest, room)
         left = context.width - inner - pad_x
         self.places = [QPointF(left, at.y()) for at in self.places]
-        self._files = [(text, rect.translated(left, 0)) for text, rect in self._files]
+        self._tiles = enclosed.moved(self._tiles, QPointF(left, top))
+        self.hits = enclosed.hits(self._tiles)
+        self._thumbnails = context.thumbnails
         self.height = y + pad_y
         self._bubble = QRectF(left - pad_x, 0, inner + 2 * pad_x, self.height)
 
+    def drop(self) -> None:
+        if self.laid:
+            for tile in self._tiles:
+                if isinstance(tile.part, Image):
+                    self._thumbnails.forget(tile.part)
+        super().drop()
+
     def paint(self, paint: Paint, context: Context) -> None:
-        look = context.look
-        look.card(paint.painter, self._bubble, "bubble", None, 12)
+        context.look.card(paint.painter, self._bubble, "bubble", None, 12)
+        enclosed.paint_tiles(self._tiles, paint, context)
         self.paint_leaves(paint, context)
-        for text, rect in self._files:
-            look.icon(
-                paint.painter, QPointF(rect.left() + look.px(8), rect.center().y()), "paperclip",
-                "text2", 14,
-            )  # fmt: skip
-            look.text(paint.painter, rect.adjusted(look.px(22), 0, 0, 0), text, "small", "text2")
 
 
 class ReasoningItem(Item):

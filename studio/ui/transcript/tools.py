@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat
 
 from studio.domain.blocks import ToolBlock
+from studio.domain.messages import Image
 from studio.ui.controls import paint_spinner
 from studio.ui.markdown import Block, utf16
 
-from . import model
+from . import enclosed, model
 from .buttons import button_row, paint_button
 from .items import Context, Hit, Item, Paint
 from .look import LEFT, RIGHT, Look
@@ -113,6 +115,8 @@ class ToolsItem(Item):
     def lay(self, context: Context) -> None:
         look = context.look
         self.leaves, self.places, self.hits, self._placed = [], [], [], []
+        self._tiles: list[enclosed.Tile] = []
+        self._thumbnails = context.thumbnails
         tall = look.theme.height(34)
         y = 0.0
         rows = self.rows
@@ -166,7 +170,19 @@ class ToolsItem(Item):
             rect = QRectF(look.px(60), y, look.width("small_medium", text), look.px(26))
             self.hits.append(Hit(rect, "show_all", row.key, text, "link"))
             y += look.px(26)
+        images = [image for call in shown for image in call.images]
+        if images:
+            y += look.px(4)
+            y += self._pictures(images, QPointF(look.px(60), y), context.width - look.px(74), look)
         return y + look.px(8)
+
+    def _pictures(self, images: Sequence[Image], at: QPointF, width: float, look: Look) -> float:
+        """Place what tools returned; says how tall it is."""
+        tiles, _, tall = enclosed.arrange(images, width, look)
+        tiles = enclosed.moved(tiles, at)
+        self._tiles += tiles
+        self.hits += enclosed.hits(tiles)
+        return tall
 
     def _details(self, placed: _Placed, y: float, context: Context) -> float:
         look, call = context.look, placed.row.calls[0]
@@ -186,7 +202,10 @@ class ToolsItem(Item):
             y += look.px(6) if command else 0
             leaf = OutputLeaf(output, call.state == "error")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
-        if len(self.leaves) == count:
+        if call.images:
+            y += look.px(8) if len(self.leaves) > count else 0
+            y += self._pictures(call.images, QPointF(left + pad_x, y), inner, look)
+        elif len(self.leaves) == count:
             words = "Nothing printed yet." if not call.finished else "No output."
             leaf = OutputLeaf(words, color="text3")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
@@ -232,6 +251,13 @@ class ToolsItem(Item):
             out.append((Action("copy_output", "Copy output", "ghost"), id(call), ""))
         return out
 
+    def drop(self) -> None:
+        if self.laid:
+            for tile in self._tiles:
+                if isinstance(tile.part, Image):
+                    self._thumbnails.forget(tile.part)
+        super().drop()
+
     # -- painting ------------------------------------------------------------------
 
     def paint(self, paint: Paint, context: Context) -> None:
@@ -257,7 +283,10 @@ class ToolsItem(Item):
                 )
                 look.text(painter, line, placed.note, "small", "text2", RIGHT)
         self.paint_leaves(paint, context)
+        enclosed.paint_tiles(self._tiles, paint, context)
         for hit in self.hits:
+            if hit.action == "open_file":
+                continue  # painted with the tiles
             if hit.style == "link":
                 color = "accent_text"
                 look.text(painter, hit.rect, hit.text, "small_medium", color)

@@ -79,6 +79,7 @@ class TranscriptView(QAbstractScrollArea):
         self.continue_requested = self._actions.continue_requested
         self.retry_requested = self._actions.retry_requested
         self.turn_action = self._actions.turn_action
+        self.file_opened = self._actions.file_opened
         self.left = self._actions.left
         self._keys = Keys(self.stage, self._actions)
         self._mouse = Mouse(self.stage, self._actions, self.viewport())
@@ -100,6 +101,7 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         theme.changed.connect(self._theme_changed)
         self.colours.loaded.connect(self.stage.recolour)
+        self.context.thumbnails.loaded.connect(self.viewport().update)
         self.stage.outdated.connect(self.viewport().update)
         self.stage.focus_moved.connect(self._focus_moved)
         self.stage.keyboard_wanted.connect(self._take_keyboard)

@@ -1,0 +1,108 @@
+"""Small versions of pictures, decoded in a thread and kept while they are near."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from queue import SimpleQueue
+from threading import Thread
+from typing import TypeAlias
+
+from PySide6.QtCore import QBuffer, QByteArray, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QImage, QImageReader
+
+from studio.domain.messages import Image
+
+KEPT = 64
+"""Thumbnails in memory; one of 240 pixels has about 0.9 MB on a fine screen."""
+
+Key: TypeAlias = tuple[Image, int]
+"""A picture, and the side it is to fit."""
+
+
+def extent(data: bytes) -> QSize:
+    """Width and height of a picture, from the head of its file; not valid if it is none."""
+    held = QByteArray(data)
+    buffer = QBuffer(held)
+    buffer.open(QBuffer.OpenModeFlag.ReadOnly)
+    return QImageReader(buffer).size()
+
+
+def fitted(size: QSize, side: int) -> QSize:
+    """The size of a picture that fits a square of ``side``; a small one is not enlarged."""
+    if size.width() <= side and size.height() <= side:
+        return size
+    small = size.scaled(side, side, Qt.AspectRatioMode.KeepAspectRatio)
+    return small.expandedTo(QSize(1, 1))
+
+
+def thumbnail(data: bytes, side: int) -> QImage:
+    """A picture made to fit a square of ``side`` pixels; null if it cannot be read. Slow."""
+    held = QByteArray(data)
+    buffer = QBuffer(held)
+    buffer.open(QBuffer.OpenModeFlag.ReadOnly)
+    reader = QImageReader(buffer)
+    size = reader.size()
+    image = reader.read()
+    if image.isNull() or not size.isValid():
+        return image
+    return image.scaled(
+        fitted(size, side),
+        Qt.AspectRatioMode.IgnoreAspectRatio,
+        Qt.TransformationMode.SmoothTransformation,
+    )
+
+
+class Thumbnails(QObject):
+    """Hands out thumbnails; ``loaded`` is emitted when one more can be had."""
+
+    loaded = Signal()
+    _decoded = Signal(object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._made: OrderedDict[Key, QImage] = OrderedDict()
+        self._asked: set[Key] = set()
+        self._queue: SimpleQueue[Key] = SimpleQueue()
+        self._thread: Thread | None = None
+        self._decoded.connect(self._take)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def get(self, picture: Image, side: int) -> QImage | None:
+        """The picture within ``side`` × ``side`` pixels; None until ``loaded`` tells.
+
+        Null for one that cannot be read.
+        """
+        key = (picture, side)
+        if (found := self._made.get(key)) is not None:
+            self._made.move_to_end(key)
+            return found
+        if key not in self._asked:
+            self._asked.add(key)
+            self._queue.put(key)
+            if self._thread is None:
+                self._thread = Thread(target=self._work, name="thumbnails", daemon=True)
+                self._thread.start()
+        return None
+
+    def forget(self, picture: Image) -> None:
+        """It is far from the window: its thumbnails are made again when it comes back."""
+        for key in [key for key in self._made if key[0] is picture]:
+            del self._made[key]
+
+    def _take(self, key: Key, image: QImage) -> None:
+        self._asked.discard(key)
+        self._made[key] = image
+        while len(self._made) > KEPT:
+            self._made.popitem(last=False)
+        self.loaded.emit()
+
+    def _work(self) -> None:
+        while True:
+            key = self._queue.get()
+            image = thumbnail(key[0].data, key[1])
+            try:
+                self._decoded.emit(key, image)
+            except RuntimeError:
+                return  # the window is gone

@@ -1,0 +1,131 @@
+"""Pictures and files in the transcript: what the person attached, what a tool returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QPainter, QPainterPath
+
+from studio.domain.messages import File, Image
+from studio.tools.result import size
+from studio.ui.thumbnails import extent, fitted
+
+from .items import Context, Hit, Paint
+from .look import LEFT, Look
+
+SIDE = 240
+"""Pixels of a picture's longer side."""
+LEAST = 28
+"""Pixels of a picture's shorter side: a thin one keeps a place to click."""
+GAP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A picture or file where it lies; ``words`` say what it is."""
+
+    part: Image | File
+    rect: QRectF
+    words: str
+
+
+def described(part: Image | File) -> str:
+    """``Picture, 640 × 480, 31 kB``; ``notes.txt, 2 kB``."""
+    weight = size(len(part.data))
+    if isinstance(part, File):
+        return f"{part.name}, {weight}"
+    about = extent(part.data)
+    if not about.isValid():
+        return f"Picture, {weight}"
+    return f"Picture, {about.width():,} × {about.height():,}, {weight}"
+
+
+def arrange(
+    parts: Sequence[Image | File], width: float, look: Look
+) -> tuple[list[Tile], float, float]:
+    """Pictures side by side, files below, from (0, 0); with the width and height of all."""
+    gap, tiles = look.px(GAP), list[Tile]()
+    x = y = widest = tall = 0.0
+    pictures = [part for part in parts if isinstance(part, Image)]
+    files = [part for part in parts if isinstance(part, File)]
+    for part in (*pictures, *files):
+        words = described(part)
+        box = _extent(part, words, width, look)
+        if tiles and (x + box.width() > width or isinstance(part, File)):
+            x, y, tall = 0.0, y + tall + gap, 0.0
+        tiles.append(Tile(part, QRectF(x, y, box.width(), box.height()), words))
+        x += box.width() + gap
+        widest, tall = max(widest, x - gap), max(tall, float(box.height()))
+    return tiles, widest, y + tall
+
+
+def moved(tiles: Sequence[Tile], by: QPointF) -> list[Tile]:
+    return [Tile(tile.part, tile.rect.translated(by), tile.words) for tile in tiles]
+
+
+def hits(tiles: Sequence[Tile]) -> list[Hit]:
+    return [Hit(tile.rect, "open_file", tile.part, f"Open {tile.words}", "link") for tile in tiles]
+
+
+def paint_tiles(tiles: Sequence[Tile], paint: Paint, context: Context) -> None:
+    look = context.look
+    for tile, hit in zip(tiles, hits(tiles), strict=True):
+        if tile.rect.bottom() < paint.top or tile.rect.top() > paint.bottom:
+            continue
+        over = hit.same(paint.hover)
+        if isinstance(tile.part, Image):
+            _paint_picture(tile, tile.part, paint.painter, context, over)
+        else:
+            fill = "button" if not over else "segment"
+            look.card(paint.painter, tile.rect, fill, "control", 6)
+            _paint_file(tile, paint.painter, look)
+        if hit.same(paint.focus):
+            look.focus_ring(paint.painter, tile.rect, 8)
+
+
+def _extent(part: Image | File, words: str, width: float, look: Look) -> QSize:
+    if isinstance(part, File):
+        wide = look.px(34) + look.width("small", words) + look.px(12)
+        return QSize(round(min(width, wide)), look.theme.height(28))
+    found = extent(part.data)
+    side = round(min(look.px(SIDE), width))
+    if not found.isValid():
+        return QSize(look.px(120), look.px(80))
+    small = fitted(found, side)
+    return small.expandedTo(QSize(look.px(LEAST), look.px(LEAST))).boundedTo(QSize(side, side))
+
+
+def _paint_picture(
+    tile: Tile, part: Image, painter: QPainter, context: Context, over: bool
+) -> None:
+    look, rect = context.look, tile.rect
+    ratio = painter.device().devicePixelRatioF()
+    image = context.thumbnails.get(part, round(look.px(SIDE) * ratio))
+    if image is None or image.isNull():
+        look.card(painter, rect, "sunken", "hair", 8)
+        look.icon(painter, rect.center(), "image", "text3", 16)
+        return
+    path = QPainterPath()
+    path.addRoundedRect(rect, 8, 8)
+    painter.save()
+    painter.setClipPath(path)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    # What the box is wider or taller than a thin picture shows its ground.
+    painter.fillRect(rect, look.color("sunken"))
+    scale = min(rect.width() / image.width(), rect.height() / image.height(), 1.0)
+    target = QRectF(0, 0, image.width() * scale, image.height() * scale)
+    target.moveCenter(rect.center())
+    painter.drawImage(target, image)
+    if over:
+        painter.fillRect(rect, look.color("hover"))
+    painter.restore()
+    look.card(painter, rect, None, "control" if over else "hair", 8)
+
+
+def _paint_file(tile: Tile, painter: QPainter, look: Look) -> None:
+    rect = tile.rect
+    look.icon(painter, QPointF(rect.left() + look.px(18), rect.center().y()), "file-text", "text2")
+    line = rect.adjusted(look.px(34), 0, -look.px(10), 0)
+    look.text(painter, line, tile.words, "small", "text1", LEFT)
