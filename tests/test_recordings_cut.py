@@ -171,15 +171,17 @@ async def test_h5_what_is_kept_after_each_event_is_accepted_back(
 class Trusting(Signer):
     """Takes every signature for genuine; knows which item follows sealed reasoning."""
 
-    def __init__(self, followers: dict[str, str]) -> None:
+    def __init__(self, followers: dict[str, str], model: str) -> None:
         super().__init__()
         self._followers = followers
+        self._model = model
 
     def verify(self, signature: str | bytes, payload: Any, prefix: Any = None) -> tuple[bool, bool]:
         return bool(signature), True
 
     def stage(self, signature: str) -> str:  # type: ignore[override] - bound, for it remembers
-        return f"done:{self._followers[signature]}"
+        follower = self._followers.get(signature)
+        return self._model if follower is None else f"done:{follower}"
 
 
 CHECKS = {
@@ -200,8 +202,10 @@ def accepted(exchange: Exchange, one: Provider, kept: Reply) -> None:
     json.dumps(history, ensure_ascii=False, allow_nan=False).encode()
     check, name = CHECKS[exchange.surface]
     followers, stored = sealed(exchange) if exchange.surface == "responses" else ({}, set[str]())
-    maker = Maker(random.Random(1), Trusting(followers), stored=stored)
-    body: dict[str, Any] = {name: history, "model": exchange.model, "max_tokens": 1000}
+    maker = Maker(random.Random(1), Trusting(followers, exchange.model), stored=stored)
+    body: dict[str, Any] = {name: history, "model": exchange.model}
+    if exchange.surface == "anthropic":
+        body["max_tokens"] = 1000
     check(RequestView(exchange.surface, exchange.model, True, [], [], "", body), maker)
     if exchange.surface == "responses":
         followed(exchange, kept)
