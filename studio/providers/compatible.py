@@ -17,7 +17,7 @@ from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, T
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 
-from .attachments import as_text, data_url
+from .attachments import PDF, Limits, as_text, data_url, is_picture, left_out, refusal
 from .base import Provider, ReplyStream, Request
 from .chat_accumulator import UNREADABLE, ChatAccumulator, calls_of
 from .chat_history import examine_chat
@@ -27,15 +27,12 @@ from .faults import Border
 from .http import Http
 from .openai_errors import fault_of_error
 from .openai_reasoning import efforts_of, nearest, reasons
-from .readable import MEGABYTE, Limits, fitted, is_pdf
 from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
 from .wire import Endpoint, sse_objects
 
 NO_OUTPUT = "(no output)"
 OPENAI_HOST = "api.openai.com"
-
-_FILE_LIMIT = 50 * MEGABYTE
 
 
 class CompatibleProvider(Provider):
@@ -61,16 +58,16 @@ class CompatibleProvider(Provider):
         # What servers take is not written down anywhere; OpenAI's limits are the usual ones.
         self._limits = Limits(
             border.title,
-            image_bytes=20 * MEGABYTE,
-            file_bytes=_FILE_LIMIT,
-            documents=(".pdf",),
+            pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
+            picture_bytes=20_000_000,
+            document_bytes=50_000_000,
         )
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
         if all(isinstance(block, Text) for block in blocks):
             words = [block.text for block in blocks if isinstance(block, Text)]
             return [{"role": "user", "content": "\n\n".join(words)}]
-        return [{"role": "user", "content": [_part(block) for block in blocks]}]
+        return [{"role": "user", "content": [self._part(block) for block in blocks]}]
 
     def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         """Tool messages hold text only: pictures follow in one message of the user's."""
@@ -87,7 +84,7 @@ class CompatibleProvider(Provider):
             )
             if images:
                 pictures.append({"type": "text", "text": f"From {result.name}:"})
-                pictures += [_part(image) for image in images]
+                pictures += [self._part(image) for image in images]
         if pictures:
             messages.append({"role": "user", "content": pictures})
         return messages
@@ -109,24 +106,18 @@ class CompatibleProvider(Provider):
         return examine_chat(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        match block:
-            case Text():
-                return ""
-            case Image():
-                if facts is not None and facts.images is False:
-                    return "This model cannot see pictures."
-                return self._limits.image(block)
-            case File():
-                reads = facts.documents if facts is not None else None
-                if is_pdf(block) and not (self._hosted if reads is None else reads):
-                    return "This model cannot read PDF files."
-                return self._limits.file(block)
+        if isinstance(block, File) and block.media_type == PDF:
+            reads = facts.documents if facts is not None else None
+            # Few servers take files at all, and none that does not say so.
+            if not (self._hosted if reads is None else reads):
+                return "This model cannot read PDF files."
+        return refusal(block, self._limits, facts)
 
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in fitted(paired(messages), self.refuses):
+        for exchange in paired(messages):
             if exchange.said:
-                history += self.said(exchange.said)
+                history += self.said([self._readable(block) for block in exchange.said])
             if exchange.calls:
                 calls: list[Json] = [native_call(call) for call in exchange.calls]
                 history.append(
@@ -136,6 +127,26 @@ class CompatibleProvider(Provider):
                 history.append({"role": "assistant", "content": exchange.text})
             history += self.results(exchange.results)
         return history
+
+    def _readable(self, block: Said) -> Said:
+        """The block, or words in its place."""
+        why = self.refuses(block)
+        return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
+
+    def _part(self, block: Said) -> JsonObject:
+        if isinstance(block, Text):
+            return {"type": "text", "text": block.text}
+        if why := refusal(block, self._limits):
+            return {"type": "text", "text": left_out(block, why)}
+        if is_picture(block):
+            return {"type": "image_url", "image_url": {"url": data_url(block)}}
+        assert isinstance(block, File)
+        if (text := as_text(block)) is not None:
+            return {"type": "text", "text": text}
+        return {
+            "type": "file",
+            "file": {"filename": block.name, "file_data": data_url(block)},
+        }
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
@@ -163,9 +174,12 @@ class CompatibleProvider(Provider):
 
     def _body(self, request: Request) -> JsonObject:
         system: list[Json] = [{"role": "system", "content": request.system}]
+        history = request.history
+        if request.facts is not None and request.facts.images is False:
+            history = [blind(message) for message in history]
         body: JsonObject = {
             "model": request.model,
-            "messages": [*(system if request.system else []), *request.history],
+            "messages": [*(system if request.system else []), *history],
             "stream": True,
         }
         if request.tools:
@@ -226,6 +240,19 @@ def native_call(call: ToolCall) -> JsonObject:
     }
 
 
+def blind(message: JsonObject) -> JsonObject:
+    """The message for a model that cannot see: its server would refuse the picture."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    words: JsonObject = {"type": "text", "text": "(Left out: picture. This model cannot see it.)"}
+    parts: list[Json] = [
+        words if isinstance(part, dict) and part.get("type") == "image_url" else part
+        for part in content
+    ]
+    return {**message, "content": parts}
+
+
 def result_text(result: ToolResult) -> str:
     """A result as text, for protocols without an error flag."""
     text = result.text
@@ -250,21 +277,6 @@ def unanswered(
             case _:
                 continue
     return []
-
-
-def _part(block: Said) -> JsonObject:
-    match block:
-        case Text():
-            return {"type": "text", "text": block.text}
-        case Image():
-            return {"type": "image_url", "image_url": {"url": data_url(block)}}
-        case File():
-            if (text := as_text(block)) is not None:
-                return {"type": "text", "text": text}
-            return {
-                "type": "file",
-                "file": {"filename": block.name, "file_data": data_url(block)},
-            }
 
 
 def _tool(tool: ToolSpec) -> JsonObject:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
+from dataclasses import replace
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
@@ -14,7 +14,7 @@ from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, T
 from studio.domain.models import Effort, ModelInfo
 from studio.domain.tools import ToolSpec
 
-from .attachments import as_text
+from .attachments import PDF, Limits, as_text, encoded, is_picture, left_out, refusal
 from .base import Provider, ReplyStream, Request
 from .chat_history import examine_ollama
 from .compatible import readable, result_text, unanswered
@@ -25,7 +25,6 @@ from .http import Http
 from .ollama_accumulator import OllamaAccumulator, calls_of
 from .ollama_model import LEVELS, Memory, Shown, window
 from .ollama_pull import PullProgress, progress
-from .readable import MEGABYTE, Limits, fitted, is_pdf
 from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
 from .wire import Endpoint, Unreadable, json_lines, parse_object
@@ -38,12 +37,13 @@ _LETTERS = 4
 """Bytes of text for one token, a usual guess; code and other scripts take fewer."""
 _PICTURE_TOKENS = 700
 
-# It scales pictures itself, and decodes PNG, JPEG and WebP (ollama/ollama, docs/faq and api).
+# "vision" models read what llama.cpp decodes; sizes are not limited but by memory
+# (ollama/ollama, docs/api.md and server/routes.go).
 LIMITS = Limits(
     "Ollama",
-    image_bytes=100 * MEGABYTE,
-    file_bytes=0,
-    formats=("image/png", "image/jpeg", "image/webp"),
+    pictures=("image/png", "image/jpeg", "image/webp"),
+    picture_bytes=100_000_000,
+    document_bytes=0,
 )
 
 
@@ -97,13 +97,15 @@ class OllamaProvider(Provider):
         words: list[str] = []
         images: list[Json] = []
         for block in blocks:
-            match block:
-                case Text():
-                    words.append(block.text)
-                case Image():
-                    images.append(base64.b64encode(block.data).decode("ascii"))
-                case File():
-                    words.append(as_text(block) or f"[{block.name}: this model cannot read it]")
+            if isinstance(block, Text):
+                words.append(block.text)
+            elif why := self.refuses(block):
+                words.append(left_out(block, why))
+            elif is_picture(block):
+                images.append(encoded(block.data))
+            else:
+                assert isinstance(block, File)
+                words.append(as_text(block) or "")
         message: JsonObject = {"role": "user", "content": "\n\n".join(words)}
         if images:
             message["images"] = images
@@ -112,17 +114,19 @@ class OllamaProvider(Provider):
     def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         messages: list[JsonObject] = []
         for result in results:
+            words, images = [result_text(result)], list[Json]()
+            for part in result.content:
+                if isinstance(part, Image):
+                    if why := self.refuses(part):
+                        words.append(left_out(part, why))
+                    else:
+                        images.append(encoded(part.data))
             message: JsonObject = {
                 "role": "tool",
                 "tool_name": result.name,
                 "tool_call_id": result.call_id,
-                "content": result_text(result),
+                "content": "\n".join(words),
             }
-            images: list[Json] = [
-                base64.b64encode(part.data).decode("ascii")
-                for part in result.content
-                if isinstance(part, Image)
-            ]
             if images:
                 message["images"] = images
             messages.append(message)
@@ -138,23 +142,16 @@ class OllamaProvider(Provider):
         return examine_ollama(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        match block:
-            case Text():
-                return ""
-            case Image():
-                shown = self._shown.get(facts.id) if facts is not None else None
-                sees = shown.images if shown is not None else None
-                if (facts.images if sees is None and facts is not None else sees) is False:
-                    return "This model cannot see pictures."
-                return LIMITS.image(block)
-            case File():
-                if is_pdf(block):
-                    return "Models on Ollama cannot read PDF files."
-                return LIMITS.file(block)
+        if isinstance(block, File) and block.media_type == PDF:
+            return "Models on Ollama cannot read PDF files."
+        shown = self._shown.get(facts.id) if facts is not None else None
+        if facts is not None and shown is not None and shown.images is not None:
+            facts = replace(facts, images=shown.images)  # it knows better than any list
+        return refusal(block, LIMITS, facts)
 
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in fitted(paired(messages), self.refuses):
+        for exchange in paired(messages):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text or exchange.calls:
@@ -222,9 +219,13 @@ class OllamaProvider(Provider):
         if request.temperature is not None and not (facts and facts.sampling is False):
             options["temperature"] = request.temperature
         system: list[Json] = [{"role": "system", "content": request.system}]
+        history = request.history
+        if (shown.images if shown.images is not None else facts and facts.images) is False:
+            # Pictures of a time with another model; this one's template has no place for them.
+            history = [{k: v for k, v in one.items() if k != "images"} for one in history]
         body: JsonObject = {
             "model": model,
-            "messages": [*(system if request.system else []), *request.history],
+            "messages": [*(system if request.system else []), *history],
             "stream": True,
             "options": options,
             # An error in place of messages left out silently; since Ollama 0.12.6.

@@ -21,7 +21,7 @@ from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, T
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 
-from .attachments import as_text, data_url
+from .attachments import Limits, as_text, data_url, is_picture, left_out, refusal
 from .base import Caching, Provider, Request
 from .compatible import result_text
 from .conversation import paired
@@ -30,7 +30,6 @@ from .faults import Border, words_of
 from .http import Http
 from .openai_errors import fault_of_error
 from .openai_reasoning import efforts_of, nearest, reasons
-from .readable import MEGABYTE, Limits, fitted, is_pdf
 from .responses_accumulator import ResponsesAccumulator, calls_of
 from .responses_history import examine
 from .streaming import NativeStream
@@ -49,14 +48,13 @@ _NOT_CHAT = re.compile(
 )
 _KEY_LENGTH = 64
 
-# Pictures: "PNG, JPEG, WEBP, non-animated GIF, up to 20 MB per image" (guides/images);
-# files: "less than 50 MB" each, and these endings (guides/pdf-files, guides/file-inputs).
+# "PNG, JPEG, WEBP, non-animated GIF", "up to 20 MB per image" (guides/images); files: "each
+# file must be less than 50 MB" (guides/pdf-files). https://developers.openai.com/api/docs
 LIMITS = Limits(
     "OpenAI",
-    image_bytes=20 * MEGABYTE,
-    file_bytes=50 * MEGABYTE,
-    moving=False,
-    documents=(".pdf", ".doc", ".docx", ".rtf", ".odt", ".ppt", ".pptx", ".xls", ".xlsx"),
+    pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
+    picture_bytes=20_000_000,
+    document_bytes=50_000_000,
 )
 
 
@@ -105,22 +103,11 @@ class OpenAIProvider(Provider):
         return examine(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        match block:
-            case Text():
-                return ""
-            case Image():
-                if facts is not None and facts.images is False:
-                    return "This model cannot see pictures."
-                return LIMITS.image(block)
-            case File():
-                # Of a PDF the pages are shown to the model as pictures too.
-                if is_pdf(block) and facts is not None and facts.documents is False:
-                    return "This model cannot read PDF files."
-                return LIMITS.file(block)
+        return refused(block, facts)
 
     def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in fitted(paired(messages), self.refuses):
+        for exchange in paired(messages):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text:
@@ -322,16 +309,27 @@ async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObjec
         yield event
 
 
+def refused(block: Said, facts: ModelInfo | None = None) -> str:
+    """Why OpenAI would not take this; nothing where it would."""
+    if isinstance(block, Text):
+        return ""
+    # An animated GIF says near its beginning how often it repeats.
+    if block.media_type == "image/gif" and b"NETSCAPE2.0" in block.data[:2048]:
+        return "OpenAI takes no animated pictures."
+    return refusal(block, LIMITS, facts)
+
+
 def _part(block: Said) -> JsonObject:
-    match block:
-        case Text():
-            return {"type": "input_text", "text": block.text}
-        case Image():
-            return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
-        case File():
-            if (text := as_text(block)) is not None:
-                return {"type": "input_text", "text": text}
-            return {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
+    if isinstance(block, Text):
+        return {"type": "input_text", "text": block.text}
+    if why := refused(block):
+        return {"type": "input_text", "text": left_out(block, why)}
+    if is_picture(block):
+        return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
+    assert isinstance(block, File)
+    if (text := as_text(block)) is not None:
+        return {"type": "input_text", "text": text}
+    return {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
 
 
 def _output(result: ToolResult) -> Json:

@@ -7,7 +7,7 @@ from typing import cast
 
 from studio.domain.errors import ProviderFault
 
-from .faults import fault_of_status, is_too_long
+from .faults import fault_of_status, is_bad_history, is_too_long
 
 CODES: dict[str, ProviderFault] = {
     "invalid_api_key": "bad_key",
@@ -30,6 +30,7 @@ CODES: dict[str, ProviderFault] = {
     "exceed_context_size_error": "too_long",
     "content_policy_violation": "refused",
     "content_filter": "refused",
+    "invalid_encrypted_content": "bad_history",
     "invalid_prompt": "refused",
     "bio_policy": "refused",
     "misalignment_policy_violation": "refused",
@@ -61,7 +62,7 @@ CODES: dict[str, ProviderFault] = {
 def fault_of_error(error: object) -> ProviderFault | None:
     """The fault an error object names by code, type, number or words; None if none."""
     if isinstance(error, str):
-        return "too_long" if is_too_long(error) else None
+        return _of_words(error)
     if not isinstance(error, Mapping):
         return None
     fields = cast("Mapping[str, object]", error)
@@ -69,10 +70,16 @@ def fault_of_error(error: object) -> ProviderFault | None:
         value = fields.get(name)
         if isinstance(value, str) and value in CODES:
             return CODES[value]
-    if is_too_long(str(fields.get("message") or "")):
-        return "too_long"
+    if told := _of_words(str(fields.get("message") or "")):
+        return told
     for name in ("code", "status_code", "status"):
         value = fields.get(name)
         if isinstance(value, int) and value >= 400:
             return fault_of_status(value)
     return None
+
+
+def _of_words(words: str) -> ProviderFault | None:
+    if is_too_long(words):
+        return "too_long"
+    return "bad_history" if is_bad_history(words) else None
