@@ -81,6 +81,7 @@ class MainWindow(QMainWindow):
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
         self.chat.session_changed.connect(self.listing.soon)
+        self.chat.opened.connect(self._watching.begin)
         self.chat.settings_wanted.connect(self.open_settings)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
@@ -159,7 +160,6 @@ class MainWindow(QMainWindow):
         self.sides.close_overlays()
         self.chat.open(session)
         self.sidebar.select(session_id)
-        self._watching.begin()
         if session.info.unread:
             await session.change(unread=False)
             self.listing.soon()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
+from .strip import Strip
 
 COLUMN = 680
 """The text column's width; avatars hang out of it to the left."""
@@ -30,13 +31,16 @@ class Arrangement:
         heading: QWidget,
         composer: Composer,
         suggestions: QWidget,
+        strip: Strip,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
+        self._strip = strip
         self.view: QWidget | None = None
         self._new = True
         composer.resized.connect(self.place)
+        strip.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -68,6 +72,10 @@ class Arrangement:
         column = min(px(COLUMN), room - px(36)) if room < px(WIDTH) else px(COLUMN)
         left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
         bottom = height - tall - px(18)
+        self._composer.setGeometry(left, bottom, box, tall)
+        if not self._strip.isHidden():
+            high = self._strip.tall(box)
+            self._strip.setGeometry(left, bottom - high - px(8), box, high)
+            bottom -= high + px(8)
         if self.view is not None:
             self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))
-        self._composer.setGeometry(left, bottom, box, tall)

@@ -47,17 +47,19 @@ class Title(QWidget):
         painter.end()
 
 
-class FolderButton(Painted):
-    """Where the chat works; a click chooses another folder."""
+class FactButton(Painted):
+    """A quiet fact about the chat with its icon; a click does something about it."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, icon: str, tooltip: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
-        self.setToolTip("Choose another folder")
+        self._icon = icon
+        self.setToolTip(tooltip)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
-    def set_place(self, place: str) -> None:
-        self.setText(place)
-        self.setAccessibleName(f"Folder {place}")
+    def set_fact(self, text: str, name: str = "") -> None:
+        """``name`` is what a screen reader says, where that is more than the text."""
+        self.setText(text)
+        self.setAccessibleName(name or text)
         self.updateGeometry()
         self.update()
 
@@ -78,7 +80,7 @@ class FolderButton(Painted):
             paint_rounded(painter, rect, self.radius, t.color(over))
         side = t.px(16)
         mark = QRectF(t.px(6), (rect.height() - side) / 2, side, side)
-        t.paint_icon(painter, mark, "folder", "text2")
+        t.paint_icon(painter, mark, self._icon, "text2")
         painter.setFont(t.font("small"))
         painter.setPen(t.color("text2"))
         words = QRectF(mark.right() + t.px(6), 0, rect.width(), rect.height())
@@ -91,22 +93,29 @@ class Header(QWidget):
     """48 pixels and a hairline."""
 
     folder_clicked = Signal()
+    parent_clicked = Signal(str)
+    """The id of the chat that this one was branched from."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
         self.title = Title(theme, self)
-        self.folder = FolderButton(theme, self)
+        self.folder = FactButton(theme, "folder", "Choose another folder", self)
+        self.origin = FactButton(theme, "git-branch", "Open the chat this one came from", self)
+        self.origin.hide()
+        self._parent_id = ""
         self.demo = Tag(theme, "Demo", parent=self)
         self.demo.hide()
         self.inspector = IconButton(theme, "panel-right", "Inspector (Ctrl+I)", parent=self)
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
+        self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.px(20), 0, theme.px(10), 1)
         row.setSpacing(theme.px(8))
         row.addWidget(self.title)
         row.addWidget(self.folder)
+        row.addWidget(self.origin)
         row.addWidget(self.demo)
         row.addStretch(1)
         row.addWidget(self.inspector)
@@ -115,8 +124,15 @@ class Header(QWidget):
     def show_session(self, info: SessionInfo, place: str, demo: bool) -> None:
         """``place`` is the folder as a person reads it."""
         self.title.set_text(info.title or "New chat")
-        self.folder.set_place(place)
+        self.folder.set_fact(place, f"Folder {place}")
         self.demo.setVisible(demo)
+
+    def show_parent(self, info: SessionInfo | None) -> None:
+        """Which chat this one was branched from; None if from none that is still there."""
+        self.origin.setVisible(info is not None)
+        if info is not None:
+            self._parent_id = info.id
+            self.origin.set_fact(f"Branched from {info.title or 'New chat'}")
 
     def sizeHint(self) -> QSize:
         return QSize(400, self._theme.px(48) + 1)

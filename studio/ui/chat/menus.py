@@ -10,6 +10,7 @@ from studio.ui.folders import short_path
 
 if TYPE_CHECKING:
     from studio.agent.studio import Studio
+    from studio.domain.models import Effort, ModelInfo
 
 CHOOSE_FOLDER = "…"
 SETTINGS = "settings"
@@ -24,8 +25,13 @@ def split_key(key: str) -> tuple[str, str]:
     return provider, model
 
 
-def model_items(studio: Studio, providers: Sequence[str], current: str) -> list[MenuItem]:
-    """The models of every connected provider; the chosen one stays even if unlisted (P-3)."""
+def model_items(
+    studio: Studio, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
+) -> list[MenuItem]:
+    """The models of every connected provider; the chosen one stays even if unlisted (P-3).
+
+    ``thinking`` is a section of its own after them.
+    """
     from studio.agent.connections import TITLES
 
     items: list[MenuItem] = []
@@ -46,7 +52,47 @@ def model_items(studio: Studio, providers: Sequence[str], current: str) -> list[
         items += [MenuItem(model_key(name, model), model) for model in own]
     if current and all(item.key != current for item in items):
         items = [MenuItem(current, split_key(current)[1]), *items]
-    return [*items, MenuItem("", ""), MenuItem(SETTINGS, "Providers and models…")]
+    return [*items, *thinking, MenuItem("", ""), MenuItem(SETTINGS, "Providers and models…")]
+
+
+EFFORT_WORDS: dict[Effort, str] = {
+    "none": "Off",
+    "minimal": "Minimal",
+    "low": "Low",
+    "medium": "Medium",
+    "high": "High",
+    "xhigh": "Extra high",
+    "max": "Maximum",
+}
+_EFFORT = "effort "
+
+
+def effort_items(model: ModelInfo, current: Effort | None) -> list[MenuItem]:
+    """How much the model can be made to think; nothing for one that does not."""
+    offered = efforts(model)
+    if not offered:
+        return []
+    return [
+        MenuItem("", "Thinking"),
+        MenuItem(_EFFORT, "Default", checked=current is None),
+        *(MenuItem(_EFFORT + e, EFFORT_WORDS[e], checked=e == current) for e in offered),
+    ]
+
+
+def efforts(model: ModelInfo) -> tuple[Effort, ...]:
+    """What can be chosen; of a model nobody knows, what most have."""
+    if model.efforts is None:
+        return () if model.reasoning is False else ("low", "medium", "high")
+    return model.efforts
+
+
+def is_effort(key: str) -> bool:
+    return key.startswith(_EFFORT)
+
+
+def effort_of(key: str) -> Effort | None:
+    """What a line of the menu stands for; None for the default."""
+    return next((effort for effort in EFFORT_WORDS if _EFFORT + effort == key), None)
 
 
 def _window(model: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ class Runs:
         on_event: Callable[[Session, Event], None],
     ) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._since: dict[str, float] = {}
         self._on_error = on_error
         self._on_event = on_event
 
@@ -34,12 +36,22 @@ class Runs:
         self._tasks[session.info.id] = task
         task.add_done_callback(lambda done: self._done(session.info.id, done))
 
+    def since(self, session_id: str) -> float | None:
+        """When the session's last wait or silence began, by ``time.monotonic``."""
+        return self._since.get(session_id)
+
     async def _drive(
         self, session: Session, said: Sequence[Said], before: asyncio.Task[None] | None
     ) -> None:
+        from studio.domain.events import RetryScheduled, Silent
+
         if before is not None:
             await asyncio.wait([before])
         async for event in session.turn(said):
+            if isinstance(event, RetryScheduled):
+                self._since[session.info.id] = time.monotonic()
+            elif isinstance(event, Silent):
+                self._since[session.info.id] = time.monotonic() - event.seconds
             self._on_event(session, event)
 
     def _done(self, session_id: str, task: asyncio.Task[None]) -> None:

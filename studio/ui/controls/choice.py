@@ -173,13 +173,17 @@ class Check(Painted):
 
 @dataclass(frozen=True, slots=True)
 class MenuItem:
-    """One line of a menu. ``detail`` stands at its right; an empty ``key`` heads a section."""
+    """One line of a menu. ``detail`` stands at its right; an empty ``key`` heads a section.
+
+    ``checked`` marks a line whatever the menu's current one is.
+    """
 
     key: str
     text: str
     icon: str = ""
     detail: str = ""
     enabled: bool = True
+    checked: bool = False
 
 
 class MenuButton(Painted):
@@ -361,7 +365,7 @@ def fill_menu(
         action = QAction(f"{words}\t{item.detail}" if item.detail else words, menu)
         if item.icon:
             action.setIcon(theme.icon(item.icon))
-        elif current and item.key == current:
+        elif item.checked or (current and item.key == current):
             action.setIcon(theme.icon("check", "accent_text"))
         action.setEnabled(item.enabled)
         action.triggered.connect(lambda _on=False, key=item.key: picked(key))
