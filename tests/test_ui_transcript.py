@@ -505,3 +505,31 @@ def test_what_is_on_screen_is_what_a_full_repaint_shows(shown: Shown, qapp: QApp
     on_screen = shown.view.screen().grabWindow(shown.view.winId()).toImage()
     whole = shown.view.grab().toImage().convertToFormat(on_screen.format())
     assert on_screen.size() == whole.size() and on_screen == whole
+
+
+def test_thoughts_that_are_not_shown_make_no_empty_box(shown: Shown) -> None:
+    """Redacted reasoning has no words: nothing to open, and nothing at all if nobody timed it."""
+    shown.ask()
+    shown.tell(ReasoningDelta(""), ReasoningEnded(3.0), run(), ToolStarted("c1"))
+    shown.tell(ToolFinished("c1", "ok", False, 1.0), ReasoningDelta(" "), TextDelta("Well."))
+    timed, untimed = shown.view.canvas.items[2], shown.view.canvas.items[4]
+    assert timed.name == "Thought for 3 s" and timed.height == 24 and timed.hits == []
+    assert untimed.height == 0 and untimed.hits == []
+    gap = shown.view.canvas.top(5) - shown.view.canvas.top(3) - shown.view.canvas.items[3].height
+    assert gap == 12
+    shown.view.grab()
+    shown.tell(TurnComplete("done"), StepEnded(1, "end", Usage(), 1.0))
+
+
+def test_thoughts_between_calls_stay_apart(shown: Shown) -> None:
+    """Interleaved thinking: each thought stands where it was thought, and opens by itself."""
+    shown.ask()
+    for number in (1, 2):
+        call_id = f"c{number}"
+        shown.tell(ReasoningDelta(f"Thought {number}."), ReasoningEnded(number))
+        shown.tell(run(call_id), ToolStarted(call_id), ToolFinished(call_id, "ok", False, 1.0))
+    assert shown.kinds()[2:] == ["reasoning", "tools", "reasoning", "tools"]
+    shown.view.focus_on(4)
+    shown.key(Qt.Key.Key_Right)
+    assert [leaf.text for leaf in shown.view.canvas.items[4].leaves] == ["Thought 2."]
+    assert shown.view.canvas.items[2].leaves == []

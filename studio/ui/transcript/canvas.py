@@ -20,7 +20,8 @@ from .items import Context, Item
 from .model import CALLS, Kind, plan
 from .prompt import AskItem, PromptItem
 from .retry import RetryItem
-from .said import ReasoningItem, UserItem
+from .said import UserItem
+from .thought import ReasoningItem
 from .tools import ToolsItem
 
 TOP = 24
