@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from studio.domain.jsonvalue import Json, JsonObject
 
-_CHAT_ROLES = frozenset({"user", "assistant", "system", "developer", "tool"})
-_CHAT_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
-_OLLAMA_ROLES = frozenset({"user", "assistant", "system", "tool"})
+_CHAT_ROLES = ("user", "assistant", "system", "developer", "tool")
+_CHAT_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
+_OLLAMA_ROLES = ("user", "assistant", "system", "tool")
 
 
 def examine_chat(history: Sequence[JsonObject]) -> str:
@@ -63,7 +63,7 @@ def _chat_shape(message: JsonObject) -> str:
     role, content = message.get("role"), message.get("content")
     if role not in _CHAT_ROLES:
         return "a message of nobody"
-    if isinstance(content, list):
+    if isinstance(content, list) and content:
         for part in content:
             kind = part.get("type") if isinstance(part, dict) else None
             if kind not in _CHAT_PARTS or (kind == "image_url" and role != "user"):
@@ -83,6 +83,8 @@ def _ollama_shape(message: JsonObject) -> str:
         return "a message of nobody"
     if not isinstance(message.get("content"), str):
         return "a message without content"
+    if not isinstance(message.get("thinking", ""), str):
+        return "thoughts that are no text"
     images = message.get("images", [])
     if not isinstance(images, list) or not all(isinstance(image, str) for image in images):
         return "pictures that are none"

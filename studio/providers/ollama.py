@@ -163,11 +163,12 @@ class OllamaProvider(Provider):
         return history
 
     async def warning(self, request: Request) -> str:
-        """Says when the conversation is larger than the model's context."""
-        size = estimated(request)
-        seen = await self.context(request)
+        """Says when the conversation is larger than the model's context, or it has no tools."""
+        shown = await self._show(request.model)
+        size, seen = estimated(request), await self._window(request, shown)
         if size <= seen:
-            return ""
+            idle = request.tools and shown.tools is False
+            return "This model cannot use tools; it can only answer." if idle else ""
         return (
             f"About {size:,} tokens, but the model sees only {seen:,} at once: "
             "Ollama refuses that, or cuts off the beginning."
@@ -232,7 +233,7 @@ class OllamaProvider(Provider):
             "truncate": False,
             "shift": False,
         }
-        if request.tools:
+        if request.tools and shown.tools is not False:
             body["tools"] = [_tool(tool) for tool in request.tools]
         think = shown.think(request.effort)
         if think is not None and self._dialect.takes(model, "think"):

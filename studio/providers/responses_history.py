@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from studio.domain.jsonvalue import Json, JsonObject
 
 _PREFIX = {"message": "msg_", "function_call": "fc_", "reasoning": "rs_"}
-_INPUT = frozenset({"input_text", "input_image", "input_file"})
-_OUTPUT = frozenset({"output_text", "refusal"})
+_INPUT = ("input_text", "input_image", "input_file")
+_OUTPUT = ("output_text", "refusal")
 
 
 def examine(history: Sequence[JsonObject]) -> str:
@@ -111,7 +111,9 @@ def _message(item: JsonObject) -> str:
     return _parts(content, _OUTPUT if role == "assistant" else _INPUT)
 
 
-def _parts(parts: list[Json], kinds: frozenset[str]) -> str:
+def _parts(parts: list[Json], kinds: tuple[str, ...]) -> str:
+    if not parts:
+        return "an item without content"
     for part in parts:
         if not isinstance(part, dict) or part.get("type") not in kinds:
             return "a part that does not belong there"
