@@ -11,7 +11,7 @@ from studio.domain.ledger import written
 
 from .derived import derive
 from .search import Indexer
-from .transcripts import checksum, index, is_time, put, read_data, read_event
+from .transcripts import checksum, index, put, read_data, read_event
 
 
 def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
@@ -36,8 +36,7 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
         of_newer_version = total == checksum(old_seq, old_turn, body)
         if data is None or (event is None and not of_newer_version):
             continue
-        seq, turn_id = seq + 1, str(old_turn)
-        at = old_at if is_time(old_at) else at
+        seq, turn_id, at = seq + 1, str(old_turn), old_at
         if "session_id" in data:
             data["session_id"] = target
             body = written(data)

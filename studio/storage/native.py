@@ -13,6 +13,8 @@ from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import beginning, link, written
 
+DECODER = json.JSONDecoder()
+
 
 @dataclass(frozen=True, slots=True)
 class Native:
@@ -124,17 +126,23 @@ def _chained(
             return items, chain, f"item {number} was changed"
         items.append(item)
         chain.append(after)
-    if isinstance(count, int) and len(rows) < count:
-        return items, chain, f"items are missing after {len(rows)}"
-    return items, chain, ""
+    if len(rows) == count:
+        return items, chain, ""
+    return items, chain, f"items are missing after {len(rows)}"
 
 
 def _json(text: object) -> Json:
-    """What a stored text holds; None for one that cannot be read."""
+    """What a stored text holds; None for one that cannot be read.
+
+    Stored texts have no space around them, and ``json.loads`` looks for it: half its time.
+    """
+    if not isinstance(text, str):
+        return None
     try:
-        return json.loads(text) if isinstance(text, str) else None
+        value, end = DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return None
+    return value if end == len(text) else None
 
 
 def begin(
