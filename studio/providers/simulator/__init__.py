@@ -24,7 +24,21 @@ from .faults import (
     tool_json,
     unknown,
 )
-from .script import Call, Pace, Raw, Script, Table, Text, Think, Turn, Usage, When
+from .script import (
+    Call,
+    Found,
+    Pace,
+    Raw,
+    Replay,
+    Script,
+    ServerTool,
+    Table,
+    Text,
+    Think,
+    Turn,
+    Usage,
+    When,
+)
 from .serving import serve
 from .simulator import Simulator
 from .view import Called, Offered, RequestView, Returned, Said, SurfaceName
@@ -35,13 +49,16 @@ __all__ = [
     "Called",
     "Exchange",
     "Fault",
+    "Found",
     "Offered",
     "Pace",
     "Raw",
+    "Replay",
     "RequestView",
     "Returned",
     "Said",
     "Script",
+    "ServerTool",
     "Simulator",
     "SurfaceName",
     "Table",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .http import Answer, HttpRequest
+from .http import Answer, Frame, HttpRequest
 from .refused import Refused
+from .rules.ollama import capabilities
 from .surfaces.base import json_answer
 from .view import SurfaceName
-from .wire import Body
+from .wire import Body, compact
 
 DEMO = ("demo-fast", "demo-thinker", "demo-tools")
 
@@ -60,10 +61,11 @@ GEMINI: tuple[tuple[str, str, int, int, tuple[str, ...], bool], ...] = (
     ("aqa", "Attributed question answering", 7_168, 1_024, ("generateAnswer",), False),
 )
 OLLAMA = (
-    ("demo-fast:latest", "llama", 8_192, ("completion", "tools")),
-    ("demo-thinker:latest", "llama", 131_072, ("completion", "tools", "thinking")),
-    ("demo-tools:latest", "llama", 131_072, ("completion", "tools")),
-    ("sim-embed:latest", "bert", 2_048, ("embedding",)),
+    ("demo-fast:latest", "llama", 8_192),
+    ("demo-thinker:latest", "llama", 131_072),
+    ("demo-tools:latest", "llama", 131_072),
+    ("sim-plain:latest", "gemma", 8_192),
+    ("sim-embed:latest", "bert", 2_048),
 )
 
 
@@ -167,7 +169,7 @@ def _google(
     }
 
 
-def _ollama(name: str, family: str, window: int, capabilities: Sequence[str]) -> Body:
+def _ollama(name: str, family: str, window: int) -> Body:
     return {
         "name": name,
         "model": name,
@@ -175,7 +177,7 @@ def _ollama(name: str, family: str, window: int, capabilities: Sequence[str]) ->
         "size": 1_000_000_000,
         "digest": "0" * 64,
         "details": _details(family),
-        "capabilities": list(capabilities),
+        "capabilities": list(capabilities(name)),
         "context_length": window,
     }
 
@@ -194,7 +196,7 @@ def _details(family: str) -> Body:
 def show_answer(body: Body) -> Answer:
     """Ollama's facts about one model; Refused (404) for one it has not."""
     wanted = str(body.get("model") or body.get("name") or "")
-    for name, family, window, capabilities in OLLAMA:
+    for name, family, window in OLLAMA:
         if wanted in (name, name.removesuffix(":latest")):
             return json_answer(
                 {
@@ -207,8 +209,32 @@ def show_answer(body: Body) -> Answer:
                         "general.architecture": family,
                         f"{family}.context_length": window,
                     },
-                    "capabilities": list(capabilities),
+                    "capabilities": list(capabilities(name)),
                     "modified_at": "2026-11-01T00:00:00Z",
                 }
             )
     raise Refused("model", f"model '{wanted}' not found", status=404)
+
+
+def pull_answer(body: Body) -> Answer:
+    """Ollama fetches a model: a line for each step, with bytes done of bytes in all.
+
+    A model whose name begins with ``missing`` ends in an error, as it does in
+    the middle of a stream there.
+    """
+    wanted = str(body.get("model") or body.get("name") or "")
+    if not wanted:
+        raise Refused("parameter", "model is required")
+    digest, size = "sha256:" + "0" * 64, 1_000_000_000
+    layer: Body = {"status": "pulling " + digest[7:19], "digest": digest, "total": size}
+    rows: list[Body] = [{"status": "pulling manifest"}]
+    if wanted.startswith("missing"):
+        rows.append({"error": "pull model manifest: file does not exist"})
+    else:
+        rows += [layer, *({**layer, "completed": size * part // 4} for part in range(1, 5))]
+        rows += [{"status": name} for name in ("verifying sha256 digest", "writing manifest")]
+        rows.append({"status": "success"})
+    if body.get("stream") is False:
+        return json_answer(rows[-1], 500 if "error" in rows[-1] else 200)
+    frames = [Frame((compact(row) + "\n").encode(), 1.0) for row in rows]
+    return Answer(frames, content_type="application/x-ndjson")

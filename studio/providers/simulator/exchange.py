@@ -11,12 +11,16 @@ from .wire import Body
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A request that broke a rule; ``rule`` is a short name, ``message`` the provider's text."""
+    """A request that broke a rule, and the provider's words about it.
+
+    ``rule`` is a kind of rules, ``name`` the one rule of its surface's table.
+    """
 
     rule: str
     message: str
     surface: SurfaceName
     path: str
+    name: str = ""
 
 
 @dataclass(slots=True, eq=False)

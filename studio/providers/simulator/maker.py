@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from .sessions import Sessions
 from .signing import Signer
 
 
@@ -16,6 +17,9 @@ class Maker:
     signer: Signer
     beyond: bool = False
     """Whether house rules hold too."""
+    without: frozenset[str] = frozenset()
+    """Names of rules that do not hold."""
+    sessions: Sessions = field(default_factory=Sessions)
     replies: int = 0
     stored: set[str] = field(default_factory=set[str])
     """Ids of Responses items whose response was to be stored."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """A request broke a rule. ``str()`` is the provider's own text."""
+    """A request broke a rule. ``str()`` is the provider's own text.
+
+    ``rule`` is the kind of rule, ``name`` the one rule of a surface's table.
+    """
 
     def __init__(
         self,
@@ -17,6 +20,7 @@ class Refused(Exception):
     ) -> None:
         super().__init__(message)
         self.rule = rule
+        self.name = rule
         self.status = status
         self.param = param
         self.code = code

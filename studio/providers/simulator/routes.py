@@ -10,7 +10,7 @@ from .http import HttpRequest
 from .refused import Refused
 from .view import SurfaceName
 
-Action: TypeAlias = Literal["reply", "count", "models", "show", "version"]
+Action: TypeAlias = Literal["reply", "count", "models", "show", "pull", "version"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,7 @@ _POSTS: dict[str, tuple[SurfaceName, Action]] = {
     "/v1/chat/completions": ("chat", "reply"),
     "/api/chat": ("ollama", "reply"),
     "/api/show": ("ollama", "show"),
+    "/api/pull": ("ollama", "pull"),
 }
 _GEMINI = re.compile(
     r"/(?:v1|v1beta)/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)"

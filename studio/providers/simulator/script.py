@@ -6,14 +6,16 @@ A script is a list of turns (one for each request, in order), a function from
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .faults import Fault
 from .view import RequestView, SurfaceName
-from .wire import Body
+from .wire import Body, obj, objs, text
 
 Stop: TypeAlias = Literal[
     "end",
@@ -31,16 +33,21 @@ Stop: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Think:
-    """What the model thinks; signed or encrypted where the surface does that."""
+    """What the model thinks; signed or encrypted where the surface does that.
+
+    ``redacted`` thoughts travel sealed, and are nothing where there is no seal.
+    """
 
     text: str
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What the model says."""
+    """What the model says. ``phase`` None: commentary beside calls, else the final answer."""
 
     text: str
+    phase: Literal["commentary", "final_answer"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +60,43 @@ class Call:
     raw: str | None = None
 
 
-Part: TypeAlias = Think | Text | Call
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page that a search of the provider's own found."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTool:
+    """A tool that the provider runs itself, a web search above all.
+
+    Each surface shows it in its way: a use and its result, a search call,
+    metadata, annotations; Ollama has none.
+    """
+
+    name: str = "web_search"
+    query: str = ""
+    found: tuple[Found, ...] = ()
+
+
+Part: TypeAlias = Think | Text | Call | ServerTool
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens: ``inp`` counts everything sent, cached included; ``out`` includes ``reasoning``."""
+    """Tokens: ``inp`` counts everything sent, cached included; ``out`` includes ``reasoning``.
+
+    ``cost`` in US dollars is told by Chat Completions only, as OpenRouter does.
+    """
 
     inp: int = 0
     cache_read: int = 0
     cache_write: int = 0
     out: int = 0
     reasoning: int = 0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +168,47 @@ class Raw:
     expect: tuple[Expect, ...] = ()
 
 
+class Replay(Raw):
+    """A recorded exchange: its bytes as they came.
+
+    Nothing is signed anew, and in a session with a replay no echo is checked.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        path: str | Path,
+        exchange: int = 0,
+        *,
+        faults: Sequence[Fault] = (),
+        pace: Pace | None = None,
+        expect: Sequence[Expect] = (),
+    ) -> None:
+        """Reads one exchange of a recording's file. OSError, or ValueError for another format."""
+        recording = obj(json.loads(Path(path).read_text(encoding="utf-8")))
+        api = text(recording.get("api"))
+        if api not in _SURFACES:
+            raise ValueError(f"nothing here replays the API {api!r}")
+        row = objs(recording.get("exchanges"))[exchange]
+        headers = {name.lower(): value for name, value in obj(row.get("response_headers")).items()}
+        super().__init__(
+            _SURFACES[api],
+            text(row.get("response_body")).encode(),
+            text(headers.get("content-type")) or "application/json",
+            int(row.get("status", 200)),
+            tuple(faults),
+            pace,
+            tuple(expect),
+        )
+
+
+_SURFACES: dict[str, SurfaceName] = {
+    "messages": "anthropic",
+    "responses": "responses",
+    "chat": "chat",
+    "generateContent": "gemini",
+}
 Reply: TypeAlias = Turn | Raw
 
 

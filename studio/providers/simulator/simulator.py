@@ -10,20 +10,20 @@ import asyncio
 import ipaddress
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from . import chunking as chunks
 from . import http, plan
-from .catalogue import models_answer, show_answer
+from .catalogue import models_answer, pull_answer, show_answer
 from .connection import Connection, Sleep
 from .exchange import Exchange, Violation
 from .http import Answer, Frame, HttpRequest
 from .maker import Maker
 from .refused import Refused
 from .routes import Route, authorize, guess, route
-from .script import Pace, Player, Raw, Script
+from .script import Pace, Player, Raw, Replay, Script
 from .signing import Signer
 from .surfaces.anthropic import Anthropic
 from .surfaces.base import Surface, json_answer, tokens
@@ -45,7 +45,8 @@ class Simulator:
     house rules. ``pace`` False ignores the turns' own pace; ``sleep`` waits for
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
     the pages of model lists; with ``endless_models`` there is always one more.
-    ``refused`` hears of every violation. A model whose name begins with
+    ``refused`` hears of every violation; ``without`` names rules that do not
+    hold (``rules.table``). A model whose name begins with
     ``missing`` is not found; any other name is.
     """
 
@@ -62,6 +63,7 @@ class Simulator:
         page_size: int = 50,
         endless_models: bool = False,
         refused: Callable[[Violation], None] = lambda violation: None,
+        without: Collection[str] = (),
     ) -> None:
         self.requests: list[Exchange] = []
         self.violations: list[Violation] = []
@@ -76,7 +78,12 @@ class Simulator:
         self._refused = refused
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self._chance = random.Random(number)
-        self._maker = Maker(random.Random(number), Signer(key), beyond=strict == "beyond")
+        self._maker = Maker(
+            random.Random(number),
+            Signer(key),
+            beyond=strict == "beyond",
+            without=frozenset(without),
+        )
         surfaces: list[Surface] = [Anthropic(), Responses(), Chat(), Gemini(), Ollama()]
         self._surfaces: dict[SurfaceName, Surface] = {s.name: s for s in surfaces}
         self._server: asyncio.Server | None = None
@@ -186,7 +193,9 @@ class Simulator:
         return exchange
 
     def _violation(self, refused: Refused, exchange: Exchange) -> Violation:
-        violation = Violation(refused.rule, str(refused), exchange.surface, exchange.path)
+        violation = Violation(
+            refused.rule, str(refused), exchange.surface, exchange.path, refused.name
+        )
         if refused.rule not in ("auth", "model", "route", "fault"):
             self.violations.append(violation)
             self._refused(violation)
@@ -206,6 +215,8 @@ class Simulator:
         exchange.json = body
         if target.action == "show":
             return show_answer(body), None
+        if target.action == "pull":
+            return pull_answer(body), None
         surface = self._surfaces[target.surface]
         view = surface.view(request, body)
         view = replace(view, nth=self._player.nth, model=target.model or view.model)
@@ -225,6 +236,8 @@ class Simulator:
             if self._strict != "warn":
                 raise
             exchange.violation = self._violation(refused, exchange)
+        except (TypeError, ValueError) as error:
+            raise Refused("content", f"the request has an unreadable shape: {error}") from error
 
     def _play(self, surface: Surface, view: RequestView) -> tuple[Answer, Pace | None]:
         try:
@@ -239,7 +252,11 @@ class Simulator:
         if fault := self._player.failing(reply):
             return plan.page() if fault.kind == "html" else surface.status(fault), None
         self._player.nth += 1
+        view = replace(view, cached=self._maker.sessions.cached(view))
+        self._maker.sessions.remember(view)
         if isinstance(reply, Raw):
+            if isinstance(reply, Replay):
+                self._maker.sessions.replays(view)
             answer = Answer([Frame(reply.data)], reply.content_type, reply.status)
         else:
             answer = surface.render(plan.damage(reply), view, self._maker)

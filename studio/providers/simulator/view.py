@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from .wire import Body
 
@@ -64,6 +65,16 @@ class RequestView:
     version: str = ""
     """``anthropic-version``, or Gemini's ``v1`` or ``v1beta``."""
     include_usage: bool = True
+    beta: str = ""
+    """Names of beta features, with commas."""
+    rows: list[Any] = field(default_factory=list[Any])
+    """What the request says, in order: system prompt and tools first, cache marks left out."""
+    breakpoints: Sequence[int] = ()
+    """Rows after which this surface would keep a cache."""
+    cached: tuple[int, int] = (0, 0)
+    """Tokens read from and written to the cache for this request."""
+    left_out: int = 0
+    """Items that did not fit into the window and that the model never sees."""
 
     @property
     def tool_names(self) -> list[str]:

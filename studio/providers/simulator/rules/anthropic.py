@@ -1,302 +1,303 @@
-"""Anthropic Messages: what is refused."""
+"""Anthropic Messages: what is refused about pairs, the end, and thinking sent back."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import RequestView
-from studio.providers.simulator.wire import Body, obj, objs, text
+from studio.providers.simulator.wire import Body, objs, text
+
+from . import anthropic_content as content
+from . import anthropic_parameters as parameters
+from .anthropic_reading import beginning, blocks, element, pairs, placed, runs
+from .session import appended
+from .table import Check, enforce
 
 # The models that still continue what a last assistant message began.
 _PREFILL = re.compile(r"claude-(3|instant|2|\w+-4-[0-5](\D|$)|\w+-4-\d{8})")
 _PRESERVED = re.compile(r"sim-preserved|claude-\w+-5-[1-9]")
-_PLAIN_VERSION = "2023-06-01"
+_THINKING = ("thinking", "redacted_thinking")
+REDACTED = "redacted"
+"""What the signature of redacted thinking covers: nobody else can read the thought."""
 
 
 def check(view: RequestView, maker: Maker) -> None:
     """Raises Refused for the first rule the request breaks."""
-    body = view.body
-    messages = objs(body.get("messages"))
-    _parameters(view, messages)
-    _content(messages)
-    turns = _turns(messages)
-    for index, turn in enumerate(turns):
-        _pairing(turn, turns[index + 1] if index + 1 < len(turns) else None)
-        _results(turn, turns[index - 1] if index else None)
-    _ending(view.model, turns[-1])
-    _signatures(view, maker)
-    if maker.beyond:
-        _house(turns)
+    enforce(RULES, HOUSE, view, maker)
 
 
-def blocks(message: Body) -> list[Body]:
-    """A message's content as blocks."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return objs(content)
-
-
-def element(role: str, block: Body) -> Any:
-    """One block as the prefix of what follows it sees it: no cache marks, no SDK additions."""
-    match block.get("type"):
-        case "text":
-            return [role, "text", text(block.get("text"))]
-        case "tool_use":
-            return [role, "tool_use", block.get("id"), block.get("name"), obj(block.get("input"))]
-        case "thinking":
-            return [role, "thinking", block.get("thinking"), block.get("signature")]
-        case _:
-            return [role, _unmarked(block)]
-
-
-def _unmarked(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_unmarked(item) for item in objs(value)]
-    if not isinstance(value, dict):
-        return value
-    return {key: _unmarked(item) for key, item in obj(value).items() if key != "cache_control"}
-
-
-def prefix(body: Body, messages: int | None = None) -> list[Any]:
-    """Everything before the message with this index (None: before the reply)."""
-    system = body.get("system")
-    if isinstance(system, str):
-        system = [{"text": system}] if system else []
-    found: list[Any] = [["system", text(block.get("text"))] for block in objs(system)]
-    found += [_unmarked(tool) for tool in objs(body.get("tools"))]
-    for message in objs(body.get("messages"))[:messages]:
-        role = text(message.get("role"))
-        found += [element(role, block) for block in blocks(message)]
-    return found
-
-
-@dataclass(slots=True)
-class _Turn:
-    """A run of messages of one role: blocks with the places they have in the request."""
-
-    role: str
-    first: int
-    blocks: list[tuple[int, int, Body]] = field(default_factory=list[tuple[int, int, Body]])
-
-    def of(self, kind: str) -> Iterator[tuple[int, int, Body]]:
-        return (entry for entry in self.blocks if entry[2].get("type") == kind)
-
-
-def _turns(messages: list[Body]) -> list[_Turn]:
-    turns: list[_Turn] = []
-    for index, message in enumerate(messages):
-        role = text(message.get("role"))
-        if not turns or turns[-1].role != role:
-            turns.append(_Turn(role, index))
-        turns[-1].blocks += [(index, n, block) for n, block in enumerate(blocks(message))]
-    return turns
-
-
-def _parameters(view: RequestView, messages: list[Body]) -> None:
-    body = view.body
-    if not isinstance(body.get("max_tokens"), int) and "max_tokens" not in body:
-        raise Refused("parameter", "max_tokens: Field required")
-    if not messages:
-        raise Refused("empty", "messages: at least one message is required")
-    if view.version > _PLAIN_VERSION:
-        for name in ("temperature", "top_p", "top_k"):
-            if body.get(name) is not None:
+def unique_calls(view: RequestView, maker: Maker) -> None:
+    """Within a turn no id comes twice; in a later turn it may."""
+    for run in runs(view):
+        seen: set[str] = set()
+        for index, number, block in run.of("tool_use"):
+            id_ = text(block.get("id"))
+            if id_ in seen:
                 raise Refused(
-                    "parameter",
-                    f"{name}: sampling parameters are not supported in version {view.version}",
+                    "pairing", f"messages.{index}.content.{number}: `tool_use` ids must be unique"
                 )
-    names = [tool.get("name") for tool in objs(body.get("tools"))]
-    if len(names) != len(set(map(str, names))):
-        raise Refused("parameter", "tools: Tool names must be unique.")
-    if (marks := _marks(body)) > 4:
-        raise Refused(
-            "cache",
-            f"A maximum of 4 blocks with cache_control may be provided. Found {marks}.",
-        )
+            seen.add(id_)
 
 
-def _marks(value: Any, top: bool = True) -> int:
-    """Blocks with ``cache_control``, at any depth; a call's own input does not count."""
-    if isinstance(value, list):
-        return sum(_marks(item, False) for item in objs(value))
-    if not isinstance(value, dict):
-        return 0
-    body = obj(value)
-    own = int(not top and bool(body.get("cache_control")))
-    return own + sum(_marks(item, False) for key, item in body.items() if key not in _OPAQUE)
-
-
-_OPAQUE = ("input", "input_schema", "cache_control")
-
-
-def _content(messages: list[Body]) -> None:
-    for index, message in enumerate(messages):
-        role = text(message.get("role"))
-        if role not in ("user", "assistant", "system"):
-            raise Refused(
-                "role",
-                f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".',
-            )
-        last = role == "assistant" and index == len(messages) - 1
-        content = message.get("content")
-        if not content and not last:
-            raise Refused(
-                "empty",
-                f"messages.{index}: all messages must have non-empty content except for the "
-                "optional final assistant message",
-            )
-        for number, block in enumerate(blocks(message) if content else []):
-            _block(f"messages.{index}.content.{number}", role, block)
-
-
-def _block(place: str, role: str, block: Body) -> None:
-    match block.get("type"):
-        case "text":
-            if not block.get("text"):
-                raise Refused("empty", "messages: text content blocks must be non-empty")
-            if not text(block["text"]).strip():
-                raise Refused(
-                    "empty", "messages: text content blocks must contain non-whitespace text"
-                )
-            if role == "user" and block.get("citations"):
-                raise Refused("parameter", f"{place}.citations: not supported on user text")
-        case "tool_result":
-            if role != "user":
-                raise Refused(
-                    "pairing",
-                    f"{place.partition('.content')[0]}: `tool_result` blocks can only be in "
-                    "`user` messages",
-                )
-            for inner in objs(block.get("content")):
-                if inner.get("type") == "text" and not inner.get("text"):
-                    raise Refused("empty", "messages: text content blocks must be non-empty")
-        case "tool_use":
-            if role != "assistant":
-                raise Refused(
-                    "pairing",
-                    f"{place.partition('.content')[0]}: `tool_use` blocks can only be in "
-                    "`assistant` messages",
-                )
-            if not isinstance(block.get("input"), dict):
-                raise Refused(
-                    "content", f"{place}.tool_use.input: Input should be a valid dictionary"
-                )
-        case "document":
-            if role == "assistant":
-                raise Refused("content", f"{place}: document blocks are not allowed here")
-        case _:
-            pass
-
-
-def _pairing(turn: _Turn, following: _Turn | None) -> None:
-    """Every call of an assistant turn has one result, first thing in the next turn."""
-    calls = list(turn.of("tool_use"))
-    if not calls:
-        return
-    seen: set[str] = set()
-    for index, number, block in calls:
-        id_ = text(block.get("id"))
-        if id_ in seen:
-            raise Refused(
-                "pairing", f"messages.{index}.content.{number}: `tool_use` ids must be unique"
-            )
-        seen.add(id_)
-    answered: set[str] = set()
-    for _, _, block in following.blocks if following and following.role == "user" else []:
-        if block.get("type") != "tool_result":
-            break  # results come first; later ones do not count
-        answered.add(text(block.get("tool_use_id")))
-    missing = [id_ for _, _, block in calls if (id_ := text(block.get("id"))) not in answered]
-    if missing:
-        raise Refused(
-            "pairing",
-            f"messages.{calls[0][0]}: `tool_use` ids were found without `tool_result` blocks "
-            f"immediately after: {', '.join(missing)}. Each `tool_use` block must have a "
-            "corresponding `tool_result` block in the next message.",
-        )
-
-
-def _results(turn: _Turn, before: _Turn | None) -> None:
-    """Every result belongs to a call of the turn just before, and there is one each."""
-    asked: set[str] = set()
-    if before is not None and before.role == "assistant":
-        asked = {text(block.get("id")) for _, _, block in before.of("tool_use")}
-    seen: set[str] = set()
-    for index, number, block in turn.of("tool_result"):
-        id_ = text(block.get("tool_use_id"))
-        place = f"messages.{index}.content.{number}"
-        if id_ not in asked:
+def answered_calls(view: RequestView, maker: Maker) -> None:
+    """Every call has a result, first thing in the turn that follows."""
+    found = runs(view)
+    for run, following in zip(found, [*found[1:], None], strict=False):
+        calls = run.of("tool_use") if run.role == "assistant" else []
+        answered: set[str] = set()
+        for _, _, block in following.blocks if following and following.role == "user" else []:
+            if block.get("type") != "tool_result":
+                break  # results come first; later ones do not count
+            answered.add(text(block.get("tool_use_id")))
+        missing = [id_ for _, _, block in calls if (id_ := text(block.get("id"))) not in answered]
+        if missing:
             raise Refused(
                 "pairing",
-                f"{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id_}. Each "
-                "`tool_result` block must have a corresponding `tool_use` block in the previous "
-                "message.",
+                f"messages.{calls[0][0]}: `tool_use` ids were found without `tool_result` blocks "
+                f"immediately after: {', '.join(missing)}. Each `tool_use` block must have a "
+                "corresponding `tool_result` block in the next message.",
             )
-        if id_ in seen:
-            raise Refused(
-                "pairing",
-                f"{place}: each tool_use must have a single result. Found multiple `tool_result` "
-                f"blocks with id: {id_}",
-            )
-        seen.add(id_)
 
 
-def _ending(model: str, last: _Turn) -> None:
-    if last.role != "assistant":
-        return
-    # A paused turn is sent back as it is.
-    if any(block.get("type") == "server_tool_use" for _, _, block in last.blocks):
-        return
-    if not _PREFILL.match(model):
+def asked_results(view: RequestView, maker: Maker) -> None:
+    """Every result belongs to a call of the turn just before."""
+    for before, run in pairs(view):
+        calls = before.of("tool_use") if before and before.role == "assistant" else []
+        asked = {text(block.get("id")) for _, _, block in calls}
+        for index, number, block in run.of("tool_result") if run.role == "user" else []:
+            if (id_ := text(block.get("tool_use_id"))) not in asked:
+                raise Refused(
+                    "pairing",
+                    f"messages.{index}.content.{number}: unexpected `tool_use_id` found in "
+                    f"`tool_result` blocks: {id_}. Each `tool_result` block must have a "
+                    "corresponding `tool_use` block in the previous message.",
+                )
+
+
+def single_results(view: RequestView, maker: Maker) -> None:
+    """No call has two results."""
+    for run in runs(view):
+        seen: set[str] = set()
+        for index, number, block in run.of("tool_result"):
+            id_ = text(block.get("tool_use_id"))
+            if id_ in seen:
+                raise Refused(
+                    "pairing",
+                    f"messages.{index}.content.{number}: each tool_use must have a single result. "
+                    f"Found multiple `tool_result` blocks with id: {id_}",
+                )
+            seen.add(id_)
+
+
+def served_tools(view: RequestView, maker: Maker) -> None:
+    """A server's tool use has its result in the same turn, but for a turn that was paused."""
+    found = runs(view)
+    for run in found[:-1] if found and found[-1].role == "assistant" else found:
+        given = {text(block.get("tool_use_id")) for _, _, block in run.blocks}
+        for index, _, block in run.of("server_tool_use"):
+            if (id_ := text(block.get("id"))) not in given:
+                name = text(block.get("name"))
+                raise Refused(
+                    "pairing",
+                    f"messages.{index}: `{name}` tool use with id `{id_}` was found without a "
+                    f"corresponding `{name}_tool_result` block",
+                )
+
+
+def served_results(view: RequestView, maker: Maker) -> None:
+    """What a search found comes back as it was sealed."""
+    for place, _, block in placed(view):
+        if block.get("type") != "web_search_tool_result":
+            continue
+        for number, row in enumerate(objs(block.get("content"))):
+            sealed = text(row.get("encrypted_content"))
+            if not maker.signer.verify(sealed, row.get("url"))[0]:
+                raise Refused(
+                    "echo",
+                    f"{place}.content.{number}: Invalid `encrypted_content` in `search_result` "
+                    "block",
+                )
+
+
+def no_prefill(view: RequestView, maker: Maker) -> None:
+    """The newer models begin their reply themselves."""
+    if _begun(view) is not None and not _PREFILL.match(view.model):
         raise Refused(
             "prefill",
             "This model does not support assistant message prefill. The conversation must end "
             "with a user message.",
         )
-    final = last.blocks[-1][2] if last.blocks else {}
-    if final.get("type") == "text" and text(final.get("text")) != text(final.get("text")).rstrip():
+
+
+def no_trailing_space(view: RequestView, maker: Maker) -> None:
+    """A beginning of the reply does not end in whitespace."""
+    final = _begun(view) or []
+    said = text(final[-1].get("text")) if final and final[-1].get("type") == "text" else ""
+    if said != said.rstrip():
         raise Refused(
             "empty", "messages: final assistant content cannot end with trailing whitespace"
         )
 
 
-def _signatures(view: RequestView, maker: Maker) -> None:
-    """Thinking comes back as it was; where it is preserved, behind the same prefix."""
+def _begun(view: RequestView) -> list[Body] | None:
+    """The blocks of a last assistant message that the reply is to go on from, if there is one."""
+    found = runs(view)
+    last = [block for _, _, block in found[-1].blocks] if found else []
+    paused = any(block.get("type") == "server_tool_use" for block in last)
+    # A paused turn is sent back as it is.
+    return None if not found or found[-1].role != "assistant" or paused else last
+
+
+def genuine_thinking(view: RequestView, maker: Maker) -> None:
+    """Thinking comes back with its own signature and unchanged."""
+    for place, _, block in placed(view):
+        if block.get("type") not in _THINKING:
+            continue
+        if not maker.signer.verify(_signature(block), _thought(block))[0]:
+            kind = text(block.get("type"))
+            field = "signature" if kind == "thinking" else "data"
+            raise Refused("echo", f"{place}: Invalid `{field}` in `{kind}` block")
+
+
+def bound_thinking(view: RequestView, maker: Maker) -> None:
+    """Where thinking is preserved it comes back behind what it was thought about."""
+    if parameters.binding(view) == "drop_block":
+        return
+    for place, reason in _loose(view, maker):
+        if reason == "prefix_binding_mismatch":
+            raise Refused(
+                "echo",
+                f"{place}: Invalid `signature` in `thinking` block. The block is bound to a "
+                "different conversation. Remove the block, or set "
+                '`thinking.block_binding.prefix_mismatch_behavior` to "drop_block".',
+            )
+
+
+def _signature(block: Body) -> str:
+    return text(block.get("signature") or block.get("data"))
+
+
+def _thought(block: Body) -> str:
+    return text(block.get("thinking")) if block.get("type") == "thinking" else REDACTED
+
+
+def _walk(view: RequestView, maker: Maker) -> Iterator[tuple[str, str, Any]]:
+    """Each block's place, why the model does not see it (mostly empty), and its element.
+
+    Thinking of another model is left out without an error; so is, where it is
+    preserved, thinking behind another prefix, with the rest of its row.
+    """
     preserved = _PRESERVED.match(view.model) is not None
-    before = prefix(view.body, 0)
+    before = beginning(view.body)
     for index, message in enumerate(objs(view.body.get("messages"))):
-        role = text(message.get("role"))
+        role, row = text(message.get("role")), ""
         for number, block in enumerate(blocks(message)):
-            if block.get("type") == "thinking":
-                own, bound = maker.signer.verify(
-                    text(block.get("signature")), text(block.get("thinking")), before
-                )
-                place = f"messages.{index}.content.{number}"
-                if not own:
-                    raise Refused("echo", f"{place}: Invalid `signature` in `thinking` block")
-                if preserved and not bound:
-                    raise Refused(
-                        "echo",
-                        f"{place}: Invalid `signature` in `thinking` block. The block is bound to "
-                        "a different conversation. Remove the block, or set "
-                        "`thinking.block_binding.prefix_mismatch_behavior` to "
-                        '"drop_block".',
-                    )
-            before.append(element(role, block))
+            reason = ""
+            if block.get("type") in _THINKING:
+                signature = _signature(block)
+                own, bound = maker.signer.verify(signature, _thought(block), before)
+                if own and maker.signer.stage(signature) != view.model:
+                    reason = "model_binding_mismatch"
+                elif preserved and (row or (own and not bound)):
+                    reason = row = "prefix_binding_mismatch"
+            else:
+                row = ""
+            part = element(role, block)
+            if not reason:
+                before.append(part)
+            yield f"messages.{index}.content.{number}", reason, part
 
 
-def _house(turns: list[_Turn]) -> None:
-    """What our own program also keeps to: one message a turn, results in call order."""
-    for index, turn in enumerate(turns):
-        if len({entry[0] for entry in turn.blocks}) > 1:
-            raise Refused("house", f"house rule: consecutive {turn.role} messages")
-        if index and (calls := [text(b.get("id")) for _, _, b in turns[index - 1].of("tool_use")]):
-            results = [text(block.get("tool_use_id")) for _, _, block in turn.of("tool_result")]
-            if results != calls:
-                raise Refused("house", "house rule: results come in call order")
+def _loose(view: RequestView, maker: Maker) -> list[tuple[str, str]]:
+    return [(place, reason) for place, reason, _ in _walk(view, maker) if reason]
+
+
+def transformations(view: RequestView, maker: Maker) -> list[Body]:
+    """What the model does not see of the request's thinking, as a reply reports it."""
+    return [
+        {"type": "thinking_dropped", "path": place, "reason": reason}
+        for place, reason in _loose(view, maker)
+    ]
+
+
+def prefix(view: RequestView, maker: Maker) -> list[Any]:
+    """Everything the reply follows."""
+    return beginning(view.body) + [part for _, reason, part in _walk(view, maker) if not reason]
+
+
+def one_message_a_turn(view: RequestView, maker: Maker) -> None:
+    """House rule: no two messages of one role in a row."""
+    for run in runs(view):
+        if len({entry[0] for entry in run.blocks}) > 1:
+            raise Refused("house", f"house rule: consecutive {run.role} messages")
+
+
+def results_in_order(view: RequestView, maker: Maker) -> None:
+    """House rule: results come in the order of their calls."""
+    for before, run in pairs(view):
+        calls = [text(block.get("id")) for _, _, block in before.of("tool_use")] if before else []
+        results = [text(block.get("tool_use_id")) for _, _, block in run.of("tool_result")]
+        if calls and results != calls:
+            raise Refused("house", "house rule: results come in call order")
+
+
+RULES: tuple[Check, ...] = (
+    parameters.limit_given,
+    parameters.limit_in_range,
+    parameters.some_messages,
+    parameters.no_sampling,
+    parameters.effort_known,
+    parameters.effort_supported,
+    parameters.thinking_known,
+    parameters.thinking_budget,
+    parameters.thinking_unforced,
+    parameters.binding_beta,
+    parameters.binding_known,
+    parameters.tools_unique,
+    parameters.tools_named,
+    parameters.tools_have_schemas,
+    parameters.few_cache_marks,
+    parameters.cache_marks_fit,
+    content.roles,
+    content.content_given,
+    content.known_blocks,
+    content.text_given,
+    content.text_not_blank,
+    content.results_are_the_users,
+    content.calls_are_the_assistants,
+    content.thinking_is_the_assistants,
+    content.system_is_text,
+    content.input_is_an_object,
+    parameters.calls_well_named,
+    content.no_citations_of_the_user,
+    content.no_documents_of_the_assistant,
+    content.result_content,
+    content.result_blocks,
+    content.errors_are_text,
+    content.sources_known,
+    content.base64_sound,
+    content.pictures,
+    content.pictures_not_large,
+    content.documents,
+    unique_calls,
+    answered_calls,
+    asked_results,
+    single_results,
+    served_tools,
+    served_results,
+    no_prefill,
+    no_trailing_space,
+    genuine_thinking,
+    bound_thinking,
+)
+HOUSE: tuple[Check, ...] = (
+    parameters.known_parameters,
+    content.known_keys,
+    one_message_a_turn,
+    results_in_order,
+    appended,
+)

@@ -1,7 +1,9 @@
-"""Gemini generateContent: what is refused."""
+"""Gemini generateContent: what is refused about turns, pairs and signatures."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from studio.providers.simulator.maker import Maker
@@ -9,6 +11,11 @@ from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.signing import decode
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, objs, text
+
+from . import gemini_content as content
+from .gemini_content import call_of, contents, response_of
+from .session import appended
+from .table import Check, enforce
 
 _EQUAL = (
     "Please ensure that the number of function response parts is equal to the number of function "
@@ -20,10 +27,6 @@ _CALL = (
 )
 _RESPONSE = (
     "Please ensure that function response turn comes immediately after a function call turn."
-)
-_PARTS = (
-    "Unable to submit request because it must include at least one parts field, which describes "
-    "the prompt input."
 )
 # What the documentation gives for histories that were led elsewhere.
 _DUMMIES = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -41,16 +44,6 @@ def gives_ids(model: str, replies: int) -> bool:
     return not model.startswith(("sim-gemini-25", "gemini-2"))
 
 
-def call_of(part: Body) -> Body:
-    """A part's function call in either spelling; empty if it is none."""
-    return obj(part.get("functionCall") or part.get("function_call"))
-
-
-def response_of(part: Body) -> Body:
-    """A part's function response in either spelling; empty if it is none."""
-    return obj(part.get("functionResponse") or part.get("function_response"))
-
-
 def payload(part: Body) -> Any:
     """What a signature on this part covers."""
     if call := call_of(part):
@@ -60,94 +53,117 @@ def payload(part: Body) -> Any:
 
 def check(view: RequestView, maker: Maker) -> None:
     """Raises Refused for the first rule the request breaks."""
-    contents = objs(view.body.get("contents"))
-    if not contents:
-        raise Refused("empty", "* GenerateContentRequest.contents: contents is not specified\n")
-    for index, content in enumerate(contents):
-        _shape(index, content)
-    _pairing(_turns(contents), maker.beyond)
-    if signs(view.model):
-        _signatures(contents, maker)
+    enforce(RULES, HOUSE, view, maker)
 
 
-def _shape(index: int, content: Body) -> None:
-    if content.get("role", "user") not in ("user", "model"):
-        raise Refused("role", "Please use a valid role: user, model.")
-    parts = objs(content.get("parts"))
-    if not parts:
-        raise Refused("empty", _PARTS)
-    for number, part in enumerate(parts):
-        if not set(part) - {"thought", "thoughtSignature", "thought_signature", "partMetadata"}:
-            raise Refused(
-                "empty",
-                f"* GenerateContentRequest.contents[{index}].parts[{number}].data: required oneof "
-                "field 'data' must have one initialized field\n",
-            )
+_Turn = tuple[str, list[Body]]
 
 
-def _turns(contents: list[Body]) -> list[tuple[str, list[Body]]]:
-    """Runs of one role, merged."""
-    turns: list[tuple[str, list[Body]]] = []
-    for content in contents:
-        role = text(content.get("role")) or "user"
-        parts = objs(content.get("parts"))
+def _turns(view: RequestView) -> Iterator[tuple[_Turn, _Turn, _Turn]]:
+    """Runs of one role, merged: each between its neighbours."""
+    turns: list[_Turn] = []
+    for one in contents(view):
+        role = text(one.get("role")) or "user"
         if turns and turns[-1][0] == role:
-            turns[-1][1].extend(parts)
+            turns[-1][1].extend(objs(one.get("parts")))
         else:
-            turns.append((role, list(parts)))
-    return turns
+            turns.append((role, objs(one.get("parts"))))
+    nobody: _Turn = ("", [])
+    yield from zip([nobody, *turns], turns, [*turns[1:], nobody], strict=False)
 
 
-def _pairing(turns: list[tuple[str, list[Body]]], ordered: bool) -> None:
-    for index, (role, parts) in enumerate(turns):
-        calls = [call for part in parts if (call := call_of(part))]
-        answers = [answer for part in parts if (answer := response_of(part))]
-        if role == "model":
-            if answers:
-                raise Refused("pairing", _RESPONSE)
-            if calls and index == 0:
-                raise Refused("pairing", _CALL)
-            if calls:
-                following = turns[index + 1][1] if index + 1 < len(turns) else []
-                _match(calls, [a for part in following if (a := response_of(part))], ordered)
-        else:
-            before = turns[index - 1][1] if index else []
-            if calls:
-                raise Refused("pairing", _CALL)
-            if answers and not any(call_of(part) for part in before):
-                raise Refused("pairing", _RESPONSE)
+def _calls(turn: _Turn) -> list[Body]:
+    return [call for part in turn[1] if (call := call_of(part))]
 
 
-def _match(calls: list[Body], answers: list[Body], ordered: bool) -> None:
-    """As many answers as calls, of the same names, and of the same ids where calls have them."""
-    asked = [text(call.get("name")) for call in calls]
-    answered = [text(answer.get("name")) for answer in answers]
-    if sorted(asked) != sorted(answered):
-        raise Refused("pairing", _EQUAL)
-    ids = [text(call.get("id")) for call in calls if call.get("id")]
-    given = [text(answer.get("id")) for answer in answers if answer.get("id")]
-    if ids and sorted(ids) != sorted(given):
-        raise Refused("pairing", _EQUAL)
-    if ordered and (asked != answered or (ids and ids != given)):
-        raise Refused("house", "house rule: results come in call order")
+def _answers(turn: _Turn) -> list[Body]:
+    return [answer for part in turn[1] if (answer := response_of(part))]
 
 
-def _signatures(contents: list[Body], maker: Maker) -> None:
-    """In the current turn, each step's first call is signed, and no signature is broken."""
+def responses_are_the_users(view: RequestView, maker: Maker) -> None:
+    """The model answers no calls."""
+    for _, turn, _ in _turns(view):
+        if turn[0] == "model" and _answers(turn):
+            raise Refused("pairing", _RESPONSE)
+
+
+def calls_are_the_models(view: RequestView, maker: Maker) -> None:
+    """The user calls nothing."""
+    for _, turn, _ in _turns(view):
+        if turn[0] != "model" and _calls(turn):
+            raise Refused("pairing", _CALL)
+
+
+def calls_after_words(view: RequestView, maker: Maker) -> None:
+    """A call never comes first."""
+    for before, turn, _ in _turns(view):
+        if turn[0] == "model" and _calls(turn) and not before[0]:
+            raise Refused("pairing", _CALL)
+
+
+def responses_after_calls(view: RequestView, maker: Maker) -> None:
+    """A response follows a turn with calls."""
+    for before, turn, _ in _turns(view):
+        if turn[0] == "user" and _answers(turn) and not _calls(before):
+            raise Refused("pairing", _RESPONSE)
+
+
+def equal_counts(view: RequestView, maker: Maker) -> None:
+    """As many responses as calls."""
+    for calls, answers in _pairs(view):
+        if len(calls) != len(answers):
+            raise Refused("pairing", _EQUAL)
+
+
+def same_names(view: RequestView, maker: Maker) -> None:
+    """The responses are to the functions that were called."""
+    for calls, answers in _pairs(view):
+        if len(calls) == len(answers) and _sorted(calls, "name") != _sorted(answers, "name"):
+            raise Refused("pairing", _EQUAL)
+
+
+def same_ids(view: RequestView, maker: Maker) -> None:
+    """Where calls have ids, the responses have the same."""
+    for calls, answers in _pairs(view):
+        ids = _sorted(calls, "id")
+        if any(ids) and len(ids) == len(answers) and ids != _sorted(answers, "id"):
+            raise Refused("pairing", _EQUAL)
+
+
+def _pairs(view: RequestView) -> list[tuple[list[Body], list[Body]]]:
+    return [
+        (calls, _answers(following))
+        for _, turn, following in _turns(view)
+        if turn[0] == "model" and (calls := _calls(turn))
+    ]
+
+
+def _sorted(rows: list[Body], key: str) -> list[str]:
+    return sorted(text(row.get(key)) for row in rows)
+
+
+def _current(view: RequestView) -> list[tuple[int, Body]]:
+    """The contents since the person's last words, with their places."""
+    found = list(enumerate(contents(view)))
     start = 0
-    for index, content in enumerate(contents):
-        parts = objs(content.get("parts"))
-        if content.get("role") != "model" and any(not response_of(part) for part in parts):
+    for index, one in found:
+        parts = objs(one.get("parts"))
+        if one.get("role") != "model" and any(not response_of(part) for part in parts):
             start = index
+    return found[start:]
+
+
+def signed_calls(view: RequestView, maker: Maker) -> None:
+    """In the current turn, each step's first call is signed."""
     fresh = True
-    for index, content in enumerate(contents[start:], start):
-        if content.get("role") != "model":
+    for index, one in _current(view) if signs(view.model) else ():
+        if one.get("role") != "model":
             fresh = True
             continue
-        for part in objs(content.get("parts")):
-            signature = text(part.get("thoughtSignature") or part.get("thought_signature"))
-            call = call_of(part)
-            if call and fresh and not signature:
+        for part in objs(one.get("parts")):
+            if not (call := call_of(part)):
+                continue
+            if fresh and not _signature(part):
                 raise Refused(
                     "echo",
                     "Function call is missing a thought_signature in functionCall parts. This is "
@@ -156,13 +172,75 @@ def _signatures(contents: list[Body], maker: Maker) -> None:
                     f"`default_api:{text(call.get('name'))}` , position {index + 1}. Please refer "
                     "to https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
                 )
-            if call:
-                fresh = False
+            fresh = False
+
+
+def genuine_signatures(view: RequestView, maker: Maker) -> None:
+    """In the current turn no signature is broken or on something else."""
+    for _, one in _current(view) if signs(view.model) else ():
+        for part in objs(one.get("parts")):
+            signature = _signature(part)
             if signature and not _genuine(signature, part, maker):
                 raise Refused("echo", "Corrupted thought signature.")
+
+
+def _signature(part: Body) -> str:
+    return text(part.get("thoughtSignature") or part.get("thought_signature"))
 
 
 def _genuine(signature: str, part: Body, maker: Maker) -> bool:
     if signature in _DUMMIES or decode(signature).decode("latin-1") in _DUMMIES:
         return True
     return maker.signer.verify(signature, payload(part))[0]
+
+
+def responses_in_order(view: RequestView, maker: Maker) -> None:
+    """House rule: responses come in the order of their calls."""
+    for calls, answers in _pairs(view):
+        for key in ("name", "id"):
+            if [text(call.get(key)) for call in calls] != [text(row.get(key)) for row in answers]:
+                raise Refused("house", "house rule: results come in call order")
+
+
+def one_content_a_turn(view: RequestView, maker: Maker) -> None:
+    """House rule: no two contents of one role in a row."""
+    found = [text(one.get("role")) or "user" for one in contents(view)]
+    for role, following in pairwise(found):
+        if role == following:
+            raise Refused("house", f"house rule: consecutive {role} contents")
+
+
+RULES: tuple[Check, ...] = (
+    content.some_contents,
+    content.roles,
+    content.parts_given,
+    content.parts_have_data,
+    content.base64_sound,
+    content.media_types,
+    content.media_not_large,
+    content.args_are_objects,
+    content.responses_are_objects,
+    content.functions_named,
+    content.functions_unique,
+    content.level_or_budget,
+    content.levels,
+    content.level_supported,
+    content.budgets,
+    content.temperature,
+    responses_are_the_users,
+    calls_are_the_models,
+    calls_after_words,
+    responses_after_calls,
+    equal_counts,
+    same_names,
+    same_ids,
+    signed_calls,
+    genuine_signatures,
+)
+HOUSE: tuple[Check, ...] = (
+    content.known_parameters,
+    content.known_keys,
+    one_content_a_turn,
+    responses_in_order,
+    appended,
+)

@@ -8,15 +8,18 @@ item's index and the index of the reasoning it belongs to (two digits each,
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import RequestView
-from studio.providers.simulator.wire import Body, array, objs, text
+from studio.providers.simulator.wire import Body, objs, text
 
-_ID = re.compile(r"(?:msg|fc)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
-_PREFIX = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+from . import responses_content as content
+from .responses_content import refuse, rows
+from .session import appended
+from .table import Check, enforce
+
+_ID = re.compile(r"(?:msg|fc|ws)_([0-9a-f]{40})[0-9a-f]{2}([0-9a-f]{2})")
 
 
 def make_id(family: str, index: int, reasoning: str) -> str:
@@ -24,189 +27,201 @@ def make_id(family: str, index: int, reasoning: str) -> str:
     return f"{family}{index:02x}{reasoning or 'ff'}"
 
 
-def encrypt(item: Body, following: Body, maker: Maker, stage: str) -> str:
+def encrypt(item: Body, following: Body, maker: Maker, stage: str, model: str) -> str:
     """What stands for the reasoning's content; it names the item that follows it."""
-    payload = [item["id"], [text(part.get("text")) for part in objs(item.get("summary"))]]
     follower = text(following.get("call_id")) or text(following.get("id"))
-    return maker.signer.sign(payload, stage=f"{stage}:{follower}")
+    return maker.signer.sign(_payload(item), stage=f"{stage}:{model}:{follower}")
+
+
+def _payload(item: Body) -> object:
+    return [item.get("id"), [text(part.get("text")) for part in objs(item.get("summary"))]]
 
 
 def check(view: RequestView, maker: Maker) -> None:
     """Raises Refused for the first rule the request breaks."""
-    body = view.body
-    if body.get("previous_response_id"):
-        raise Refused(
-            "stored",
-            f"Previous response with id '{body['previous_response_id']}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
-    limit = body.get("max_output_tokens")
-    if isinstance(limit, int) and limit < 16:
-        raise Refused(
-            "limit",
-            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, "
-            f"but got {limit} instead.",
-            param="max_output_tokens",
-            code="integer_below_min_value",
-        )
-    for index, tool in enumerate(objs(body.get("tools"))):
-        if tool.get("type") == "function" and not tool.get("name"):
-            raise Refused(
-                "tools",
-                f"Missing required parameter: 'tools[{index}].name'.",
-                param=f"tools[{index}].name",
-                code="missing_required_parameter",
-            )
-    if not isinstance(body.get("input"), str):
-        rows = objs(body.get("input"))
-        if not rows:
-            raise Refused(
-                "empty",
-                "Missing required parameter: 'input'.",
-                param="input",
-                code="missing_required_parameter",
-            )
-        _ids(rows)
-        _content(rows)
-        _pairing(rows)
-        _reasoning(rows, maker)
-        _followed(rows)
+    enforce(RULES, HOUSE, view, maker)
 
 
-def _refuse(rule: str, message: str, param: str = "input", code: str | None = None) -> Refused:
-    return Refused(rule, message, param=param, code=code)
-
-
-def _ids(rows: list[Body]) -> None:
-    seen: set[str] = set()
-    for index, row in enumerate(rows):
-        id_ = row.get("id")
-        prefix = _PREFIX.get(text(row.get("type")) or "message")
-        if not isinstance(id_, str) or prefix is None:
-            continue
-        if not id_.startswith(prefix):
-            raise _refuse(
-                "id",
-                f"Invalid 'input[{index}].id': '{id_}'. Expected an ID that begins with "
-                f"'{prefix}'.",
-                f"input[{index}].id",
-                "invalid_value",
-            )
-        if id_ in seen:
-            raise _refuse(
-                "id",
-                f"Duplicate item found with id {id_}. Remove duplicate items from your input "
-                "and try again.",
-            )
-        seen.add(id_)
-
-
-def _content(rows: list[Body]) -> None:
-    for index, row in enumerate(rows):
-        kind = row.get("type", "message")
-        name = {"function_call": "arguments", "function_call_output": "output"}.get(str(kind), "")
-        value: Any = row.get(name)
-        lists = kind == "function_call_output" and isinstance(value, list)
-        if name and not isinstance(value, str) and not lists:
-            raise _refuse(
-                "content",
-                f"Invalid type for 'input[{index}].{name}': expected a string, but got "
-                f"{_kind(value)} instead.",
-                f"input[{index}].{name}",
-                "invalid_type",
-            )
-        if kind == "message" and not isinstance(row.get("content"), str):
-            wrong = {"user": ("output_text", "refusal"), "assistant": ("input_text", "input_image")}
-            for number, part in enumerate(objs(array(row.get("content")))):
-                if part.get("type") in wrong.get(text(row.get("role")), ()):
-                    raise _refuse(
-                        "content",
-                        f"Invalid value: '{part['type']}'. Supported values are: "
-                        + (
-                            "'output_text' and 'refusal'."
-                            if row.get("role") == "assistant"
-                            else "'input_text', 'input_image', and 'input_file'."
-                        ),
-                        f"input[{index}].content[{number}]",
-                        "invalid_value",
-                    )
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    return "an object" if isinstance(value, dict) else "an array"
-
-
-def _pairing(rows: list[Body]) -> None:
-    """Calls and outputs pair by ``call_id`` across the whole input."""
-    calls = [text(row.get("call_id")) for row in rows if row.get("type") == "function_call"]
-    outputs = [
-        text(row.get("call_id")) for row in rows if row.get("type") == "function_call_output"
-    ]
-    for call_id in outputs:
+def called_outputs(view: RequestView, maker: Maker) -> None:
+    """Every output belongs to a call, anywhere in the input."""
+    calls = _call_ids(view, "function_call")
+    for call_id in _call_ids(view, "function_call_output"):
         if call_id not in calls:
-            raise _refuse(
+            raise refuse(
                 "pairing",
                 f"No tool call found for function call output with call_id {call_id}.",
             )
-    for call_id in calls:
+
+
+def answered_calls(view: RequestView, maker: Maker) -> None:
+    """Every call has an output, anywhere in the input."""
+    outputs = _call_ids(view, "function_call_output")
+    for call_id in _call_ids(view, "function_call"):
         if call_id not in outputs:
-            raise _refuse("pairing", f"No tool output found for function call {call_id}.")
-    for call_id in set(calls):
-        if calls.count(call_id) != outputs.count(call_id):
-            raise _refuse("pairing", f"Duplicate item found with id {call_id}.")
+            raise refuse("pairing", f"No tool output found for function call {call_id}.")
 
 
-def _reasoning(rows: list[Body], maker: Maker) -> None:
-    for index, row in enumerate(rows):
-        if row.get("type") != "reasoning":
-            continue
+def single_outputs(view: RequestView, maker: Maker) -> None:
+    """No call has more outputs than there are calls of its id."""
+    calls, outputs = (
+        _call_ids(view, "function_call"),
+        _call_ids(view, "function_call_output"),
+    )
+    for call_id in dict.fromkeys(calls):
+        if outputs.count(call_id) > calls.count(call_id):
+            raise refuse("pairing", f"Duplicate item found with id {call_id}.")
+
+
+def single_calls(view: RequestView, maker: Maker) -> None:
+    """No id is called more often than it is answered."""
+    calls, outputs = (
+        _call_ids(view, "function_call"),
+        _call_ids(view, "function_call_output"),
+    )
+    for call_id in dict.fromkeys(calls):
+        if calls.count(call_id) > outputs.count(call_id) > 0:
+            raise refuse("pairing", f"Duplicate item found with id {call_id}.")
+
+
+def _call_ids(view: RequestView, kind: str) -> list[str]:
+    return [text(row.get("call_id")) for row in rows(view) if row.get("type") == kind]
+
+
+def stored_reasoning(view: RequestView, maker: Maker) -> None:
+    """Reasoning without its content must have been stored here."""
+    for _, row in _reasoning(view):
         id_ = text(row.get("id"))
-        sealed = text(row.get("encrypted_content"))
-        following = rows[index + 1] if index + 1 < len(rows) else {}
-        if not sealed:
-            if id_ in maker.stored:
-                continue
+        if not row.get("encrypted_content") and id_ not in maker.stored:
             raise Refused(
-                "stored",
+                "echo",
                 f"Item with id '{id_}' not found. Items are not persisted when `store` is set to "
                 "false. Try again with `store` set to true, or remove this item from your input.",
                 status=404,
                 param="input",
             )
-        payload = [id_, [text(part.get("text")) for part in objs(row.get("summary"))]]
-        stage, _, follower = maker.signer.stage(sealed).partition(":")
-        if stage not in ("done", "completed") or not maker.signer.verify(sealed, payload)[0]:
+
+
+def genuine_reasoning(view: RequestView, maker: Maker) -> None:
+    """Encrypted content is what came with the item's end, and its summary is unchanged."""
+    for _, row in _reasoning(view):
+        sealed = text(row.get("encrypted_content"))
+        if not sealed:
+            continue
+        stage = maker.signer.stage(sealed).partition(":")[0]
+        genuine = maker.signer.verify(sealed, _payload(row))[0]
+        if stage not in ("done", "completed") or not genuine:
             raise Refused(
                 "echo",
                 f"The encrypted content {sealed[:4]}...{sealed[-4:]} could not be verified. "
                 "Reason: Encrypted content could not be decrypted or parsed.",
                 code="invalid_encrypted_content",
             )
-        # A call may lack its id; a message must keep it.
-        if not follower or follower not in (
-            text(following.get("call_id")),
-            text(following.get("id")),
+
+
+def followed_reasoning(view: RequestView, maker: Maker) -> None:
+    """Reasoning stands before the item it led to. A call may lack its id, a message may not."""
+    for following, row in _reasoning(view):
+        sealed = text(row.get("encrypted_content"))
+        follower = maker.signer.stage(sealed).rpartition(":")[2] if sealed else ""
+        if sealed and (
+            not follower
+            or follower not in (text(following.get("call_id")), text(following.get("id")))
         ):
-            raise _refuse(
+            raise refuse(
                 "echo",
-                f"Item '{id_}' of type 'reasoning' was provided without its required following "
-                "item.",
+                f"Item '{text(row.get('id'))}' of type 'reasoning' was provided without its "
+                "required following item.",
             )
 
 
-def _followed(rows: list[Body]) -> None:
-    given = {text(row.get("id")) for row in rows if row.get("type") == "reasoning"}
-    for row in rows:
+def _reasoning(view: RequestView) -> list[tuple[Body, Body]]:
+    """Each reasoning item behind the item that follows it, which may be empty."""
+    found = rows(view)
+    return [
+        (following, row)
+        for row, following in zip(found, [*found[1:], Body()], strict=False)
+        if row.get("type") == "reasoning"
+    ]
+
+
+def led_by_reasoning(view: RequestView, maker: Maker) -> None:
+    """What came from reasoning comes back with it, where it has its id."""
+    given = {text(row.get("id")) for row in rows(view) if row.get("type") == "reasoning"}
+    for row in rows(view):
         found = _ID.fullmatch(text(row.get("id")))
         if found is None or found[2] == "ff":
             continue
         needed = f"rs_{found[1]}{found[2]}ff"
         if needed not in given:
-            raise _refuse(
+            raise refuse(
                 "echo",
                 f"Item '{row['id']}' of type '{row.get('type', 'message')}' was provided without "
                 f"its required 'reasoning' item: '{needed}'.",
             )
+
+
+def transformations(view: RequestView, maker: Maker) -> list[Body]:
+    """Reasoning that the model does not see: another model's."""
+    found: list[Body] = []
+    for _, row in _reasoning(view):
+        sealed = text(row.get("encrypted_content"))
+        model = maker.signer.stage(sealed).partition(":")[2].rpartition(":")[0] if sealed else ""
+        if model and model != view.model:
+            found.append(
+                {
+                    "id": row.get("id"),
+                    "type": "reasoning",
+                    "action": "removed",
+                    "reason": "model_mismatch",
+                }
+            )
+    return found
+
+
+def outputs_in_order(view: RequestView, maker: Maker) -> None:
+    """House rule: outputs come in the order of their calls, before anything else."""
+    open_: list[str] = []
+    for row in rows(view):
+        kind, call_id = row.get("type", "message"), text(row.get("call_id"))
+        if kind == "function_call":
+            open_.append(call_id)
+        elif kind == "function_call_output":
+            if call_id != (open_ or [""])[0]:
+                raise refuse("house", "house rule: results come in call order")
+            open_.pop(0)
+        elif kind == "message" and row.get("role") != "assistant" and open_:
+            raise refuse("house", "house rule: results come before other words")
+
+
+RULES: tuple[Check, ...] = (
+    content.no_earlier_response,
+    content.limit_in_range,
+    content.effort,
+    content.temperature,
+    content.tools_named,
+    content.tools_well_named,
+    content.some_input,
+    content.known_items,
+    content.id_prefixes,
+    content.unique_ids,
+    content.strings,
+    content.parts_by_role,
+    content.output_parts,
+    content.pictures,
+    content.files,
+    called_outputs,
+    answered_calls,
+    single_outputs,
+    single_calls,
+    stored_reasoning,
+    genuine_reasoning,
+    followed_reasoning,
+    led_by_reasoning,
+)
+HOUSE: tuple[Check, ...] = (
+    content.known_parameters,
+    content.phases_kept,
+    content.one_message_a_turn,
+    outputs_in_order,
+    appended,
+)

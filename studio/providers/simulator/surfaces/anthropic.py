@@ -8,7 +8,9 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import anthropic as rules
-from studio.providers.simulator.script import Call, Stop, Text, Think, Turn, Usage
+from studio.providers.simulator.rules.anthropic_parameters import marks
+from studio.providers.simulator.rules.anthropic_reading import beginning, blocks, element
+from studio.providers.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.providers.simulator.view import (
     Called,
     Item,
@@ -70,8 +72,15 @@ class Anthropic(Surface):
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         items: list[Item] = []
+        rows: list[Any] = [beginning(body)]
+        marked = [0] if marks(body.get("system")) or marks(body.get("tools")) else []
         for message in objs(body.get("messages")):
             items += _items(message)
+            for block in blocks(message):
+                rows.append(element(text(message.get("role")), block))
+                marked += [len(rows) - 1] * marks(block, False)
+        if body.get("cache_control"):  # the API marks the end by itself
+            marked.append(len(rows) - 1)
         return RequestView(
             surface="anthropic",
             model=text(body.get("model")),
@@ -88,36 +97,27 @@ class Anthropic(Surface):
             system=joined(body.get("system")),
             body=body,
             version=request.headers.get("anthropic-version", ""),
+            beta=request.headers.get("anthropic-beta", ""),
+            rows=rows,
+            breakpoints=marked,
         )
 
     def check(self, view: RequestView, maker: Maker) -> None:
         rules.check(view, maker)
 
     def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
-        prefix = rules.prefix(view.body)
-        blocks: list[Body] = []
+        content: list[Body] = []
+        prefix = rules.prefix(view, maker)
         for part in () if turn.stop == "empty" else turn.parts:
-            match part:
-                case Think(thought):
-                    signature = maker.signer.sign(thought, prefix)
-                    block: Body = {"type": "thinking", "thinking": thought, "signature": signature}
-                case Text(said):
-                    block = {"type": "text", "text": said}
-                case Call():
-                    block = {
-                        "type": "tool_use",
-                        "id": part.id or maker.id("toolu_"),
-                        "name": part.name,
-                        "input": arguments(raw_arguments(part)),
-                    }
-            blocks.append(block)
-            prefix = [*prefix, rules.element("assistant", block)]
+            for block in _native(part, prefix, view, maker):
+                content.append(block)
+                prefix = [*prefix, element("assistant", block)]
         message: Body = {
             "id": maker.id("msg_"),
             "type": "message",
             "role": "assistant",
             "model": view.model,
-            "content": blocks,
+            "content": content,
             "stop_reason": _STOPS[turn.stop],
             "stop_sequence": None,
             "stop_details": None,
@@ -125,6 +125,8 @@ class Anthropic(Surface):
         }
         if message["stop_reason"] == "refusal":
             message["stop_details"] = {"type": "refusal", "category": "other", "explanation": None}
+        if dropped := rules.transformations(view, maker):
+            message["input_transformations"] = dropped
         if not view.stream:
             return json_answer(message, request_id=maker.id("req_"))
         return Answer(
@@ -143,21 +145,15 @@ class Anthropic(Surface):
             "usage": {**usage, "output_tokens": 1},
         }
         frames = [_frame("message_start", message=start), _frame("ping")]
-        parts = [] if turn.stop == "empty" else list(turn.parts)
+        raws = [raw_arguments(part) for part in turn.parts if isinstance(part, Call)]
         for index, block in enumerate(objs(message["content"])):
-            frames += _block(index, block, parts[index])
-        frames.append(
-            _frame(
-                "message_delta",
-                delta={
-                    name: message[name] for name in ("stop_reason", "stop_sequence", "stop_details")
-                },
-                usage={
-                    **usage,
-                    "output_tokens_details": {"thinking_tokens": usage_thinking(usage)},
-                },
-            )
-        )
+            raw = raws.pop(0) if block["type"] == "tool_use" else ""
+            frames += _block(index, block, raw)
+        told = ("stop_reason", "stop_sequence", "stop_details")
+        late: Body = {"usage": usage}
+        if "input_transformations" in message:
+            late["input_transformations"] = message["input_transformations"]
+        frames.append(_frame("message_delta", delta={name: message[name] for name in told}, **late))
         return [*frames, _frame("message_stop")]
 
     def failure(self, refused: Refused) -> Answer:
@@ -178,8 +174,45 @@ class Anthropic(Surface):
         return _frame("surprise", surprise={"kind": "new"})
 
 
-def usage_thinking(usage: Body) -> int:
-    return int(obj(usage.get("output_tokens_details")).get("thinking_tokens", 0))
+def _native(part: Part, prefix: list[Any], view: RequestView, maker: Maker) -> list[Body]:
+    """One part of a turn as blocks, signed for this model behind this prefix."""
+    match part:
+        case Think(redacted=True):
+            sealed = maker.signer.sign(rules.REDACTED, prefix, stage=view.model)
+            return [{"type": "redacted_thinking", "data": sealed}]
+        case Think(thought):
+            if obj(view.body.get("thinking")).get("display") == "omitted":
+                thought = ""
+            signature = maker.signer.sign(thought, prefix, stage=view.model)
+            return [{"type": "thinking", "thinking": thought, "signature": signature}]
+        case Text(said):
+            return [{"type": "text", "text": said}]
+        case ServerTool():
+            id_ = maker.id("srvtoolu_")
+            found = [
+                {
+                    "type": "web_search_result",
+                    "title": row.title,
+                    "url": row.url,
+                    "encrypted_content": maker.signer.sign(row.url),
+                    "page_age": None,
+                }
+                for row in part.found
+            ]
+            use: Body = {"type": "server_tool_use", "id": id_, "name": part.name}
+            return [
+                {**use, "input": {"query": part.query}},
+                {"type": f"{part.name}_tool_result", "tool_use_id": id_, "content": found},
+            ]
+        case Call():
+            return [
+                {
+                    "type": "tool_use",
+                    "id": part.id or maker.id("toolu_"),
+                    "name": part.name,
+                    "input": arguments(raw_arguments(part)),
+                }
+            ]
 
 
 def _items(message: Body) -> list[Item]:
@@ -237,25 +270,33 @@ def _frame(kind: str, tokens: float = 0.0, **fields: Any) -> Frame:
     return Frame(f"event: {kind}\ndata: {data}\n\n".encode(), tokens)
 
 
-def _block(index: int, block: Body, part: Think | Text | Call) -> list[Frame]:
+def _block(index: int, block: Body, raw: str) -> list[Frame]:
+    """A block's events; ``raw`` is the text of a call's arguments."""
+
     def delta(kind: str, name: str, piece: str) -> Frame:
         return _frame(
             "content_block_delta", tokens=1.0, index=index, delta={"type": kind, name: piece}
         )
 
-    match part:
-        case Think(thought):
+    match block["type"]:
+        case "thinking":
             empty: Body = {"type": "thinking", "thinking": "", "signature": ""}
+            thought = text(block["thinking"])
             deltas = [delta("thinking_delta", "thinking", piece) for piece in words(thought)]
             deltas.append(delta("signature_delta", "signature", text(block["signature"])))
-        case Text(said):
+        case "text":
             empty = {"type": "text", "text": ""}
-            deltas = [delta("text_delta", "text", piece) for piece in words(said)]
-        case Call():
-            empty = {**block, "input": {}, "caller": {"type": "direct"}}
-            raw = raw_arguments(part)
+            deltas = [delta("text_delta", "text", piece) for piece in words(text(block["text"]))]
+        case "tool_use" | "server_tool_use":
+            empty = {**block, "input": {}}
+            if block["type"] == "tool_use":
+                empty["caller"] = {"type": "direct"}
+            else:
+                raw = compact(block["input"])
             pieces = ["", *(fragments(raw) if raw != "{}" else [])]
             deltas = [delta("input_json_delta", "partial_json", piece) for piece in pieces]
+        case _:  # comes whole
+            empty, deltas = block, []
     return [
         _frame("content_block_start", index=index, content_block=empty),
         *deltas,

@@ -9,7 +9,7 @@ from studio.providers.simulator.faults import Fault
 from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
-from studio.providers.simulator.script import Call, Part, Text, Think, Turn, Usage
+from studio.providers.simulator.script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import RequestView, SurfaceName
 from studio.providers.simulator.wire import Body, compact
 
@@ -114,10 +114,11 @@ def usage_of(turn: Turn, view: RequestView) -> Usage:
     """The turn's usage, or an estimate from the lengths of what was sent and said."""
     if turn.usage is not None:
         return turn.usage
-    sent = tokens(compact(view.body))
+    read, written = view.cached
+    sent = max(tokens(compact(view.body)), read + written)
     said = [_length(part) for part in turn.parts]
     thought = sum(_length(part) for part in turn.parts if isinstance(part, Think))
-    return Usage(inp=sent, out=max(1, sum(said)), reasoning=thought)
+    return Usage(sent, read, written, out=max(1, sum(said)), reasoning=thought)
 
 
 def _length(part: Part) -> int:
@@ -126,3 +127,5 @@ def _length(part: Part) -> int:
             return tokens(text)
         case Call():
             return tokens(raw_arguments(part)) + 8
+        case ServerTool():
+            return 8

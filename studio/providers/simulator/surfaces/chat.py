@@ -8,7 +8,7 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import chat as rules
-from studio.providers.simulator.script import Call, Stop, Text, Think, Turn, Usage
+from studio.providers.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.providers.simulator.view import (
     Called,
     Item,
@@ -69,6 +69,8 @@ class Chat(Surface):
                 if message.get("role") in ("system", "developer")
             ),
             body=body,
+            rows=[body.get("tools"), *messages],
+            breakpoints=range(len(messages) + 1),
             include_usage=obj(body.get("stream_options")).get("include_usage") is True,
         )
 
@@ -101,6 +103,8 @@ class Chat(Surface):
         number = 0
         for part in parts:
             match part:
+                case Think(redacted=True):
+                    pass
                 case Think(thought):
                     frames += [_chunk(base, {"reasoning_content": p}, 1) for p in words(thought)]
                 case Text(said):
@@ -109,6 +113,8 @@ class Chat(Surface):
                 case Call():
                     frames += _call(base, number, calls[number])
                     number += 1
+                case ServerTool():
+                    frames.append(_chunk(base, {"annotations": _annotations(part)}))
         frames.append(_chunk(base, {}, finish=finish))
         if view.include_usage:
             frames.append(_event({**base, "choices": [], "usage": usage}))
@@ -153,14 +159,15 @@ def _items(message: Body) -> list[Item]:
 
 def _whole(
     base: Body,
-    parts: list[Think | Text | Call],
+    parts: list[Part],
     calls: list[dict[str, Any]],
     finish: str,
     turn: Turn,
     usage: Body,
 ) -> Body:
     said = "".join(part.text for part in parts if isinstance(part, Text))
-    thought = "".join(part.text for part in parts if isinstance(part, Think))
+    thought = "".join(p.text for p in parts if isinstance(p, Think) and not p.redacted)
+    found = [row for part in parts if isinstance(part, ServerTool) for row in _annotations(part)]
     message: Body = {"role": "assistant", "content": said or None, "refusal": None}
     if turn.stop == "refusal":
         message |= {"content": None, "refusal": said}
@@ -168,12 +175,32 @@ def _whole(
         message["reasoning_content"] = thought
     if calls:
         message["tool_calls"] = calls
+    if found:
+        message["annotations"] = found
     choice: Body = {"index": 0, "message": message, "logprobs": None, "finish_reason": finish}
     return {**base, "object": "chat.completion", "choices": [choice], "usage": usage}
 
 
+def _annotations(part: ServerTool) -> list[Body]:
+    """A search shows itself by what it cites."""
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "title": row.title,
+                "url": row.url,
+                "start_index": 0,
+                "end_index": 0,
+            },
+        }
+        for row in part.found
+    ]
+
+
 def _usage(usage: Usage) -> Body:
+    cost: Body = {} if usage.cost is None else {"cost": usage.cost}
     return {
+        **cost,
         "prompt_tokens": usage.inp,
         "completion_tokens": usage.out,
         "total_tokens": usage.inp + usage.out,

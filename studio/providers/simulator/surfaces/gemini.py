@@ -9,7 +9,7 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import gemini as rules
-from studio.providers.simulator.script import Call, Stop, Text, Think, Turn, Usage
+from studio.providers.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.providers.simulator.view import Called, Item, Offered, RequestView, Returned, Said
 from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
 
@@ -54,6 +54,9 @@ class Gemini(Surface):
         for content in objs(body.get("contents")):
             items += _items(content)
         system = obj(body.get("systemInstruction") or body.get("system_instruction"))
+        rows: list[Any] = [[system, body.get("tools")]]
+        for content in objs(body.get("contents")):
+            rows += [[content.get("role"), part] for part in objs(content.get("parts"))]
         return RequestView(
             surface="gemini",
             model="",
@@ -76,6 +79,8 @@ class Gemini(Surface):
             ],
             system="\n".join(text(part.get("text")) for part in objs(system.get("parts"))),
             body=body,
+            rows=rows,
+            breakpoints=range(len(rows)),
             version=request.path.split("/")[1],
             include_usage=request.query.get("alt") == "sse",
         )
@@ -96,11 +101,11 @@ class Gemini(Surface):
             return self._send(view, [(blocked, 0.0)])
         if not view.stream:
             parts = _merged([part for part, _ in pieces])
-            last = _candidate(base, parts, late, finish)
-            return json_answer(last)
+            return json_answer(_grounded(_candidate(base, parts, late, finish), turn))
         chunks = [(_candidate(base, [part], early), weight) for part, weight in pieces]
         closing: list[Body] = [] if turn.stop in ("empty", "max_tokens") else [{"text": ""}]
-        return self._send(view, [*chunks, (_candidate(base, closing, late, finish), 0.0)])
+        last = _grounded(_candidate(base, closing, late, finish), turn)
+        return self._send(view, [*chunks, (last, 0.0)])
 
     def _send(self, view: RequestView, chunks: list[tuple[Body, float]]) -> Answer:
         if not view.stream:
@@ -121,6 +126,8 @@ class Gemini(Surface):
         signed = False
         for part in () if turn.stop == "empty" else turn.parts:
             match part:
+                case Think(redacted=True):
+                    pass  # only its signature tells of it
                 case Think(thought):
                     found += [({"text": piece, "thought": True}, 1.0) for piece in words(thought)]
                 case Text(said):
@@ -134,6 +141,8 @@ class Gemini(Surface):
                         body["thoughtSignature"] = maker.signer.sign(rules.payload(body))
                         signed = True
                     found.append((body, 8.0))
+                case ServerTool():
+                    pass  # told by the metadata of the last chunk
         if signs and not signed and found:
             # A signature may come on a last, empty text.
             last: Body = {"text": ""}
@@ -250,6 +259,20 @@ def _candidate(base: Body, parts: list[Body], usage: Body, finish: str | None = 
     if finish:
         candidate["finishReason"] = finish
     return {"candidates": [candidate], "usageMetadata": usage, **base}
+
+
+def _grounded(response: Body, turn: Turn) -> Body:
+    """The response with what the turn's searches found."""
+    for part in turn.parts:
+        if isinstance(part, ServerTool):
+            objs(response["candidates"])[0]["groundingMetadata"] = {
+                "webSearchQueries": [part.query],
+                "groundingChunks": [
+                    {"web": {"uri": row.url, "title": row.title}} for row in part.found
+                ],
+                "searchEntryPoint": {"renderedContent": "<div>Simulated.</div>"},
+            }
+    return response
 
 
 def _usage(usage: Usage, *, prompt: int, out: int) -> Body:

@@ -6,7 +6,7 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import ollama as rules
-from studio.providers.simulator.script import Call, Text, Think, Turn
+from studio.providers.simulator.script import Call, ServerTool, Text, Think, Turn
 from studio.providers.simulator.view import (
     Called,
     Item,
@@ -18,7 +18,7 @@ from studio.providers.simulator.view import (
 )
 from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
 
-from .base import Surface, json_answer, raw_arguments, usage_of, words
+from .base import Surface, json_answer, raw_arguments, tokens, usage_of, words
 
 _KINDS = {
     "overloaded": "server busy, please try again.  maximum pending requests exceeded",
@@ -29,35 +29,39 @@ _KINDS = {
 }
 
 
+WINDOW = 4096
+"""Tokens, where a request asks for no other room."""
+
+
 class Ollama(Surface):
     """``POST /api/chat``; streams unless told not to."""
 
     name = "ollama"
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
-        items: list[Item] = []
-        for message in objs(body.get("messages")):
-            items += _items(message)
+        messages = objs(body.get("messages"))
+        tools = objs(body.get("tools"))
+        kept = _fitting(messages, tokens(compact(tools)) if tools else 0, window(body))
         return RequestView(
             surface="ollama",
             model=text(body.get("model")),
             stream=body.get("stream") is not False,
-            items=named(items),
+            items=named([item for message in kept for item in _items(message)]),
             tools=[
                 Offered(
                     text(function.get("name")),
                     text(function.get("description")),
                     obj(function.get("parameters")),
                 )
-                for tool in objs(body.get("tools"))
+                for tool in tools
                 if (function := obj(tool.get("function")))
             ],
             system="\n".join(
-                text(message.get("content"))
-                for message in objs(body.get("messages"))
-                if message.get("role") == "system"
+                text(message.get("content")) for message in kept if message.get("role") == "system"
             ),
             body=body,
+            rows=[tools, *messages],
+            left_out=len(messages) - len(kept),
         )
 
     def check(self, view: RequestView, maker: Maker) -> None:
@@ -68,7 +72,9 @@ class Ollama(Surface):
         calls = 0
         for part in () if turn.stop == "empty" else turn.parts:
             match part:
-                case Think(thought):
+                case Think(thought, redacted):
+                    if redacted or view.body.get("think") is False:
+                        continue
                     rows += [({"content": "", "thinking": p}, 1.0) for p in words(thought)]
                 case Text(said):
                     rows += [({"content": piece}, 1.0) for piece in words(said)]
@@ -81,13 +87,15 @@ class Ollama(Surface):
                     call: Body = {"id": part.id or maker.id("call_", 8), "function": function}
                     rows.append(({"content": "", "tool_calls": [call]}, 8.0))
                     calls += 1
+                case ServerTool():
+                    pass  # there are none here
         usage = usage_of(turn, view)
         last: Body = {
             "done": True,
             "done_reason": "length" if turn.stop in ("max_tokens", "context_exceeded") else "stop",
             "total_duration": 1_000_000_000,
             "load_duration": 1_000_000,
-            "prompt_eval_count": usage.inp,
+            "prompt_eval_count": usage.inp if turn.usage else min(usage.inp, window(view.body)),
             "prompt_eval_duration": 1_000_000,
             "eval_count": usage.out,
             "eval_duration": 1_000_000_000,
@@ -112,6 +120,27 @@ class Ollama(Surface):
 
     def unknown_frame(self) -> Frame:
         return Frame((compact({"surprise": {"kind": "new"}, "done": False}) + "\n").encode())
+
+
+def window(body: Body) -> int:
+    """The tokens the request has room for: ``num_ctx``, or what the server takes by itself."""
+    asked = obj(body.get("options")).get("num_ctx")
+    return int(asked) if isinstance(asked, int | float) and asked > 0 else WINDOW
+
+
+def _fitting(messages: list[Body], taken: int, room: int) -> list[Body]:
+    """What is left when the oldest messages are dropped, silently, until the rest fits.
+
+    System messages stay, and so does the last message.
+    """
+    sizes = [tokens(compact(message)) for message in messages]
+    kept = list(range(len(messages)))
+    for index in range(len(messages) - 1):
+        if taken + sum(sizes[n] for n in kept) <= room:
+            break
+        if messages[index].get("role") != "system":
+            kept.remove(index)
+    return [messages[index] for index in kept]
 
 
 def _items(message: Body) -> list[Item]:

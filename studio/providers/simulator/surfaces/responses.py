@@ -8,7 +8,7 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import responses as rules
-from studio.providers.simulator.script import Call, Text, Think, Turn, Usage
+from studio.providers.simulator.script import Call, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import (
     Called,
     Item,
@@ -58,6 +58,8 @@ class Responses(Surface):
             ],
             system=text(body.get("instructions")),
             body=body,
+            rows=[[body.get("instructions"), body.get("tools")], *rows],
+            breakpoints=range(len(rows) + 1),
         )
 
     def check(self, view: RequestView, maker: Maker) -> None:
@@ -71,11 +73,13 @@ class Responses(Surface):
         response = _response(turn, view, maker)
         for item in items:
             if item["type"] == "reasoning":
-                _encrypt(item, items, maker, "done")
+                _encrypt(item, items, maker, "done", view.model)
+        if dropped := rules.transformations(view, maker):
+            response["input_transformations"] = dropped
         if not view.stream:
             return json_answer({**response, "output": items})
         return Answer(
-            _Stream(response).frames(items, turn, maker),
+            _Stream(response).frames(items, maker),
             content_type="text/event-stream; charset=utf-8",
         )
 
@@ -146,18 +150,20 @@ def _output(turn: Turn, maker: Maker) -> list[Body]:
         status = "incomplete" if cut and index == len(parts) - 1 else "completed"
         id_ = rules.make_id(family, index, reasoning)
         match part:
-            case Think(thought):
+            case Think(thought, redacted):
                 reasoning = f"{index:02x}"
                 items.append(
                     {
                         "id": "rs_" + rules.make_id(family, index, ""),
                         "type": "reasoning",
-                        "summary": [{"type": "summary_text", "text": thought}] if thought else [],
+                        "summary": [{"type": "summary_text", "text": thought}]
+                        if thought and not redacted
+                        else [],
                         "content": [],
                         "encrypted_content": "",
                     }
                 )
-            case Text(said):
+            case Text(said, phase):
                 content: Body = {"type": "refusal", "refusal": said}
                 if turn.stop != "refusal":
                     content = {
@@ -172,7 +178,7 @@ def _output(turn: Turn, maker: Maker) -> list[Body]:
                         "type": "message",
                         "status": status,
                         "role": "assistant",
-                        "phase": "commentary" if calls else "final_answer",
+                        "phase": phase or ("commentary" if calls else "final_answer"),
                         "content": [content],
                     }
                 )
@@ -187,13 +193,23 @@ def _output(turn: Turn, maker: Maker) -> list[Body]:
                         "arguments": raw_arguments(part),
                     }
                 )
+            case ServerTool():
+                sources = [{"type": "url", "url": row.url} for row in part.found]
+                items.append(
+                    {
+                        "id": "ws_" + id_,
+                        "type": f"{part.name}_call",
+                        "status": status,
+                        "action": {"type": "search", "query": part.query, "sources": sources},
+                    }
+                )
     return items
 
 
-def _encrypt(item: Body, items: list[Body], maker: Maker, stage: str) -> None:
+def _encrypt(item: Body, items: list[Body], maker: Maker, stage: str, model: str) -> None:
     index = items.index(item)
     following = items[index + 1] if index + 1 < len(items) else {}
-    item["encrypted_content"] = rules.encrypt(item, following, maker, stage)
+    item["encrypted_content"] = rules.encrypt(item, following, maker, stage, model)
 
 
 def _response(turn: Turn, view: RequestView, maker: Maker) -> Body:
@@ -220,7 +236,7 @@ def _response(turn: Turn, view: RequestView, maker: Maker) -> Body:
         "output": [],
         "parallel_tool_calls": True,
         "previous_response_id": None,
-        "reasoning": {"effort": "medium", "summary": None},
+        "reasoning": {"effort": "medium", "summary": None, **obj(view.body.get("reasoning"))},
         "store": view.body.get("store") is not False,
         "temperature": 1.0,
         "text": {"format": {"type": "text"}},
@@ -257,7 +273,7 @@ class _Stream:
         number = len(self._frames)
         self._frames.append(_event(f"response.{kind}", tokens, **fields, sequence_number=number))
 
-    def frames(self, items: list[Body], turn: Turn, maker: Maker) -> list[Frame]:
+    def frames(self, items: list[Body], maker: Maker) -> list[Frame]:
         final = self._response
         begun = {**final, "status": "in_progress", "usage": None, "incomplete_details": None}
         self._add("created", response=begun)
@@ -273,14 +289,19 @@ class _Stream:
                 added["content"] = []
                 self._add("output_item.added", item=added, output_index=index)
                 self._message(index, item)
-            else:
+            elif item["type"] == "function_call":
                 added["arguments"] = ""
                 self._add("output_item.added", item=added, output_index=index)
                 self._call(index, item)
+            else:
+                self._add("output_item.added", item=added, output_index=index)
+                for stage in ("in_progress", "searching", "completed"):
+                    kind = f"{item['type']}.{stage}"
+                    self._add(kind, item_id=item["id"], output_index=index)
             self._add("output_item.done", item=dict(item), output_index=index)
         for item in items:
             if item["type"] == "reasoning":
-                _encrypt(item, items, maker, "completed")
+                _encrypt(item, items, maker, "completed", text(final["model"]))
         self._add(str(final["status"]), response={**final, "output": items})
         return self._frames
 

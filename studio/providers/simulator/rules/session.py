@@ -1,0 +1,15 @@
+"""House rules about a whole session."""
+
+from __future__ import annotations
+
+from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.view import RequestView
+
+
+def appended(view: RequestView, maker: Maker) -> None:
+    """House rule: a request repeats the session's one before it and only adds to its end."""
+    if not maker.sessions.goes_on(view):
+        raise Refused(
+            "house", "house rule: the history, the system prompt and the tools only grow at the end"
+        )
