@@ -370,8 +370,10 @@ async def test_h5_a_rejected_history_is_known_by_its_fault(http: Http) -> None:
                 "content": [{"type": "tool_use", "id": "t", "name": "now", "input": {}}],
             },
             *one.said([Text("Well?")]),
+            {"role": "assistant", "content": [{"type": "text", "text": "Well."}]},
+            *one.said([Text("So?")]),
         ]
-        assert one.examine(history) == "message 3: a call before it has no result"
+        assert one.examine(history) == "message 4: a call before it has no result"
         with pytest.raises(Exception, match="did not accept the conversation's history") as caught:
             await drain(one.stream(request(history)))
         assert getattr(caught.value, "fault", "") == "bad_history"

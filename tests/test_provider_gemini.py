@@ -123,7 +123,10 @@ async def test_h1_parts_go_back_as_they_came(http: Http) -> None:
         first, second = (exchange.json for exchange in sim.requests)
         assert second["contents"] == history[:-1]
         assert first["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
-        assert first["generationConfig"] == {"maxOutputTokens": 99}
+        assert first["generationConfig"] == {
+            "maxOutputTokens": 99,
+            "thinkingConfig": {"includeThoughts": True},
+        }
         functions: Any = first["tools"]
         assert functions[0]["functionDeclarations"][0]["parametersJsonSchema"]["required"] == [
             "path"

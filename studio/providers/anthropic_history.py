@@ -11,36 +11,47 @@ from .shapes import as_objects, as_text
 
 
 def placed(history: Sequence[JsonObject], *, system: bool) -> list[JsonObject]:
-    """The messages as they are sent: system messages where the API wants them.
+    """The messages as they are sent: in the order that the API wants.
 
-    A ``role:"system"`` message must follow a user message (or a paused tool of
-    the provider's own) and ``must precede an 'assistant' message or end the
-    array``. So within what was said between two replies, these come last, and
-    where nothing else was said, or the model has none (``system`` False), they
-    are user messages. What stands before a reply is never placed anew after
-    it: each request still begins with what the one before it was answered to.
+    What was said between two replies goes as results, then words, then what
+    the system says, whatever was appended first. A call's results come
+    ``immediately after``; a ``role:"system"`` message must follow a user
+    message (or a paused tool of the provider's own) and ``must precede an
+    'assistant' message or end the array``. Where nothing else was said, or the
+    model has no system messages (``system`` False), these are the user's.
+
+    What stands before a reply is never placed anew after it: each request
+    begins with what was sent for the replies in it.
     """
     sent: list[JsonObject] = []
+    results: list[JsonObject] = []
+    words: list[JsonObject] = []
     told: list[JsonObject] = []
-    spoken = False
+
+    def settle() -> None:
+        if told and not (system and (results or words or _is_paused(sent))):
+            told[:] = [{**message, "role": "user"} for message in told]
+        for messages in (results, words, told):
+            sent.extend(messages)
+            messages.clear()
+
     for message in history:
         role = message.get("role")
-        if role == "system":
-            told.append(message)
-            continue
         if role == "assistant":
-            if told:
-                sent += _told(told, system and (spoken or _is_paused(sent)))
-                told = []
-            spoken = False
+            settle()
+            sent.append(message)
+        elif role == "system":
+            told.append(message)
         else:
-            spoken = True
-        sent.append(message)
-    return sent + _told(told, system and (spoken or _is_paused(sent)))
+            (results if _answers(message) else words).append(message)
+    settle()
+    return sent
 
 
-def _told(messages: list[JsonObject], system: bool) -> list[JsonObject]:
-    return messages if system else [{**message, "role": "user"} for message in messages]
+def _answers(message: JsonObject) -> bool:
+    content = message.get("content")
+    first = content[0] if isinstance(content, list) and content else None
+    return isinstance(first, dict) and first.get("type") == "tool_result"
 
 
 def _is_paused(sent: list[JsonObject]) -> bool:
@@ -52,7 +63,6 @@ def examine(history: Sequence[JsonObject]) -> str:
     """See ``Provider.examine``; places count messages from 1."""
     asked: set[str] = set()  # ids of the calls in the replies just before
     answered: set[str] = set()
-    words = False  # something other than results was said since
     before = ""
     for number, message in enumerate(cast("Sequence[Any]", history), 1):
         if fault := _shape(message):
@@ -60,18 +70,19 @@ def examine(history: Sequence[JsonObject]) -> str:
         role: str = message["role"]
         content: Any = message["content"]
         if role == "system":
-            continue  # placed by ``placed``, wherever it stands
+            before = "user"  # one of the user's, or beside one: see ``placed``
+            continue
         if role == "assistant":
             if not before:
                 return f"message {number}: a reply before anything was said"
             if before == "user":
                 if len(answered) < len(asked):
                     return f"message {number}: a call before it has no result"
-                asked, answered, words = set[str](), set[str](), False
+                asked, answered = set[str](), set[str]()
         before = role
         if isinstance(content, str):
-            words = words or role == "user"
             continue
+        words = False
         for block in content:
             kind = block.get("type")
             if kind == "tool_use":
@@ -87,10 +98,8 @@ def examine(history: Sequence[JsonObject]) -> str:
                 if words:
                     return f"message {number}: a result after other words"
                 answered.add(id_)
-            elif role == "user":
+            else:
                 words = True
-    if words and before == "user" and len(answered) < len(asked):
-        return f"message {len(history)}: a call before it has no result"
     return ""
 
 

@@ -8,7 +8,6 @@ another alphabet, and a native history has to stay what it was.
 from __future__ import annotations
 
 import asyncio
-import base64
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -20,13 +19,17 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
+from . import gemini_history
+from .attachments import Limits, encoded, is_picture, left_out, refusal
 from .attachments import as_text as file_text
-from .base import Provider, ReplyStream, Request
+from .base import Caching, Provider, ReplyStream, Request
 from .conversation import paired
-from .faults import Border, fault_of_status, is_too_long, retry_after
+from .faults import Border, as_told, fault_of_status, of_bad_request, retry_after
 from .gemini_accumulator import GeminiAccumulator, calls_of, server_id
+from .gemini_history import UNSIGNED
+from .gemini_models import facts_of, generation, wants_signatures
 from .http import Http
-from .shapes import as_flag, as_limit, as_object, as_objects, as_text
+from .shapes import as_object, as_objects, as_text
 from .streaming import NativeStream
 from .wire import parse_object, sse_objects
 
@@ -37,8 +40,15 @@ if TYPE_CHECKING:
 VENDOR = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 PAGES = 50
-UNSIGNED = "skip_thought_signature_validator"
-"""The documented signature of a call that another provider's model made."""
+LIMITS = Limits(
+    "Gemini",
+    # Google's page "Image understanding".
+    ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
+    # Google's announcement of January 2026: 100 MB of base64 in a request, 50 MB for a
+    # PDF. Every request carries the whole conversation, so one picture gets a fifth.
+    20_000_000,
+    50_000_000,
+)
 
 FAULTS: dict[str, ProviderFault] = {
     "INVALID_ARGUMENT": "bad_request",
@@ -60,6 +70,9 @@ class GeminiProvider(Provider):
 
     name = "gemini"
     protocol = "gemini"
+    cache = Caching(seconds=300.0, minimum=4_096)
+    """Implicit, and never promised. Google's page "Context caching" has minima from 1,024
+    (2.5 Flash) to 4,096 tokens (Pro), and no lifetime: some minutes are seen."""
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without the API's version; empty for the vendor's own."""
@@ -121,13 +134,18 @@ class GeminiProvider(Provider):
             add("user", _results(exchange.results, with_ids=False))
         return history
 
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return gemini_history.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return refusal(block, LIMITS, facts)
+
     def stream(self, request: Request) -> ReplyStream:
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
 
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            response = await self._send("post", path, _body(request), stream=True)
+            response = await self._send("post", path, body_of(request), stream=True)
             stack.push_async_callback(response.response_stream.aclose)
-
             return sse_objects(response.response_stream.aiter_bytes())
 
         def translate(error: Exception) -> ProviderError:
@@ -148,7 +166,7 @@ class GeminiProvider(Provider):
                     raise self._border.fault("protocol")
                 for model in as_objects(page.get("models")):
                     if "generateContent" in _methods(model):
-                        info = _model(model)
+                        info = facts_of(model)
                         found.setdefault(info.id, info)
                 cursor = as_text(page.get("nextPageToken"))
                 if not cursor or cursor in seen:  # a cursor that never ends ends here
@@ -200,10 +218,9 @@ class GeminiProvider(Provider):
         about_key = fault == "forbidden" and "api key" in lower
         if reasons & BAD_KEY or about_key or "api key not valid" in lower:
             fault = "bad_key"
-        elif fault == "bad_request" and is_too_long(words):
-            fault = "too_long"
-        elif fault == "rate_limited" and "credits are depleted" in lower:
-            fault = "no_credit"
+        elif fault == "bad_request":
+            fault = of_bad_request(words)
+        fault = as_told(fault, headers, words)
         wait = retry_after(headers)
         return self._border.fault(
             fault,
@@ -230,8 +247,12 @@ class GeminiProvider(Provider):
         return self._border.exception(error)
 
 
-def _body(request: Request) -> JsonObject:
-    body: JsonObject = {"contents": list(request.history)}
+def body_of(request: Request) -> JsonObject:
+    """What is posted."""
+    history = gemini_history.placed(request.history)
+    if wants_signatures(request.model):
+        history = gemini_history.signed(history)
+    body: JsonObject = {"contents": list[Json](history)}
     if request.system.strip():
         body["systemInstruction"] = {"parts": [{"text": request.system}]}
     if request.tools:
@@ -244,8 +265,8 @@ def _body(request: Request) -> JsonObject:
             for tool in request.tools
         ]
         body["tools"] = [{"functionDeclarations": functions}]
-    if request.output_limit:
-        body["generationConfig"] = {"maxOutputTokens": request.output_limit}
+    if config := generation(request):
+        body["generationConfig"] = config
     return body
 
 
@@ -263,19 +284,14 @@ def _is_blank(block: Said) -> bool:
 
 
 def _said(block: Said) -> JsonObject:
-    match block:
-        case Text():
-            return {"text": block.text}
-        case Image():
-            return _data(block.media_type, block.data)
-        case File():
-            text = file_text(block)
-            return {"text": text} if text is not None else _data(block.media_type, block.data)
-
-
-def _data(media_type: str, data: bytes) -> JsonObject:
-    encoded = base64.b64encode(data).decode("ascii")
-    return {"inlineData": {"mimeType": media_type, "data": encoded}}
+    """A native part; for what would be rejected, words that say what was left out."""
+    if isinstance(block, Text):
+        return {"text": block.text}
+    if why := refusal(block, LIMITS):
+        return {"text": left_out(block, why)}
+    if isinstance(block, File) and not is_picture(block) and (text := file_text(block)):
+        return {"text": text}
+    return {"inlineData": {"mimeType": block.media_type, "data": encoded(block.data)}}
 
 
 def _call(call: ToolCall) -> JsonObject:
@@ -309,7 +325,7 @@ def _results(results: Sequence[ToolResult], *, with_ids: bool = True) -> list[Js
         images = [part for part in result.content if isinstance(part, Image)]
         if images:
             pictures.append({"text": f"(Returned by {result.name}:)"})
-            pictures += [_data(image.media_type, image.data) for image in images]
+            pictures += [_said(image) for image in images]
     return parts + pictures
 
 
@@ -323,16 +339,6 @@ def _answers(response: JsonObject, call: ToolCall) -> bool:
 def _methods(model: JsonObject) -> list[Json]:
     methods = model.get("supportedGenerationMethods")
     return methods if isinstance(methods, list) else []
-
-
-def _model(model: JsonObject) -> ModelInfo:
-    return ModelInfo(
-        id=as_text(model.get("name")).removeprefix("models/"),
-        name=as_text(model.get("displayName")),
-        context_window=as_limit(model.get("inputTokenLimit")),
-        output_limit=as_limit(model.get("outputTokenLimit")),
-        reasoning=as_flag(model.get("thinking")),
-    )
 
 
 def _retry_delay(details: Sequence[JsonObject]) -> float | None:
