@@ -128,6 +128,8 @@ async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> 
         assert reply.items == KEPT[exchange.surface](exchange, found)
         assert (reply.stop, reply.detail) == STOPPED[exchange.surface](found, reply)
         assert reply.usage == USED[exchange.surface](found)
+        prices = [usage["cost"] for e in found if "cost" in (usage := e.get("usage") or {})]
+        assert reply.cost == (prices[-1] if prices else None)
         stored = one.open_calls([*history, *reply.items])
         assert [(call.id, call.name, call.arguments) for call in stored] == [
             (call.id, call.name, call.arguments) for call in reply.calls

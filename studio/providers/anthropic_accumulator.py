@@ -173,14 +173,14 @@ class AnthropicAccumulator:
         )
 
     def reply(self) -> Reply:
-        stop = STOPS.get(self._stop, "other")
+        stop, detail = STOPS.get(self._stop, "other"), self._detail
         items, calls = self._message(whole=stop in WHOLE)
         if stop == "tool_use" and not calls:
-            stop = "other"
+            stop, detail = "other", self._stop
         paused = any(block.kind == "server_tool_use" for block in self._blocks.values())
         if stop == "pause" and not paused:
             stop = "end"  # nothing to go on with: sent back as it is, it would be a prefill
-        return Reply(items, calls, stop, self.usage, self._detail)
+        return Reply(items, calls, stop, self.usage, detail)
 
     def interrupted(self) -> Reply:
         items, calls = self._message(whole=False)

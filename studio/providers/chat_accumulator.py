@@ -94,6 +94,7 @@ class ChatAccumulator:
         self._finish: str | None = None
         self._done = False
         self._usage = Usage()
+        self._cost: float | None = None
         self._detail = ""
 
     @property
@@ -215,13 +216,18 @@ class ChatAccumulator:
         usage = event.get("usage")
         if isinstance(usage, dict):
             self._usage = usage_of(usage)
+            cost = usage.get("cost")  # OpenRouter's word for what it charges, in US dollars
+            if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+                self._cost = float(cost)
 
     def reply(self) -> Reply:
         if self._finish == "error":
             raise self._fault(None)
         calls = [call for call in self._calls if call.name]
-        stop = STOPS.get(self._finish or "stop", "other")
-        if calls and stop in ("end", "other"):
+        finish = self._finish or "stop"
+        stop = STOPS.get(finish, "other")
+        detail = self._detail or (finish if stop == "other" else "")
+        if calls and stop == "end":  # many servers say "stop" after calls, too
             stop = "tool_use"
         elif not calls and stop == "tool_use":
             stop = "end"
@@ -230,11 +236,11 @@ class ChatAccumulator:
         if self._refusal.text and not calls:
             stop = "refusal"
         items, parsed = self._message(calls)
-        return Reply(items, parsed, stop, self._usage, self._detail)
+        return Reply(items, parsed, stop, self._usage, detail, self._cost)
 
     def interrupted(self) -> Reply:
         items, parsed = self._message([call for call in self._calls if call.name and call.whole])
-        return Reply(items, parsed, "other", self._usage)
+        return Reply(items, parsed, "other", self._usage, cost=self._cost)
 
     def _message(self, calls: Sequence[_Call]) -> tuple[list[JsonObject], list[ToolCall]]:
         text, refusal = self._text.text, self._refusal.text
@@ -251,7 +257,9 @@ class ChatAccumulator:
         parsed: list[ToolCall] = []
         natives: list[Json] = []
         for call in calls:
-            arguments = parse_arguments(call.raw)
+            # Only a server that named an end has surely sent its calls whole (L-6).
+            surely = self._finish is not None or call.whole
+            arguments = parse_arguments(call.raw) if surely else None
             parsed.append(ToolCall(call.id, call.name, arguments, call.raw))
             function: JsonObject = {
                 "name": call.name,
@@ -331,13 +339,11 @@ def calls_of(message: JsonObject) -> list[ToolCall]:
         if not isinstance(native, dict) or not isinstance(function, dict):
             continue
         raw = _string(function.get("arguments"))
+        arguments = parse_arguments(raw)
+        if arguments is not None and list(arguments) == [UNREADABLE]:
+            arguments, raw = None, _string(arguments[UNREADABLE])
         calls.append(
-            ToolCall(
-                _string(native.get("id")),
-                _string(function.get("name")),
-                parse_arguments(raw),
-                raw,
-            )
+            ToolCall(_string(native.get("id")), _string(function.get("name")), arguments, raw)
         )
     return calls
 

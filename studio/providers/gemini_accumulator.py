@@ -32,6 +32,7 @@ OURS = "studio-"
 STOPS: dict[str, StopReason] = {
     "STOP": "end",
     "MAX_TOKENS": "max_tokens",
+    "CONTINUATION": "max_tokens",  # the limit of one request; only the SDK can go on from it
     "SAFETY": "content_filter",
     "RECITATION": "content_filter",
     "LANGUAGE": "content_filter",
@@ -39,6 +40,8 @@ STOPS: dict[str, StopReason] = {
     "PROHIBITED_CONTENT": "content_filter",
     "SPII": "content_filter",
     "IMAGE_SAFETY": "content_filter",
+    "IMAGE_PROHIBITED_CONTENT": "content_filter",
+    "IMAGE_RECITATION": "content_filter",
     "MODEL_ARMOR": "content_filter",
 }
 

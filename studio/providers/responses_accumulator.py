@@ -119,10 +119,10 @@ class ResponsesAccumulator:
         calls = calls_of(items)
         stop: StopReason = "tool_use" if calls else "end"
         detail = ""
-        if self._response.get("status") == "incomplete":
-            details = self._response.get("incomplete_details")
-            reason = as_text(details.get("reason")) if isinstance(details, dict) else ""
-            stop, detail = INCOMPLETE.get(reason, "other"), reason
+        status = as_text(self._response.get("status"))
+        if status not in ("completed", ""):
+            reason = as_text(as_object(self._response.get("incomplete_details")).get("reason"))
+            stop, detail = INCOMPLETE.get(reason, "other"), reason or status
         elif not calls and any(_refused(item) for item in items):
             stop = "refusal"
         return Reply(items, calls, stop, self._usage(), detail)
