@@ -2,6 +2,8 @@
 
 ``paths`` says where, ``database`` opens the file and runs reads and writes in
 threads, ``sessions`` is what the rest of the program asks, ``journal`` takes a
-turn's events as they come, ``search`` finds what was said. ``settings`` and
-``keychain`` stand alone.
+turn's events as they come, ``transcripts`` and ``native`` read what is stored
+and say whether it is sound, ``derived`` keeps the tables that are sums of
+events, ``usage`` reads them, ``branching`` begins one session from another,
+``search`` finds what was said. ``settings`` and ``keychain`` stand alone.
 """
