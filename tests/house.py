@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.agent.patience import Patience
 from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.app import build
 from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
-from studio.providers.simulator import Script, Simulator
+from studio.providers.simulator import Exchange, Script, Simulator
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 
@@ -38,6 +39,11 @@ class House:
     provider: str
     folder: Path
 
+    @property
+    def asked(self) -> list[Exchange]:
+        """The requests for a reply, not those for facts about a model."""
+        return [one for one in self.simulator.requests if not one.path.endswith("/show")]
+
     async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
         return await self.studio.sessions.create(
             folder=str(self.folder), agent=agent, provider=self.provider, model=model
@@ -46,9 +52,18 @@ class House:
 
 @contextlib.asynccontextmanager
 async def house(
-    home: Path, provider: str, script: Script, *, key: str = KEY, **simulated: object
+    home: Path,
+    provider: str,
+    script: Script,
+    *,
+    key: str = KEY,
+    patience: Patience | None = None,
+    **simulated: object,
 ) -> AsyncIterator[House]:
-    """Opens what is in ``home`` (a second time: a restart) and closes it again."""
+    """Opens what is in ``home`` (a second time: a restart) and closes it again.
+
+    Without ``patience`` a failed request is not made again.
+    """
     folder = home / "work"
     folder.mkdir(exist_ok=True)
     async with Simulator(script, pace=False, **simulated) as simulator:  # type: ignore[arg-type]
@@ -57,6 +72,7 @@ async def house(
         await settings.load()
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         studio = await build(paths, settings)
+        studio.patience = patience or Patience(attempts=1)
         if provider != "ollama":
             studio.keychain.keep_for_session(provider, key)
         try:

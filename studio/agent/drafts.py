@@ -100,3 +100,31 @@ class SessionDrafts:
     ) -> None:
         self._drafts[draft_id] = replace(self._drafts[draft_id], status=status)
         emit(DraftResolved(draft_id, status, detail))
+
+
+class TurnDrafts:
+    """The session's drafts as a turn's tools reach them."""
+
+    def __init__(
+        self, drafts: SessionDrafts, workspace: Workspace, emit: Callable[[Event], None]
+    ) -> None:
+        self._drafts = drafts
+        self._workspace = workspace
+        self._emit = emit
+
+    def draft_of(self, path: str) -> Draft | None:
+        return self._drafts.draft_of(path)
+
+    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
+        await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
+
+
+def note_of(draft: Draft | None, status: DraftStatus) -> str:
+    """What the model is told of a draft's end, or nothing."""
+    path = draft.path if draft else "a file"
+    return {
+        "approved": f"The person approved the draft of {path}. It is written.",
+        "discarded": f"The person discarded the draft of {path}. The file is unchanged.",
+        "undone": f"The person undid the change of {path}. The file is as it was before.",
+        "conflict": f"The draft of {path} was not written: the file had changed meanwhile.",
+    }.get(status, "")

@@ -174,7 +174,15 @@ class Execution:
             text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._spill)
         seconds = time.monotonic() - began
         self._emit(
-            ToolFinished(call.id, text, result.is_error, seconds, result.summary, result.sources)
+            ToolFinished(
+                call.id,
+                text,
+                result.is_error,
+                seconds,
+                result.summary,
+                result.sources,
+                tuple(result.images),
+            )
         )
         content = (Text(text), *result.images)
         return ToolResult(call.id, call.name, content, result.is_error)
@@ -208,6 +216,8 @@ class Execution:
                 verdict = self._policy.decide(spec, arguments, place)
                 if verdict == "ask":
                     verdict = await self._question(spec, call)
+        if verdict == "deny" and self._policy.mode == "plan" and spec.effect != "read":
+            raise ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
         if verdict == "deny":
             raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
         return verdict == "allow"

@@ -1,17 +1,24 @@
-"""A session's native history, in memory and on disk: one epoch after the other (H-1, H-9)."""
+"""A session's native history, in memory and on disk: one epoch after the other (H-1, H-9).
+
+An epoch is append-only by construction: there is no way to change what it
+holds. Its system prompt and tools are those it began with; what changes later
+is appended (see ``standing``). Where that is not possible, another provider or
+a tool that did not exist, a new epoch begins, built from the transcript.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from studio.domain.codec import decode, encode
+from studio.domain.events import Event, HistoryBegun, Notice
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.messages import Said, Text, ToolResult
+from studio.domain.ledger import beginning, link, written
+from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.tools import ToolSpec
-from studio.domain.transcript import Transcript
 from studio.providers.base import Provider
 from studio.storage.sessions import Native, SessionStore
 
@@ -19,56 +26,40 @@ CLOSED = "The program ended before this tool finished. Its effect is unknown."
 CARRIED_OVER = (
     "Now on {model}. The conversation was carried over; what the earlier model thought was not."
 )
-
-
-class StoredHistory:
-    """The native history of one epoch: append-only, in memory first, then on disk."""
-
-    def __init__(
-        self, store: SessionStore, session_id: str, epoch: int, items: list[JsonObject]
-    ) -> None:
-        self.items = items
-        self._store = store
-        self._session_id = session_id
-        self._epoch = epoch
-        self._unsaved: list[JsonObject] = []
-        self._saving = asyncio.Lock()
-
-    async def append(self, items: Sequence[JsonObject]) -> None:
-        """Durable when it returns; a cancelled caller does not undo it."""
-        self.items.extend(items)
-        self._unsaved.extend(items)
-        await asyncio.shield(self.save())
-
-    async def save(self) -> None:
-        """Write what is not on disk yet, in order: no result is ever there without its call."""
-        async with self._saving:
-            batch = tuple(self._unsaved)
-            if batch:
-                await self._store.append_native(self._session_id, self._epoch, batch)
-                del self._unsaved[: len(batch)]
+DAMAGED = "The saved history was damaged: {damage}. It was built anew from the conversation."
+MORE_TOOLS = "There are new tools: {names}. The history was built anew with them."
 
 
 @dataclass(frozen=True, slots=True)
-class Epoch:
-    """A history to go on with, and the system prompt and tools that it began with.
+class _Fresh:
+    """What a new epoch is made of."""
 
-    ``notices`` tell the person what was carried over or repaired.
-    """
-
-    history: StoredHistory
+    provider: Provider
+    model: str
     system: str
     tools: list[ToolSpec]
-    notices: tuple[str, ...] = ()
+    conversation: Callable[[], Sequence[Message]]
 
 
-class Epochs:
-    """The native histories of one session."""
+class NativeHistory:
+    """What the next request is made of.
+
+    ``chain`` holds the digests before each item and after the last, see
+    ``studio.domain.ledger``: a request's prefix is where the chain ended then.
+    """
 
     def __init__(self, store: SessionStore, session_id: str) -> None:
+        self.items: list[JsonObject] = []
+        self.chain: list[str] = [""]
+        self.epoch = 0
+        self.why = ""
+        self.system = ""
+        self.tools: list[ToolSpec] = []
         self._store = store
         self._session_id = session_id
-        self._current: StoredHistory | None = None
+        self._unsaved: list[JsonObject] = []
+        self._saving = asyncio.Lock()
+        self._fresh: _Fresh | None = None
 
     async def open(
         self,
@@ -76,65 +67,107 @@ class Epochs:
         model: str,
         system: str,
         tools: list[ToolSpec],
-        transcript: Transcript,
+        conversation: Callable[[], Sequence[Message]],
         unsent: list[Said],
-    ) -> Epoch:
-        """The stored epoch if this provider wrote it for this agent and model, else a new one.
+    ) -> list[Event]:
+        """Go on with the stored epoch if it fits, else begin one; returns what happened.
 
-        System prompt and tools are those the epoch began with, to the letter.
-        A new epoch is built from the transcript (H-7). ``unsent`` is what was
-        said and may be in no request yet; what the history has of it is taken out.
+        ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
+        what it is built from (H-7). ``unsent`` is what was said and may be in no
+        request yet; what the history has of it is taken out.
         """
         await self.save()  # what a failing disk left behind
+        self._fresh = fresh = _Fresh(provider, model, system, tools, conversation)
         stored = await self._store.native(self._session_id)
-        if stored is not None and (
-            epoch := await self._go_on(stored, provider, model, system, tools)
-        ):
-            added = provider.said(unsent) if unsent else []
-            if added and epoch.history.items[-len(added) :] == added:
-                unsent.clear()  # stored, but the turn ended before it said so
-            return epoch
-        items = provider.rebuild(transcript.messages()) if transcript.blocks else []
-        number = await self._store.begin_epoch(
+        if stored is None:
+            self.epoch = 0
+            begun = await self._begin("", fresh)
+            unsent.clear()  # the conversation had it
+            return [begun]
+        self._take(stored)
+        if why := self._misfit(stored, provider, model, tools):
+            begun = await self._begin(why, fresh)
+            unsent.clear()
+            return [begun, Notice(why)]
+        added = provider.said(unsent) if unsent else []
+        if added and self.items[-len(added) :] == added:
+            unsent.clear()  # stored, but the turn ended before it said so
+        return await self._repair(provider)
+
+    async def append(self, items: Sequence[JsonObject]) -> None:
+        """Durable when it returns; a cancelled caller does not undo it."""
+        self.items.extend(items)
+        for item in items:
+            self.chain.append(link(self.chain[-1], written(item)))
+        self._unsaved.extend(items)
+        await asyncio.shield(self.save())
+
+    async def renew(
+        self, why: str, conversation: Callable[[], Sequence[Message]] | None = None
+    ) -> list[Event]:
+        """Begin a new epoch now, of the conversation as it is now, or of another (H-9)."""
+        assert self._fresh is not None, "open comes first"
+        await self.save()
+        fresh = self._fresh
+        if conversation is not None:
+            fresh = replace(fresh, conversation=conversation)
+        return [await self._begin(why, fresh), Notice(why)]
+
+    async def save(self) -> None:
+        """Write what is not on disk yet, in order: no result is ever there without its call."""
+        async with self._saving:
+            batch = tuple(self._unsaved)
+            if batch:
+                await self._store.append_native(self._session_id, self.epoch, batch)
+                del self._unsaved[: len(batch)]
+
+    async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
+        provider, messages = fresh.provider, fresh.conversation()
+        items = await asyncio.to_thread(provider.rebuild, messages)
+        tools = cast("list[JsonObject]", encode(fresh.tools))
+        self.epoch = await self._store.begin_epoch(
             self._session_id,
             provider.name,
             provider.protocol,
-            model,
-            system,
-            cast("list[JsonObject]", encode(tools)),
+            fresh.model,
+            fresh.system,
+            tools,
             items,
+            why=why,
         )
-        unsent.clear()  # the transcript had it
-        self._current = StoredHistory(self._store, self._session_id, number, items)
-        other = stored is not None and (stored.provider, stored.model) != (provider.name, model)
-        notices = (CARRIED_OVER.format(model=model),) if other else ()
-        return Epoch(self._current, system, tools, notices)
+        self.why, self.system, self.tools, self.items = why, fresh.system, fresh.tools, items
+        self.chain = [beginning(fresh.system, tools)]
+        for item in items:
+            self.chain.append(link(self.chain[-1], written(item)))
+        return HistoryBegun(self.epoch, provider.name, fresh.model, why)
 
-    async def save(self) -> None:
-        """Write what is not on disk yet; raises StorageError."""
-        if self._current is not None:
-            await self._current.save()
+    def _take(self, stored: Native) -> None:
+        self.epoch, self.why = stored.epoch, stored.why
+        self.items, self.chain = stored.items, stored.chain
+        self.system = stored.system
+        self.tools = list(
+            cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
+        )
 
-    async def _go_on(
-        self, stored: Native, provider: Provider, model: str, system: str, tools: list[ToolSpec]
-    ) -> Epoch | None:
-        written_by = (stored.provider, stored.protocol, stored.model, stored.system)
-        if written_by != (provider.name, provider.protocol, model, system):
-            return None
-        frozen = cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
-        if [spec.name for spec in frozen] != [spec.name for spec in tools]:
-            return None
-        history = StoredHistory(self._store, self._session_id, stored.epoch, stored.items)
-        self._current = history
-        return Epoch(history, stored.system, list(frozen), await _repair(provider, history))
+    def _misfit(
+        self, stored: Native, provider: Provider, model: str, tools: Sequence[ToolSpec]
+    ) -> str:
+        """Why the stored epoch cannot be gone on with; empty if it can."""
+        written_by = (stored.provider, stored.protocol, stored.model)
+        if written_by != (provider.name, provider.protocol, model):
+            return CARRIED_OVER.format(model=model)
+        if damage := stored.damage or provider.examine(stored.items):
+            return DAMAGED.format(damage=damage)
+        frozen = {spec.name for spec in self.tools}
+        more = [spec.name for spec in tools if spec.name not in frozen]
+        return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
-
-async def _repair(provider: Provider, history: StoredHistory) -> tuple[str, ...]:
-    """Close calls that never got their results (H-5); says so, if there were any."""
-    calls = provider.open_calls(history.items)
-    if not calls:
-        return ()
-    closed = [ToolResult(c.id, c.name, (Text(CLOSED),), is_error=True) for c in calls]
-    await history.append(provider.results(closed))
-    many = "a tool call" if len(calls) == 1 else f"{len(calls)} tool calls"
-    return (f"The last turn ended in the middle of {many}. That was repaired.",)
+    async def _repair(self, provider: Provider) -> list[Event]:
+        """Close calls that never got their results (H-5); says so, if there were any."""
+        calls = provider.open_calls(self.items)
+        if not calls:
+            return []
+        closed = [ToolResult(c.id, c.name, (Text(CLOSED),), is_error=True) for c in calls]
+        await self.append(provider.results(closed))
+        many = "a tool call" if len(calls) == 1 else f"{len(calls)} tool calls"
+        return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]

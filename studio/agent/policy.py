@@ -6,7 +6,7 @@ Permission is layered around the tools: no tool knows that it exists.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from studio.domain.agents import PermissionMode
 from studio.domain.jsonvalue import JsonObject
@@ -66,11 +66,6 @@ class Policy:
         if spec.effect == "draft" and self.mode == "auto" and not _GUARDED.search(place):
             return "allow"
         return "allow" if spec.effect == "read" else "ask"
-
-    def offered(self, specs: Sequence[ToolSpec], names: Sequence[str]) -> list[ToolSpec]:
-        """The tools an agent with this list of names is shown in this mode."""
-        wanted = [spec for spec in specs if "*" in names or spec.name in names]
-        return [spec for spec in wanted if self.mode != "plan" or spec.effect == "read"]
 
 
 def always_rule(spec: ToolSpec, arguments: JsonObject) -> Rule | None:

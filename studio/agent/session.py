@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import platform
-import sys
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from studio.domain.agents import LIMITS, Agent, Limits
-from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.agents import LIMITS, Limits
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -30,24 +27,27 @@ from studio.domain.events import (
     PermissionResolved,
     ReplyGiven,
     StepStarted,
+    Told,
     ToolFinished,
     TurnComplete,
     TurnStarted,
 )
 from studio.domain.messages import Said, Text
-from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
-from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
-from studio.tools import Tool, Workspace
+from studio.tools import Workspace
 
-from .drafts import SessionDrafts
+from .compaction import WHY, shortened
+from .drafts import SessionDrafts, TurnDrafts, note_of
 from .execution import Execution
-from .history import Epochs
+from .ground import Ground, Surroundings, ground_of
+from .history import NativeHistory
+from .ledger import Ledger
 from .policy import Policy
+from .standing import Standing
 from .turn import Clock, Setting, Turn, failure
 
 log = logging.getLogger(__name__)
@@ -57,17 +57,6 @@ Listener = Callable[[Event, "int | None"], None]
 
 class Elsewhere(ConfigurationError):
     """Another program works in this session; two at once would mix their histories."""
-
-
-class Surroundings(Protocol):
-    """What a session needs of the rest of the house for one turn."""
-
-    async def agent(self, name: str, folder: Path) -> Agent: ...
-    async def provider(self, name: str) -> Provider: ...
-    def model(self, provider: str, model: str) -> ModelInfo: ...
-    def tools(self) -> dict[str, Tool]: ...
-    def environment(self) -> dict[str, str]: ...
-    def spill(self, session_id: str) -> Path: ...
 
 
 class Session:
@@ -82,8 +71,11 @@ class Session:
         rules: Sequence[Rule],
         *,
         interrupted: bool = False,
+        damage: str = "",
     ) -> None:
         self.info = info
+        self.damage = damage
+        """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
         self.drafts = SessionDrafts(self.transcript.drafts)
         self._store = store
@@ -94,9 +86,14 @@ class Session:
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._stop_asked = False
-        self._epochs = Epochs(store, info.id)
+        self._history = NativeHistory(store, info.id)
+        self._opened: list[Event] = []
+        self._ledger: Ledger | None = None
         self._unsent = _unsent(events)
-        self._notes = [note for note in map(self._draft_note, _since_last_request(events)) if note]
+        self._notes: list[Told] = []
+        for event in _since_last_request(events):
+            if isinstance(event, DraftResolved):
+                self._note(event.draft_id, event.status)
         if interrupted:
             self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
@@ -128,8 +125,7 @@ class Session:
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
-        if self.running:
-            raise ConfigurationError("This session is still working. Stop it first, or wait.")
+        self._must_be_free()
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -139,7 +135,7 @@ class Session:
             self.info.model,
             "background",
         )
-        self._stop_asked = False
+        self._stop_asked, self._opened = False, []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, rules, limits))
         try:
             await asyncio.wait([preparing])
@@ -170,12 +166,17 @@ class Session:
     def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> list[Event]:
         """The events of a turn that came to nothing, recorded: what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
-        events: list[Event] = [started, TurnComplete("cancelled")]
+        events: list[Event] = [started, *self._opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
-            events[1:] = [failure(error), TurnComplete("error", str(error))]
+            events[-1:] = [failure(error), TurnComplete("error", str(error))]
         for event in events:
             self._record(event)
         return events
+
+    def try_now(self) -> None:
+        """Skip the wait before another attempt, or give up a request that is silent."""
+        if self._turn is not None:
+            self._turn.try_now()
 
     def stop(self) -> None:
         """End the running turn, also while it is still being made."""
@@ -197,27 +198,42 @@ class Session:
         self, draft_id: str, decision: Literal["approve", "discard", "undo"]
     ) -> DraftStatus:
         """Approve, discard or undo a draft; the model hears of it with its next request."""
+        self._must_be_sound()
         if decision == "discard":
             status = self.drafts.discard(draft_id, self._record)
         elif decision == "approve":
             status = await self.drafts.approve(draft_id, await self._workspace(), self._record)
         else:
             status = await self.drafts.undo(draft_id, await self._workspace(), self._record)
-        if note := self._draft_note(DraftResolved(draft_id, status)):
-            self._notes.append(note)
+        self._note(draft_id, status)
         await self.flush()
         return status
 
     async def edit_draft(self, draft_id: str, text: str) -> Draft:
         """Replace a waiting draft's text by the person's own."""
+        self._must_be_sound()
         old = self.drafts.get(draft_id)
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
         draft = replace(old, id=uuid.uuid4().hex, after=text)
         await self.drafts.add("", draft, await self._workspace(), self._record, approve=False)
-        self._notes.append(f"The person edited the draft of {draft.path} by hand.")
+        self._notes.append(Told("draft", f"The person edited the draft of {draft.path} by hand."))
         await self.flush()
         return draft
+
+    async def compact(self) -> None:
+        """Begin a new native history with old results shortened (L-10).
+
+        The transcript stays whole. Raises what a turn's set-up would raise.
+        """
+        self._must_be_free()
+        ground = await ground_of(self.info, self._around)
+        conversation = self.transcript.messages
+        opened = await self._open(ground)
+        renewed = await self._history.renew(WHY, lambda: shortened(conversation()))
+        for event in [*opened, *renewed]:
+            self._record(event)
+        await self.flush()
 
     async def flush(self) -> None:
         """Everything recorded so far is on disk when this returns."""
@@ -231,9 +247,20 @@ class Session:
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
         try:
-            await self._epochs.save()
+            await self._history.save()
         finally:
             await self._journal.close()
+
+    def _must_be_sound(self) -> None:
+        if self.damage:
+            raise ConfigurationError(
+                f"This chat is damaged and can only be read: {self.damage}. Continue in a new chat."
+            )
+
+    def _must_be_free(self) -> None:
+        self._must_be_sound()
+        if self.running:
+            raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
     # How a turn is made
 
@@ -245,38 +272,27 @@ class Session:
         if started.said and not self.info.title:
             await self.change(title=_title(started.said))
         info = self.info
-        folder = Path(info.folder)
-        if not await asyncio.to_thread(folder.is_dir):
-            raise FolderGone(
-                f"The folder {info.folder} is not there any more. Choose another folder."
-            )
-        agent = await self._around.agent(info.agent, folder)
-        provider = await self._around.provider(info.provider)
-        if not info.model:
-            raise ConfigurationError("No model is chosen. Choose one below the message.")
-        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules, *rules])
-        tools = self._around.tools()
-        offered = policy.offered([tool.spec for tool in tools.values()], agent.tools)
-        epoch = await self._epochs.open(
-            provider, info.model, _system(agent, folder), offered, self.transcript, self._unsent
-        )
-        for notice in epoch.notices:
-            self._record(Notice(notice))
-        limits = limits or LIMITS[agent.mode]
+        ground = await ground_of(info, self._around)
+        agent, provider = ground.agent, ground.provider
         fact = self._around.model(info.provider, info.model)
+        for block in started.said:
+            if reason := provider.refuses(block, fact):
+                raise ConfigurationError(f"{reason} Remove it, or choose another model.")
+        self._opened = await self._open(ground)
+        if self._ledger is None:
+            self._ledger = Ledger(await self._store.last_sent(info.id))
+        limits = limits or LIMITS[agent.mode]
         setting = Setting(
-            session_id=info.id,
-            turn_id=started.turn_id,
-            agent=agent.name,
-            model=info.model,
-            system=epoch.system,
-            tools=epoch.tools,
-            limits=limits,
             started=replace(started, mode=agent.mode),
+            limits=limits,
+            news=lambda: self._news(ground.standing),
+            patience=self._around.patience,
             facts=fact,
-            output_limit=fact.output_limit,
-            notes=self._notes,
+            effort=info.effort or agent.effort,
+            temperature=agent.temperature,
+            opened=self._opened,
         )
+        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules, *rules])
         spill = await asyncio.to_thread(self._around.spill, info.id)
         workspace = await self._workspace()
 
@@ -284,11 +300,11 @@ class Session:
             return Execution(
                 session_id=info.id,
                 agent=agent.name,
-                tools=tools,
-                offered=epoch.tools,
+                tools=ground.tools,
+                offered=ground.offered,
                 policy=policy,
                 workspace=workspace,
-                drafts=_TurnDrafts(self.drafts, workspace, emit),
+                drafts=TurnDrafts(self.drafts, workspace, emit),
                 environment=self._around.environment(),
                 spill=spill,
                 parallel=limits.parallel_tools,
@@ -297,11 +313,33 @@ class Session:
                 clock=clock,
             )
 
-        return Turn(setting, provider, epoch.history, execution, self._record)
+        return Turn(setting, provider, self._history, self._ledger, execution, self._record)
+
+    async def _open(self, ground: Ground) -> list[Event]:
+        """Have a native history that fits; returns what had to be done for it."""
+        return await self._history.open(
+            ground.provider,
+            ground.model,
+            ground.standing.system,
+            ground.offered,
+            self.transcript.messages,
+            self._unsent,
+        )
+
+    def _news(self, standing: Standing) -> list[Told]:
+        """What the model has not been told yet."""
+        history = self._history
+        frozen = [spec.name for spec in history.tools]
+        return [*standing.untold(self.transcript.told, history.system, frozen), *self._notes]
 
     async def _remember(self, rule: Rule) -> None:
         self._rules.append(rule)
         await self._store.add_rule(self.info.id, rule)
+
+    def _note(self, draft_id: str, status: DraftStatus) -> None:
+        """The model will hear of a draft's end."""
+        if text := note_of(self.drafts.get(draft_id), status):
+            self._notes.append(Told("draft", text))
 
     async def _workspace(self) -> Workspace:
         def make() -> Workspace:
@@ -316,6 +354,8 @@ class Session:
         self._journal.append(event)
         _note_unsent(self._unsent, event)
         match event:
+            case Told() if event in self._notes:
+                self._notes.remove(event)
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():
@@ -333,47 +373,6 @@ class Session:
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
         self.info = replace(self.info, state=state, updated=time.time())
-
-    def _draft_note(self, event: Event) -> str:
-        """What the model is told of a draft's end, or nothing."""
-        if not isinstance(event, DraftResolved):
-            return ""
-        draft = self.drafts.get(event.draft_id)
-        path = draft.path if draft else "a file"
-        return {
-            "approved": f"The person approved the draft of {path}. It is written.",
-            "discarded": f"The person discarded the draft of {path}. The file is unchanged.",
-            "undone": f"The person undid the change of {path}. The file is as it was before.",
-            "conflict": f"The draft of {path} was not written: the file had changed meanwhile.",
-        }.get(event.status, "")
-
-
-class _TurnDrafts:
-    """The session's drafts as a turn's tools reach them."""
-
-    def __init__(
-        self, drafts: SessionDrafts, workspace: Workspace, emit: Callable[[Event], None]
-    ) -> None:
-        self._drafts = drafts
-        self._workspace = workspace
-        self._emit = emit
-
-    def draft_of(self, path: str) -> Draft | None:
-        return self._drafts.draft_of(path)
-
-    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
-        await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
-
-
-def _system(agent: Agent, folder: Path) -> str:
-    """Frozen for the session, so it names nothing that changes, no date for one."""
-    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
-    return (
-        f"{agent.prompt}\n\n"
-        f"You work in the folder {folder} on {system}. Paths are relative to it. "
-        "Files you write or edit become drafts that the person approves; "
-        "reading a file shows your draft of it."
-    )
 
 
 def _title(said: Sequence[Said]) -> str:

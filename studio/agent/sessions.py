@@ -13,7 +13,8 @@ from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.sessions import SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
-from .session import Session, Surroundings
+from .ground import Surroundings
+from .session import Session
 
 
 class Sessions:
@@ -61,12 +62,43 @@ class Sessions:
                 raise ConfigurationError(f"There is no session {session_id}.")
             events = await self.store.events(session_id)
             rules = await self.store.rules(session_id)
+            damage = await self.store.damage(session_id)
             interrupted = session_id in await self.store.interrupted()
             session = Session(
-                info, self.store, self._around, events, rules, interrupted=interrupted
+                info,
+                self.store,
+                self._around,
+                events,
+                rules,
+                interrupted=interrupted and not damage,
+                damage=damage,
             )
             self._open[session_id] = session
             return session
+
+    async def branch(self, session_id: str, turn_id: str = "") -> Session:
+        """A new session with all that came before that turn, or with everything.
+
+        The old one stays as it is. Of a damaged one, what can be read goes along (H-5).
+        """
+        old = await self.open(session_id)
+        await old.flush()
+        now = time.time()
+        info = replace(
+            old.info,
+            id=uuid.uuid4().hex,
+            created=now,
+            updated=now,
+            state="idle",
+            unread=False,
+            parent=session_id,
+        )
+        await self.store.branch(session_id, info, turn_id)
+        return await self.open(info.id)
+
+    async def continue_from(self, session_id: str) -> Session:
+        """Go on in a new session from what can be read of a damaged one."""
+        return await self.branch(session_id)
 
     async def list(self) -> list[SessionInfo]:
         """Newest first; open sessions as they are this moment, crashed ones as failed."""

@@ -6,11 +6,13 @@ import asyncio
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.ledger import LedgerEntry
+from studio.domain.messages import Said
 from studio.domain.models import ModelInfo, Usage
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
@@ -26,6 +28,7 @@ from studio.tools.discovery import Toolbox, discover
 
 from .connections import KEYED, LOCAL, Connections, no_key
 from .library import AgentLibrary, Agents
+from .patience import Patience
 from .sessions import Sessions
 
 DEFAULT_AGENT = "Coder"
@@ -65,6 +68,9 @@ class Studio:
         self.database = database
         self.catalogue = catalogue
         self.connections = connections
+        self.patience = Patience()
+        """How long providers are waited for; tests and doors may change it."""
+        self.today: Callable[[], date] = date.today
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
@@ -97,6 +103,14 @@ class Studio:
     def model(self, provider: str, model: str) -> ModelInfo:
         return self.catalogue.model(provider, model)
 
+    async def refuses(self, provider: str, model: str, block: Said) -> str:
+        """Why a model cannot read a picture or file; empty if it can, or nobody can say."""
+        try:
+            found = await self.connections.provider(provider)
+        except StudioError:  # no key, say: that is told where it matters
+            return ""
+        return found.refuses(block, self.model(provider, model))
+
     async def look_for_providers(self) -> None:
         """Find which providers have what they need: a key, an address, the person's word."""
         found = [name for name in KEYED if await self.connections.key(name)]
@@ -124,6 +138,10 @@ class Studio:
         """What a session's requests cost so far, in US dollars: an estimate."""
         used = await self.store.usage_by_model(session_id=session_id)
         return await asyncio.to_thread(_cost, used)
+
+    async def ledger(self, session_id: str) -> list[LedgerEntry]:
+        """Every request of a session, oldest first."""
+        return await self.store.ledger(session_id)
 
     async def refresh_models(self, name: str, *, force: bool = False) -> None:
         """Have a provider's list brought up to date; the catalogue tells when it is."""

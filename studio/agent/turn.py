@@ -14,7 +14,6 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from studio.domain.agents import Limits
 from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError
@@ -22,57 +21,48 @@ from studio.domain.events import (
     CompletionReason,
     Event,
     Failed,
-    ReasoningDelta,
-    ReasoningEnded,
     StepEnded,
     StepStarted,
+    Told,
     ToolFinished,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Said, Text, ToolCall, ToolResult
-from studio.domain.models import ModelInfo, Usage
+from studio.domain.messages import Said, ToolResult
+from studio.domain.models import Effort, ModelInfo, Usage
 from studio.domain.permissions import Answer
-from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, Request
 
+from .asking import BROKEN_OFF, Asking, History, failed
 from .execution import Execution
+from .ledger import Ledger
+from .patience import Patience
 
 log = logging.getLogger(__name__)
 
 CANCELLED = "The person stopped the turn before this was done."
 NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
 OUT_OF_TIME = "The turn's time limit was reached before this was done."
-BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
-ANSWER_AGAIN = "Your last answer broke off. Answer again."
 FAILED = "The program could not finish this. Its effect is unknown."
 
 
-class History(Protocol):
-    """The native history of a session: in memory at once, on disk when awaited."""
-
-    items: list[JsonObject]
-
-    async def append(self, items: Sequence[JsonObject]) -> None: ...
-
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Setting:
-    """What a turn runs on, fixed when it begins."""
+    """What a turn runs on, fixed when it begins.
 
-    session_id: str
-    turn_id: str
-    agent: str
-    model: str
-    system: str
-    tools: Sequence[ToolSpec]
-    limits: Limits
+    ``news`` is what the model has to be told now (H-6); telling it, an event,
+    takes it from there.
+    """
+
     started: TurnStarted
+    limits: Limits
+    news: Callable[[], Sequence[Told]]
+    patience: Patience = field(default_factory=Patience)
     facts: ModelInfo | None = None
-    output_limit: int | None = None
-    notes: list[str] = field(default_factory=list[str])
-    """Texts of the engine that wait to reach the model with the next request (H-6)."""
+    effort: Effort | None = None
+    temperature: float | None = None
+    opened: Sequence[Event] = ()
+    """What happened when the history was opened, to be told after ``started``."""
 
 
 class Clock:
@@ -112,6 +102,7 @@ class Turn:
         setting: Setting,
         provider: Provider,
         history: History,
+        ledger: Ledger,
         execution: Callable[[Callable[[Event], None], Clock], Execution],
         record: Callable[[Event], None],
     ) -> None:
@@ -122,6 +113,17 @@ class Turn:
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._clock = Clock()
         self._execution = execution(self._emit, self._clock)
+        self._asking = Asking(
+            provider,
+            history,
+            ledger,
+            setting.patience,
+            request=self._request,
+            before=self._tell,
+            why=lambda error: self._why(error, BROKEN_OFF),
+            emit=self._emit,
+            clock=self._clock,
+        )
         self._task: asyncio.Task[tuple[CompletionReason, str]] | None = None
         self._stopped_for: CompletionReason = "cancelled"
         self._stopping = False
@@ -136,7 +138,8 @@ class Turn:
         self._task = asyncio.create_task(self._run(said))
         # Not the task's own last line: one that is cancelled at once never runs a line.
         self._task.add_done_callback(self._complete)
-        self._emit(self._setting.started)
+        for event in (self._setting.started, *self._setting.opened):
+            self._emit(event)
         watch = asyncio.create_task(self._watch())
         try:
             while True:
@@ -169,7 +172,13 @@ class Turn:
         """The person's answer to the agent's own question; a late one is ignored."""
         self._execution.reply(call_id, text)
 
+    def try_now(self) -> None:
+        """Skip the wait before another attempt, or give up a silent one."""
+        self._asking.try_now()
+
     def _emit(self, event: Event) -> None:
+        if isinstance(event, StepEnded):
+            self._usage += event.usage
         self._record(event)
         self._queue.put_nowait(event)
 
@@ -186,10 +195,11 @@ class Turn:
     async def _run(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
         try:
             if said:
+                if self._history.items:  # a conversation begins with the person's words
+                    await self._tell()
                 await self._history.append(self._provider.said(said))
-            elif self._history.items and _is_answer(self._history.items[-1]):
-                # Some models refuse a request that ends with their own words.
-                await self._history.append(self._provider.steer(ANSWER_AGAIN))
+            else:
+                await self._asking.resume()
             return await self._steps()
         except asyncio.CancelledError:
             limit = f"The turn reached its limit of {self._setting.limits.seconds:g} s."
@@ -202,7 +212,7 @@ class Turn:
         for step in range(1, self._setting.limits.steps + 1):
             self._step = step
             self._emit(StepStarted(self._step))
-            reply = await self._ask()
+            reply = await self._asking.reply(step)
             if reply.calls:
                 await self._act(reply)
             if reply.stop == "refusal" or reply.stop == "content_filter":
@@ -217,44 +227,29 @@ class Turn:
         limit = self._setting.limits.steps
         return "step_limit", f"The agent used all {limit} steps of this turn."
 
-    async def _ask(self) -> Reply:
-        """One request; what came back is in the history when this returns or raises."""
-        setting = self._setting
-        await self._deliver_notes()
-        stream = self._provider.stream(
-            Request(
-                setting.model,
-                self._history.items,
-                setting.system,
-                setting.tools,
-                setting.output_limit,
-                setting.facts,
-            )
+    @property
+    def _model(self) -> str:
+        return self._setting.started.model
+
+    def _request(self) -> Request:
+        setting, history = self._setting, self._history
+        return Request(
+            self._model,
+            history.items,
+            history.system,
+            history.tools,
+            output_limit=setting.facts.output_limit if setting.facts else None,
+            facts=setting.facts,
+            effort=setting.effort,
+            temperature=setting.temperature,
+            session=setting.started.session_id,
         )
-        began = time.monotonic()
-        thinking: float | None = None
-        try:
-            async for delta in stream:
-                if isinstance(delta, ReasoningDelta):
-                    thinking = thinking or time.monotonic()
-                elif thinking is not None:
-                    self._emit(ReasoningEnded(time.monotonic() - thinking))
-                    thinking = None
-                self._emit(delta)
-            reply = stream.reply()
-        except BaseException as error:
-            await self._close(stream.interrupted(), self._why(error, BROKEN_OFF))
-            raise
-        finally:
-            await stream.aclose()
-        if thinking is not None:
-            self._emit(ReasoningEnded(time.monotonic() - thinking))
-        if reply.items and not reply.calls:
-            await self._history.append(reply.items)
-        self._usage += reply.usage
-        seconds = time.monotonic() - began
-        self._emit(StepEnded(self._step, reply.stop, reply.usage, seconds))
-        return reply
+
+    async def _tell(self) -> None:
+        """Bring the model up to date, in words appended to its history (H-6)."""
+        for told in self._setting.news():
+            self._emit(told)
+            await self._history.append(self._provider.steer(told.text, self._model))
 
     async def _act(self, reply: Reply) -> None:
         """Run the calls of a reply; every one gets its result, whatever happens (H-3, H-5).
@@ -263,7 +258,7 @@ class Turn:
         the calls are found open and closed when the session is opened again.
         """
         if reply.stop != "tool_use":
-            await self._close(reply, NOT_RUN)
+            await self._asking.close(reply, NOT_RUN)
             for call in reply.calls:
                 self._emit(ToolFinished(call.id, NOT_RUN, is_error=True, seconds=0.0))
             return
@@ -277,23 +272,10 @@ class Turn:
             raise
         finally:
             closed = [
-                result or _error(call, why)
+                result or failed(call, why)
                 for call, result in zip(reply.calls, results, strict=True)
             ]
             await self._history.append(self._provider.results(closed))
-
-    async def _close(self, reply: Reply, why: str) -> None:
-        """Store a reply whose calls do not run, together with their answers."""
-        items = [*reply.items]
-        if reply.calls:
-            items += self._provider.results([_error(call, why) for call in reply.calls])
-        if items:
-            await self._history.append(items)
-
-    async def _deliver_notes(self) -> None:
-        notes = self._setting.notes
-        while notes:
-            await self._history.append(self._provider.steer(notes.pop(0)))
 
     @property
     def _out_of_time(self) -> bool:
@@ -303,14 +285,6 @@ class Turn:
         if not isinstance(error, asyncio.CancelledError):
             return otherwise
         return OUT_OF_TIME if self._out_of_time else CANCELLED
-
-
-def _error(call: ToolCall, why: str) -> ToolResult:
-    return ToolResult(call.id, call.name, (Text(why),), is_error=True)
-
-
-def _is_answer(item: JsonObject) -> bool:
-    return item.get("role") in ("assistant", "model")
 
 
 def failure(error: Exception) -> Failed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.domain.models import Usage
+from studio.domain.models import ModelInfo, Usage
 
 _PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "gemini": "google"}
 
@@ -31,3 +31,10 @@ def cost(provider: str, model: str, usage: Usage) -> float:
     except (LookupError, ValueError):
         return 0.0
     return float(priced.total_price)
+
+
+def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None = None) -> float:
+    """US dollars it costs that this many tokens were not read from the cache; an estimate."""
+    whole = cost(provider, model, Usage(input=tokens))
+    cached = cost(provider, model, Usage(input=tokens, cache_read=tokens))
+    return max((whole or 0.0) - (cached or 0.0), 0.0)

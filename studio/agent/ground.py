@@ -1,0 +1,79 @@
+"""What a turn stands on: the agent, its provider, its tools, how things stand."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Protocol
+
+from studio.domain.agents import Agent
+from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.models import ModelInfo
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import ToolSpec
+from studio.providers.base import Provider
+from studio.tools import Tool
+
+from .patience import Patience
+from .standing import Standing
+
+
+class Surroundings(Protocol):
+    """What a session needs of the rest of the house for one turn."""
+
+    async def agent(self, name: str, folder: Path) -> Agent: ...
+    async def provider(self, name: str) -> Provider: ...
+    def model(self, provider: str, model: str) -> ModelInfo: ...
+    def tools(self) -> dict[str, Tool]: ...
+    def environment(self) -> dict[str, str]: ...
+    def spill(self, session_id: str) -> Path: ...
+    def today(self) -> date: ...
+    @property
+    def patience(self) -> Patience: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a turn stands on."""
+
+    agent: Agent
+    provider: Provider
+    model: str
+    tools: dict[str, Tool]
+    offered: list[ToolSpec]
+    standing: Standing
+
+
+async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
+    """Raises ConfigurationError or ProviderError for whatever is missing."""
+    folder = Path(info.folder)
+    if not await asyncio.to_thread(folder.is_dir):
+        raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
+    agent = await around.agent(info.agent, folder)
+    provider = await around.provider(info.provider)
+    if not info.model:
+        raise ConfigurationError("No model is chosen. Choose one below the message.")
+    tools = around.tools()
+    wanted = agent.tools
+    offered = [t.spec for t in tools.values() if "*" in wanted or t.spec.name in wanted]
+    standing = Standing(
+        around.today(),
+        info.permission_mode,
+        _instructions(agent, folder),
+        frozenset(spec.name for spec in offered),
+    )
+    return Ground(agent, provider, info.model, tools, offered, standing)
+
+
+def _instructions(agent: Agent, folder: Path) -> str:
+    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+    return (
+        f"{agent.prompt}\n\n"
+        f"You work in the folder {folder} on {system}. Paths are relative to it. "
+        "Files you write or edit become drafts that the person approves; "
+        "reading a file shows your draft of it."
+    )

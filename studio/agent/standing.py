@@ -1,0 +1,64 @@
+"""What a model has to know beside the conversation, told in words that are appended.
+
+System prompt and tools of a history never change: providers bind and cache
+what comes before (H-9). The date, the person's mode, changed instructions and
+tools that are gone are told when they change, and are told again in a new
+history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from studio.domain.agents import PermissionMode
+from studio.domain.events import Told, Topic
+
+MODES: dict[PermissionMode, str] = {
+    "ask": "Drafts wait for the person's approval again, and all tools may be used.",
+    "auto": "The person lets your drafts be written at once. Commands are still asked about.",
+    "plan": "The person wants a plan first. Use only tools that read; others are refused.",
+}
+
+
+def dated(today: date) -> str:
+    """``Sunday, 22 November 2026``, the same in every locale."""
+    day = ("Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun")[today.weekday()]
+    months = "January February March April May June July August September October November December"
+    return f"{day}day, {today.day} {months.split()[today.month - 1]} {today.year}"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand as a turn begins. ``tools`` are the names of those that may be used."""
+
+    today: date
+    mode: PermissionMode
+    instructions: str
+    tools: frozenset[str]
+
+    @property
+    def system(self) -> str:
+        """The system prompt of a history that begins now."""
+        return f"{self.instructions}\n\nThe conversation began on {dated(self.today)}."
+
+    def untold(self, told: Mapping[Topic, str], system: str, frozen: Iterable[str]) -> list[Told]:
+        """What the model does not know yet, given what the history began with."""
+        news: list[Told] = []
+
+        def tell(topic: Topic, text: str, known: bool) -> None:
+            if told.get(topic) != text and not (known and topic not in told):
+                news.append(Told(topic, text))
+
+        tell("date", f"Today is {dated(self.today)}.", dated(self.today) in system)
+        tell("mode", MODES[self.mode], self.mode == "ask")
+        tell(
+            "instructions",
+            f"Your instructions have changed. They are now:\n\n{self.instructions}",
+            system.startswith(self.instructions),
+        )
+        gone = sorted(set(frozen) - self.tools)
+        missing = f"These tools cannot be used now: {', '.join(gone)}."
+        tell("tools", missing if gone else "All tools may be used again.", not gone)
+        return news
