@@ -15,12 +15,24 @@ from studio.domain.errors import StudioError
 from studio.ui.folders import short_path
 
 from .composer import Composer
-from .menus import CHOOSE_FOLDER, SETTINGS, folder_items, model_items, model_key, split_key
+from .menus import (
+    CHOOSE_FOLDER,
+    EFFORT_WORDS,
+    SETTINGS,
+    effort_items,
+    effort_of,
+    efforts,
+    folder_items,
+    is_effort,
+    model_items,
+    model_key,
+    split_key,
+)
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.studio import Choice, Studio
     from studio.domain.agents import Agent
-    from studio.domain.models import ModelInfo
+    from studio.domain.models import Effort, ModelInfo
     from studio.domain.sessions import SessionInfo
 
 QUICK = 0.3
@@ -49,6 +61,8 @@ class Choices(QObject):
         self._agents: list[Agent] = []
         self._choice: Choice
         self.mode = "ask"
+        self.effort: Effort | None = None
+        """How much the model is to think; None leaves it its default."""
         self.folder = ""
         self._new = True
         """Whether the chat on screen is one that has not begun."""
@@ -59,6 +73,7 @@ class Choices(QObject):
         composer.mode_chosen.connect(self._mode_chosen)
         composer.folder_chosen.connect(self._folder_chosen)
         composer.add_files.connect(self.add_files)
+        composer.files_given.connect(self.take_files)
 
     @property
     def agent(self) -> str:
@@ -102,6 +117,7 @@ class Choices(QObject):
     def begin(self, folder: str = "") -> None:
         """A new chat is on screen; ``find`` says what it runs on."""
         self._new = True
+        self.effort = None
         self.folder = folder or self.folder
 
     async def find(self, provider: str) -> None:
@@ -145,6 +161,7 @@ class Choices(QObject):
         self.folder = info.folder
         self._choice = Choice(info.agent, info.provider, info.model)
         self.mode = info.permission_mode
+        self.effort = info.effort
 
     def load_agents(self) -> None:
         """Read again which agents there are in the folder."""
@@ -166,8 +183,12 @@ class Choices(QObject):
         assert studio is not None
         composer.set_agents(self._agents, self.agent)
         current = model_key(self.provider, self.model_id) if self.model_id else ""
-        items = model_items(studio, studio.connected, current)
-        composer.set_models(items, current, self.model.title or "Choose a model")
+        thinking = effort_items(self.model, self.effort)
+        items = model_items(studio, studio.connected, current, thinking)
+        face = self.model.title or "Choose a model"
+        if self.effort is not None:
+            face = f"{face}, {EFFORT_WORDS[self.effort].lower()}"
+        composer.set_models(items, current, face)
         composer.set_mode(self.mode)
         recent = studio.settings.values.recent_folders
         composer.set_folders(folder_items(recent), self.folder, self.place)
@@ -188,11 +209,17 @@ class Choices(QObject):
             self.changed.emit()
             self.settings_wanted.emit("providers", "")
             return
+        if is_effort(key):
+            self.effort = effort_of(key)
+            self._keep(effort=self.effort)
+            return
         provider, model = split_key(key)
         if self._looking is not None:
             self._looking.cancel()
         self._choice = replace(self._choice, provider=provider, model=model)
-        self._keep(provider=provider, model=model)
+        if self.effort not in (None, *efforts(self.model)):
+            self.effort = None
+        self._keep(provider=provider, model=model, effort=self.effort)
         if self._studio is not None:
             values = self._studio.settings.values
             values.default_provider, values.default_model[provider] = provider, model
@@ -202,7 +229,7 @@ class Choices(QObject):
         self.mode = mode
         self._keep(permission_mode=mode)
 
-    def _keep(self, **fields: str) -> None:
+    def _keep(self, **fields: str | None) -> None:
         self.kept.emit(fields)
         self.changed.emit()
 
@@ -236,19 +263,24 @@ class Choices(QObject):
             await self._studio.settings.save()
 
     def add_files(self) -> None:
-        """Choose files of the folder, to be named in the message."""
+        """Choose files to go with the message."""
         dialog = self._dialog = QFileDialog(self._composer, "Add files", self.folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.filesSelected.connect(self._mention)
+        dialog.filesSelected.connect(self.take_files)
         dialog.open()
 
-    def _mention(self, files: Sequence[str]) -> None:
+    def take_files(self, paths: Sequence[str]) -> None:
+        """Attach files; a folder is mentioned in the text, for the agent to look into."""
+        found = [Path(path) for path in paths]
+        folders = [path for path in found if path.is_dir()]
+        self._composer.attachments.add([path for path in found if path not in folders])
         names: list[str] = []
-        for file in files:
+        for folder in folders:
             try:
-                names.append(Path(file).relative_to(self.folder).as_posix())
+                names.append(f"@{folder.relative_to(self.folder).as_posix()}/")
             except ValueError:
-                self.trouble.emit(f"{file} is outside the folder of this chat.")
-        self._composer.editor.insertPlainText(" ".join(f"`{name}`" for name in names))
+                self.trouble.emit(f"{folder} is outside the folder of this chat.")
+        if names:
+            self._composer.editor.insertPlainText(" ".join(names) + " ")
         self._composer.setFocus()

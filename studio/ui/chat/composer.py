@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from PySide6.QtCore import QEvent, QMargins, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -23,6 +23,9 @@ from studio.ui.controls import (
     see_through,
 )
 from studio.ui.theme import Theme
+
+from .attachments import Attachments
+from .incoming import files_in, picture_in
 
 if TYPE_CHECKING:
     from studio.domain.agents import Agent, PermissionMode
@@ -41,6 +44,9 @@ class Editor(QPlainTextEdit):
     """Plain text that grows from one to ten lines."""
 
     submitted = Signal()
+    files_given = Signal(list)
+    """Paths of files that were pasted or dropped."""
+    picture_given = Signal(object)
     escaped = Signal()
     recalled = Signal()
     resized = Signal()
@@ -87,6 +93,18 @@ class Editor(QPlainTextEdit):
         else:
             super().keyPressEvent(event)
 
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        return source.hasUrls() or source.hasImage() or super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        """What is pasted or dropped: words go into the text, files and pictures beside it."""
+        if files := files_in(source):
+            self.files_given.emit(files)
+        elif (picture := picture_in(source)) is not None:
+            self.picture_given.emit(picture)
+        else:
+            super().insertFromMimeData(source)
+
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         self.parentWidget().update()
@@ -105,11 +123,12 @@ class SendButton(Painted):
         self.ready = False
         self.show_state(stops=False, ready=False)
 
-    def show_state(self, *, stops: bool, ready: bool) -> None:
+    def show_state(self, *, stops: bool, ready: bool, remark: str = "") -> None:
+        """``remark`` is what has to be said about sending now."""
         self.stops, self.ready = stops, ready
-        name = "Stop" if stops else "Send"
-        self.setAccessibleName(name)
-        self.setToolTip("Stop (Esc)" if stops else "Send (Enter)")
+        after = f". {remark}" if remark and not stops else ""
+        self.setAccessibleName("Stop" if stops else f"Send{after}")
+        self.setToolTip("Stop (Esc)" if stops else f"Send (Enter){after}")
         self.setEnabled(stops or ready)
         self.update()
 
@@ -181,6 +200,8 @@ class Composer(QWidget):
     stopped = Signal()
     recalled = Signal()
     add_files = Signal()
+    files_given = Signal(list)
+    """Paths of files that were pasted or dropped."""
     agent_chosen = Signal(str)
     model_chosen = Signal(str)
     mode_chosen = Signal(str)
@@ -192,8 +213,11 @@ class Composer(QWidget):
         super().__init__(parent)
         self.theme = theme
         self._state: State = "idle"
+        self._closed = ""
         self.editor = Editor(theme, self)
         self.editor.setAccessibleName("Message")
+        self.attachments = Attachments(theme, self)
+        self._welcoming = False
         self.add = IconButton(theme, "plus", "Add files (Ctrl+Shift+A)", parent=self)
         self.agent = MenuButton(theme, "Agent", parent=self)
         self.model = MenuButton(theme, "Model", parent=self)
@@ -212,6 +236,10 @@ class Composer(QWidget):
         row.addWidget(self.send)
         self._row = row
         self._column = QVBoxLayout(self)
+        files = QHBoxLayout()
+        files.addWidget(self.attachments)
+        self._files = files
+        self._column.addLayout(files)
         words = QHBoxLayout()
         words.addWidget(self.editor)
         self._words = words
@@ -227,6 +255,10 @@ class Composer(QWidget):
         self.editor.recalled.connect(self.recalled)
         self.editor.textChanged.connect(self._show)
         self.editor.resized.connect(self.resized)
+        self.editor.files_given.connect(self.files_given)
+        self.editor.picture_given.connect(self.attachments.paste)
+        self.attachments.changed.connect(self._show)
+        self.attachments.resized.connect(self._files_resized)
         self.send.clicked.connect(self._clicked)
         self.add.clicked.connect(self.add_files)
         self.agent.chosen.connect(self.agent_chosen)
@@ -251,6 +283,15 @@ class Composer(QWidget):
         self._state = state
         self._show()
 
+    def set_closed(self, reason: str) -> None:
+        """Take no words, and say why; with no reason, take them again."""
+        self._closed = reason
+        for widget in (self.editor, self.add, self.agent, self.model, self.mode, self.send):
+            widget.setEnabled(not reason)
+        if reason:
+            self.set_placeholder(reason)
+        self._show()
+
     def set_text(self, text: str) -> None:
         self.editor.setPlainText(text)
         self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
@@ -259,7 +300,12 @@ class Composer(QWidget):
         self.editor.clear()
 
     def set_placeholder(self, text: str) -> None:
-        self.editor.setPlaceholderText(text)
+        self.editor.setPlaceholderText(self._closed or text)
+
+    def set_welcoming(self, welcoming: bool) -> None:
+        """Show that what is dragged over the page can be dropped."""
+        self._welcoming = welcoming
+        self.update()
 
     def set_spacious(self, spacious: bool) -> None:
         """Room for three lines from the start, and the folder: a new chat."""
@@ -293,14 +339,29 @@ class Composer(QWidget):
         self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
         self._column.setSpacing(px(12))
         self._words.setContentsMargins(px(6), 0, px(6), 0)
+        self._files.setContentsMargins(0, 0, px(2), 0)
         self.update()
+
+    def _files_resized(self) -> None:
+        self._column.invalidate()  # it would count the last chip until it is laid out again
+        self.resized.emit()
 
     def _show(self) -> None:
         running = self._state == "running"
-        self.send.show_state(stops=running, ready=bool(self.text.strip()) and not running)
+        remark = self.attachments.remark
+        self.send.show_state(stops=running, ready=self._ready, remark=remark)
+        if self._closed:
+            self.send.setToolTip(self._closed)
+
+    @property
+    def _ready(self) -> bool:
+        """Whether there is something to send, and it can be sent now."""
+        files = self.attachments
+        filled = bool(self.text.strip() or files.blocks) and not files.reading
+        return filled and self._state != "running" and not self._closed
 
     def _submit(self) -> None:
-        if self.text.strip() and self._state != "running":
+        if self._ready:
             self.sent.emit(self.text.strip())
 
     def _escape(self) -> None:
@@ -320,7 +381,7 @@ class Composer(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         t = self.theme
         painter = QPainter(self)
-        focused = self.editor.hasFocus() and bool(self.editor.least)
+        focused = self._welcoming or (self.editor.hasFocus() and bool(self.editor.least))
         border, width = ("accent_text", 1.5) if focused else ("control", 1.0)
         rect = QRectF(self.rect())
         paint_rounded(painter, rect, t.px(12), t.color("raised"), t.color(border), width)

@@ -24,15 +24,24 @@ from .arrangement import Arrangement
 from .choices import Choices
 from .composer import Composer
 from .header import Header
+from .incoming import Drops
+from .opening import Opening
 from .runs import Runs
+from .strip import Strip
 from .suggestions import Suggestions
+from .ways_on import WaysOn
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
+    from collections.abc import Sequence
+
     from studio.agent.session import Session
     from studio.agent.studio import Studio
     from studio.domain.blocks import ToolBlock
     from studio.domain.events import Event
+    from studio.domain.messages import File, Image
     from studio.ui.transcript import TranscriptView
+
+    from .chip import Attached
 
 
 class ChatPage(QWidget):
@@ -44,6 +53,8 @@ class ChatPage(QWidget):
     """An event of the session on screen, after the transcript took it."""
     settings_wanted = Signal(str, str)
     """A page of the settings, and a provider on it."""
+    opened = Signal()
+    """Another chat that has begun is on screen."""
     trouble = Signal(str)
     open_wanted = Signal(str)
 
@@ -61,7 +72,13 @@ class ChatPage(QWidget):
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.composer = Composer(theme, self)
         self.suggestions = Suggestions(theme, self)
-        self.choices = Choices(self.composer, self._later)
+        self.strip = Strip(theme, self)
+        self.choices = Choices(self.composer, self.later)
+        self.ways = WaysOn(self)
+        self._opening = Opening()
+        attachments = self.composer.attachments
+        attachments.connect_to(self.later, self._refuses)
+        Drops(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
         self._arrangement = Arrangement(
             theme,
             self,
@@ -69,12 +86,14 @@ class ChatPage(QWidget):
             heading=self.heading,
             composer=self.composer,
             suggestions=self.suggestions,
+            strip=self.strip,
         )
 
         self.header.folder_clicked.connect(self.choices.choose_folder)
+        self.header.parent_clicked.connect(self.open_wanted)
         self.composer.sent.connect(self._sent)
         self.composer.stopped.connect(self.stop)
-        self.composer.recalled.connect(self._recall)
+        self.composer.recalled.connect(self.ways.recall)
         self.composer.menus_opening.connect(self.show_choices)
         self.choices.changed.connect(self.show_choices)
         self.choices.kept.connect(self._keep)
@@ -103,9 +122,11 @@ class ChatPage(QWidget):
         view.permission_answered.connect(self._answered)
         view.reply_given.connect(self._replied)
         view.draft_action.connect(self._draft)
-        view.failure_action.connect(self._failure)
+        view.failure_action.connect(self.ways.do)
+        view.turn_action.connect(self.ways.said)
         view.continue_requested.connect(lambda: self.say("Continue."))
         view.link_activated.connect(_open_link)
+        view.file_opened.connect(lambda part: self.later(self._open_file(part)))
         view.left.connect(self.composer.setFocus)
         view.set_agents(self.choices.look)
         view.set_models(self._model_title)
@@ -118,6 +139,7 @@ class ChatPage(QWidget):
         """The pieces are there: from now on a person can send."""
         self._studio, self._runs = studio, runs
         self.choices.live(studio)
+        self.ways.live(studio, runs)
 
     def begin(
         self, *, provider: str = "", text: str = "", folder: str = ""
@@ -131,6 +153,8 @@ class ChatPage(QWidget):
         assert self._studio is not None
         self._leave()
         self.session = None
+        self.ways.show()
+        self.composer.set_closed("")
         self.choices.begin(folder)
         self.view.set_transcript(Transcript())
         self.composer.set_state("idle")
@@ -147,7 +171,9 @@ class ChatPage(QWidget):
         self.session = session
         self.choices.take(session.info)
         self._unsubscribe = session.subscribe(self._heard)
-        self.view.set_transcript(session.transcript)
+        since = self._runs.since(session.info.id) if self._runs and session.running else None
+        self.view.set_transcript(session.transcript, since)
+        self.composer.set_closed("This chat can only be read" if session.damage else "")
         self._arrangement.show(new=False)
         self.composer.setFocus()
         self._state()
@@ -155,6 +181,16 @@ class ChatPage(QWidget):
         if self.composer.state == "waiting" and not self.composer.text:
             self.view.focus_prompt()
         self.choices.load_agents()
+        self.ways.show()
+        self.later(self._find_parent(session))
+        self.opened.emit()
+
+    async def _find_parent(self, session: Session) -> None:
+        """Say in the header which chat this one was branched from, if it is still there."""
+        parent = session.info.parent
+        info = await self._studio.store.get(parent) if self._studio and parent else None
+        if session is self.session:
+            self.header.show_parent(info)
 
     def _model_title(self, provider: str, model: str) -> str:
         return self._studio.model(provider, model).title if self._studio and model else model
@@ -169,6 +205,7 @@ class ChatPage(QWidget):
             return
         composer, choices = self.composer, self.choices
         choices.show()
+        composer.attachments.recheck()
         waiting = composer.state == "waiting"
         started = self.session is not None
         composer.set_placeholder(
@@ -198,38 +235,46 @@ class ChatPage(QWidget):
 
     def say(self, text: str) -> None:
         """Send words, as if typed."""
-        self._later(self._send(text))
+        self.later(self._send(text))
 
     def _sent(self, text: str) -> None:
         session = self.session
         if session is not None and session.running:
             asking = self._asking()
-            if asking is not None:
+            if asking is not None and text:
                 session.reply(asking.call_id, text)
                 self.composer.clear()
                 return
             for question in session.transcript.questions:
                 session.answer(question.id, "deny")
             session.stop()  # words instead of an answer: no to the question, and a new turn
+        editing, attached = self.ways.editing, self.composer.attachments.take()
         self.composer.clear()
         self.composer.set_state("running")
-        self._later(self._send(text))
+        self.later(self._send(text, editing, attached))
 
-    async def _send(self, text: str) -> None:
-        """Begin a turn; whatever stands in its way, the words are not lost."""
+    async def _send(self, text: str, editing: str = "", attached: Sequence[Attached] = ()) -> None:
+        """Begin a turn; whatever stands in its way, the words and files are not lost.
+
+        Words that replace those of the turn ``editing`` go to a new chat.
+        """
         try:
-            await self._begin_turn(text)
+            if editing:
+                await self.ways.edited(editing)
+            await self._begin_turn(text, attached)
         except StudioError as error:
             self.composer.set_state("idle")
             self.composer.set_text(text)
+            self.composer.attachments.put_back(attached)
             self.trouble.emit(str(error))
 
-    async def _begin_turn(self, text: str) -> None:
+    async def _begin_turn(self, text: str, attached: Sequence[Attached]) -> None:
         from studio.domain.messages import Text
 
         studio, runs, choices = self._studio, self._runs, self.choices
         if studio is None or runs is None:
             self.composer.set_text(text)
+            self.composer.attachments.put_back(attached)
             self.composer.set_state("idle")
             return
         if self.session is None:
@@ -243,25 +288,31 @@ class ChatPage(QWidget):
                 model=choices.model_id,
                 permission_mode=choices.mode,
             )
+            if choices.effort is not None:
+                await session.change(effort=choices.effort)
             self.open(session)
             await choices.remember_folder()
         self.composer.set_state("running")
         self.view.scroll_to_end()
-        runs.start(session, [Text(text)])
+        words = [Text(text)] if text else []
+        runs.start(session, [*(one.block for one in attached), *words])
         self.session_changed.emit()
+
+    async def _refuses(self, block: Image | File) -> str:
+        """Why the model that is chosen now refuses a picture or file."""
+        studio, choices = self._studio, self.choices
+        if studio is None:
+            return ""
+        await choices.found()
+        return await studio.refuses(choices.provider, choices.model_id, block)
+
+    async def _open_file(self, part: Image | File) -> None:
+        if not await self._opening.open(part):
+            self.trouble.emit("There is no program to open this file with.")
 
     def stop(self) -> None:
         if self.session is not None:
             self.session.stop()
-
-    def _recall(self) -> None:
-        """The last thing said, to be edited and sent again."""
-        from studio.domain.blocks import UserBlock
-
-        if self.session is not None:
-            said = [b.text for b in self.session.transcript.blocks if isinstance(b, UserBlock)]
-            if said:
-                self.composer.set_text(said[-1])
 
     def _answered(self, question_id: str, answer: str) -> None:
         if self.session is not None and answer in ("once", "session", "deny"):
@@ -275,9 +326,9 @@ class ChatPage(QWidget):
         if self.session is None:
             return
         if action == "edit":
-            self._later(self._edit(draft_id))
+            self.later(self._edit(draft_id))
         elif action in ("approve", "discard", "undo"):
-            self._later(self.session.decide(draft_id, action))
+            self.later(self.session.decide(draft_id, action))
 
     async def _edit(self, draft_id: str) -> None:
         from .draft_editor import edit_draft
@@ -287,28 +338,10 @@ class ChatPage(QWidget):
         if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
             await self.session.edit_draft(draft_id, text)
 
-    def _failure(self, name: str) -> None:
-        """``name`` as the transcript's failure cards call it."""
-        if name == "try_again":
-            self._retry()
-        elif name in ("use_another_provider", "choose_model"):
-            self.composer.model.open()
-        elif name == "choose_folder":
-            self.choices.choose_folder()
-        elif name == "new_chat":
-            self._later(self.begin())
-        else:
-            self.settings_wanted.emit("providers", self.choices.provider)
-
-    def _retry(self) -> None:
-        session = self.session
-        if session is not None and self._runs is not None and not session.running:
-            self.composer.set_state("running")
-            self._runs.start(session, [])
-
-    def _keep(self, fields: dict[str, str]) -> None:
+    def _keep(self, fields: dict[str, Any]) -> None:
         if self.session is not None:
-            self._later(self.session.change(**fields))
+            self.later(self.session.change(**fields))
+            self.ways.chosen(fields)
             self.session_changed.emit()
 
     async def finish(self) -> None:
@@ -319,6 +352,7 @@ class ChatPage(QWidget):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.to_thread(self._opening.close)
 
     # What happens in the session
 
@@ -328,6 +362,7 @@ class ChatPage(QWidget):
 
         if index is not None:
             self.view.changed(index)
+        self.ways.show()
         self.view.announce(outcome(event, self.choices.agent))
         self._state()
         if isinstance(event, TurnStarted | TurnComplete):
@@ -367,8 +402,9 @@ class ChatPage(QWidget):
         if self._unsubscribe is not None:
             self._unsubscribe()
             self._unsubscribe = None
+        self.ways.leave()
 
-    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
