@@ -200,7 +200,8 @@ def _may_think(history: Sequence[JsonObject]) -> bool:
             answers = True
     if first is None:
         return True
-    return as_objects(first.get("content"))[0].get("type") in THINKING
+    content = as_objects(first.get("content"))
+    return bool(content) and content[0].get("type") in THINKING
 
 
 def facts_of(model: JsonObject) -> ModelInfo:
