@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from studio.agent.connections import TITLES
 from studio.agent.session import Session
@@ -34,9 +35,15 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.ledger import Sent
 from studio.domain.models import ModelInfo
+from studio.storage.native import EpochInfo, Native
 from studio.ui.folders import short_path
+from studio.ui.history_page import HistoryFacts
+from studio.ui.requests_page import RequestRow
 from studio.ui.run_page import RunFacts, short_count
+from studio.ui.spending import Spending, dollars
+from studio.ui.transcript.model import whole_seconds
 
 STATES = {
     "idle": ("idle", "Not started"),
@@ -48,11 +55,12 @@ STATES = {
 }
 
 
-def run_facts(session: Session, model: ModelInfo, cost: float, began: float | None) -> RunFacts:
+def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float | None) -> RunFacts:
     """What the Run page shows of a session."""
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
-    total = transcript.total_usage
+    total = spent.usage
+    lost = f". Broken caches cost about {dollars(spent.lost)}" if spent.lost else ""
     seconds = time.monotonic() - began if began is not None and session.running else None
     return RunFacts(
         state=state,
@@ -65,10 +73,58 @@ def run_facts(session: Session, model: ModelInfo, cost: float, began: float | No
         window=model.context_window,
         input=total.input,
         cached=total.cache_read,
+        written=total.cache_write,
         output=total.output,
-        cost=f"${cost:.2f}" if cost else "",
-        note="Estimate" if cost else "",
+        reasoning=total.reasoning,
+        cost=dollars(spent.cost),
+        today=spent.today,
+        note=f"{spent.source}{lost}" if spent.source else "",
     )
+
+
+def request_rows(spent: Spending) -> list[RequestRow]:
+    """The Requests list: the newest first."""
+    rows: list[RequestRow] = []
+    for number, one in enumerate(spent.requests, 1):
+        entry, usage = one.entry, one.entry.usage
+        parts = [f"{short_count(usage.input)} in", f"{short_count(usage.output)} out"]
+        if usage.cache_read:
+            parts.insert(1, f"{short_count(usage.cache_read)} cached")
+        figure = dollars(one.cost)
+        if figure and not one.own:
+            figure = f"≈ {figure}"
+        rows.append(
+            RequestRow(f"{number}. {entry.model}", figure, ", ".join(parts), _broke(entry.sent))
+        )
+    rows.reverse()
+    return rows
+
+
+def _broke(sent: Sent | None) -> str:
+    if sent is None or not sent.broke:
+        return ""
+    end = "" if sent.broke.endswith(".") else "."
+    cost = f" It cost about {dollars(sent.lost)}." if sent.lost else ""
+    return f"The cache broke. {sent.broke}{end}{cost}"
+
+
+def history_facts(native: Native, epochs: Sequence[EpochInfo]) -> HistoryFacts:
+    """The History page: one epoch, and which others there are."""
+    newest = epochs[-1].number if epochs else native.epoch
+    remark = f"Begun anew. {native.why}" if native.why else ""
+    if native.damage:
+        remark = native.damage
+    elif native.epoch != newest:
+        remark = f"An earlier history, no longer sent. {native.why}".rstrip()
+    others = [
+        (
+            epoch.number,
+            f"History {number} of {len(epochs)}, {TITLES.get(epoch.provider, epoch.provider)}",
+            time.strftime("%H:%M", time.localtime(epoch.at)),
+        )
+        for number, epoch in enumerate(epochs, 1)
+    ]
+    return HistoryFacts(native.provider, native.items, native.epoch, remark, others)
 
 
 def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
@@ -78,7 +134,8 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "message-square", "Message sent", ""
         case StepEnded():
             name = TITLES.get(session.info.provider, session.info.provider)
-            return "arrow-up", f"Request to {name}", f"{short_count(event.usage.input)} in"
+            broke = f". {_broke(event.sent)}" if event.sent and event.sent.broke else ""
+            return "arrow-up", f"Request to {name}{broke}", f"{short_count(event.usage.input)} in"
         case ReasoningEnded():
             return "brain", "Thinking", f"{event.seconds:.1f} s"
         case ToolFinished():
@@ -105,16 +162,21 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Notice():
             return "info", event.text, ""
         case RetryScheduled():
-            return "refresh-cw", event.title, f"attempt {event.attempt}"
+            wait = whole_seconds(event.seconds)
+            return "hourglass", f"{event.title} Trying again in {wait}", f"attempt {event.attempt}"
+        case Retried():
+            return "refresh-cw", "Trying again", ""
+        case Silent():
+            name = TITLES.get(session.info.provider, session.info.provider)
+            return "hourglass", f"No sign of {name}", whole_seconds(event.seconds)
         case HistoryBegun():
-            return "history", event.why or "History begun", ""
+            words = f"History begins anew. {event.why}" if event.why else "History begins"
+            return "history", words, TITLES.get(event.provider, event.provider)
         case Told():
             return "message-square", f"Told the model: {event.text}", ""
         case TurnComplete():
             return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
-            return None
-        case Silent() | Retried():
             return None
         case StepStarted() | ToolQueued() | ToolStarted():
             return None  # listed when they end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QListView,
-    QPlainTextEdit,
     QScrollArea,
     QStackedWidget,
     QStyledItemDelegate,
@@ -29,14 +27,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.ui.controls import Button, Field, Hairline, Label, OverlayBar, Segmented
+from studio.ui.controls import Field, Hairline, OverlayBar, Segmented
+from studio.ui.history_page import HistoryFacts, HistoryPage
+from studio.ui.requests_page import RequestList, RequestRow
 from studio.ui.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme, elided, joined
 
 KEPT_EVENTS = 5_000
-LONG = 4_000
-"""Characters of one string in the history view; pictures are base64 of megabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,66 +120,6 @@ class _EventDelegate(QStyledItemDelegate):
         painter.restore()
 
 
-class _History(QWidget):
-    """The provider's own items as JSON, made when the page is looked at."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.theme = theme
-        self._items: Sequence[JsonObject] = ()
-        self._stale = False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(16, 10, 8, 0)
-        head = QHBoxLayout()
-        self._label = Label(theme, "", "small", "text2")
-        copy = Button(theme, "Copy", "ghost", icon="copy")
-        copy.clicked.connect(self._copy)
-        head.addWidget(self._label, 1)
-        head.addWidget(copy)
-        column.addLayout(head)
-        self._text = QPlainTextEdit()
-        self._text.setReadOnly(True)
-        self._text.setFrameShape(QFrame.Shape.NoFrame)
-        self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self._text.setAccessibleName("History as the provider gets it")
-        self._text.setTabChangesFocus(True)
-        self._text.viewport().setAutoFillBackground(False)
-        column.addWidget(self._text, 1)
-        self._follow()
-        theme.changed.connect(self._follow)
-
-    def set(self, provider: str, items: Sequence[JsonObject]) -> None:
-        self._items = items
-        self._stale = True
-        count = len(items)
-        self._label.setText(f"{provider}, {count} {'item' if count == 1 else 'items'}")
-        if self.isVisible():
-            self.show_now()
-
-    def show_now(self) -> None:
-        if self._stale:
-            self._stale = False
-            shortened = [_short(item) for item in self._items]
-            self._text.setPlainText(json.dumps(shortened, indent=2, ensure_ascii=False))
-
-    def _copy(self) -> None:
-        whole = json.dumps(list(self._items), indent=2, ensure_ascii=False)
-        QGuiApplication.clipboard().setText(whole)
-
-    def _follow(self) -> None:
-        self._text.setFont(self.theme.font("code"))
-
-
-def _short(value: Json) -> Json:
-    if isinstance(value, str) and len(value) > LONG:
-        return f"{value[:LONG]}… ({len(value) - LONG:,} more characters)"
-    if isinstance(value, list):
-        return [_short(part) for part in value]
-    if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
-    return value
-
-
 class Inspector(QWidget):
     """Run, Events and History of the open chat."""
 
@@ -208,12 +145,20 @@ class Inspector(QWidget):
         column.addWidget(self._pages, 1)
 
         self.run = RunPage(theme)
+        self.requests = RequestList(theme)
+        both = QWidget()
+        below = QVBoxLayout(both)
+        below.setContentsMargins(0, 0, 0, 0)
+        below.setSpacing(0)
+        below.addWidget(self.run)
+        below.addWidget(self.requests)
+        below.addStretch(1)
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(self.run)
+        area.setWidget(both)
         area.viewport().setAutoFillBackground(False)
-        self.run.setAutoFillBackground(False)
+        both.setAutoFillBackground(False)
         OverlayBar(area)
         self._pages.addWidget(area)
 
@@ -240,8 +185,9 @@ class Inspector(QWidget):
         inner.addWidget(self._view, 1)
         self._pages.addWidget(events)
 
-        self._history = _History(theme)
-        self._pages.addWidget(self._history)
+        self.history = HistoryPage(theme)
+        self.epoch_wanted = self.history.wanted
+        self._pages.addWidget(self.history)
         theme.changed.connect(self._theme_changed)
 
     def set_run(self, facts: RunFacts) -> None:
@@ -262,15 +208,19 @@ class Inspector(QWidget):
     def clear_events(self) -> None:
         self._events.clear()
 
-    def set_history(self, provider: str, items: Sequence[JsonObject]) -> None:
-        """Show a native history; ``items`` is read when the page is looked at."""
-        self._history.set(provider, items)
+    def set_requests(self, rows: Sequence[RequestRow]) -> None:
+        """Show the chat's requests, the newest first."""
+        self.requests.set(rows)
+
+    def set_history(self, facts: HistoryFacts) -> None:
+        """Show a native history; its items are read when the page is looked at."""
+        self.history.set(facts)
 
     def _show(self, index: int) -> None:
         self.tabs.set_current(index)
         self._pages.setCurrentIndex(index)
         if index == 2:
-            self._history.show_now()
+            self.history.show_now()
 
     def show_page(self, index: int) -> None:
         """0 Run, 1 Events, 2 History."""

@@ -44,7 +44,9 @@ class RunFacts:
 
     ``state`` is a key of ``STATES``, ``title`` its words, ``time`` as “1:12”.
     ``parts`` of the context are (name, tokens); ``window`` is the model's, or
-    None where nobody knows it. ``input`` counts everything sent, ``cached`` too.
+    None where nobody knows it. ``input`` counts everything sent, ``cached`` and
+    ``written`` too; ``output`` counts ``reasoning`` too. ``cost`` and ``today``
+    are in words, ``note`` says whose figure the cost is.
     """
 
     state: str = "idle"
@@ -58,8 +60,11 @@ class RunFacts:
     parts: tuple[tuple[str, int], ...] = ()
     input: int = 0
     cached: int = 0
+    written: int = 0
     output: int = 0
+    reasoning: int = 0
     cost: str = ""
+    today: str = ""
     note: str = ""
     agents: Sequence[AgentFacts] = ()
 
@@ -109,7 +114,7 @@ class RunPage(QWidget):
         t, f = self.theme, self._facts
         height = t.px(12) + t.px(24) * (3 + bool(f.folder)) + t.px(24)
         height += t.px(44) + (t.px(21) * len(f.parts)) + t.px(22)
-        height += t.px(24) * 4 + t.px(24) * bool(f.note) + t.px(22)
+        height += t.px(24) * (1 + len(self._tokens()) + bool(f.note)) + t.px(22)
         height += (t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
@@ -195,17 +200,26 @@ class RunPage(QWidget):
         t, f = self.theme, self._facts
         self._pair(painter, y, "Tokens and cost", f.cost, "small_strong", "text1", "small", "text2")
         y += t.px(24)
-        for left, count in (
-            ("Input", f.input - f.cached),
-            ("Cached input", f.cached),
-            ("Output", f.output),
-        ):
-            self._pair(painter, y, left, f"{max(0, count):,}")
+        for left, right in self._tokens():
+            self._pair(painter, y, left, right)
             y += t.px(24)
         if f.note:
             self._pair(painter, y, f.note, "", "small", "text3")
             y += t.px(24)
         return y
+
+    def _tokens(self) -> list[tuple[str, str]]:
+        """What was used, each token in one line only, but for those of thinking."""
+        f = self._facts
+        lines = [
+            ("Input", max(0, f.input - f.cached - f.written)),
+            ("Cached input", f.cached),
+            *([("Written to cache", f.written)] if f.written else []),
+            ("Output", f.output),
+            *([("Of it thinking", f.reasoning)] if f.reasoning else []),
+        ]
+        today = [("All chats today", f.today)] if f.today else []
+        return [*((name, f"{count:,}") for name, count in lines), *today]
 
     def _paint_agents(self, painter: QPainter, y: float) -> None:
         t, f = self.theme, self._facts

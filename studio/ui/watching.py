@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from studio.ui.chat.page import ChatPage
 from studio.ui.sides import Sides
+from studio.ui.spending import Spending, spending
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class Watching(QObject):
         self.studio: Studio | None = None
         self.inspector: Inspector | None = None
         self._began: float | None = None
-        self._cost = 0.0
+        self._spent = Spending()
+        self._epoch: int | None = None
+        """The epoch of the history that is looked at; None follows the newest."""
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
         self._clock.timeout.connect(self._tick)
@@ -54,12 +57,14 @@ class Watching(QObject):
 
         if self.inspector is None:
             self.inspector = Inspector(self._theme)
+            self.inspector.epoch_wanted.connect(self._show_epoch)
             self._sides.set_inspector(self.inspector)
         self._sides.show_inspector(not self._sides.inspector_shown)
 
     def begin(self) -> None:
         """Another chat is on screen."""
         self._began = None
+        self._spent, self._epoch = Spending(), None
         if self.inspector is not None:
             self.inspector.clear_events()
         self._read()
@@ -102,18 +107,28 @@ class Watching(QObject):
 
         if self.studio is not None and self.inspector is not None:
             model = self.studio.model(session.info.provider, session.info.model)
-            self.inspector.set_run(run_facts(session, model, self._cost, self._began))
+            self.inspector.set_run(run_facts(session, model, self._spent, self._began))
 
     def _read(self) -> None:
         session = self._chat.session
         if self._sides.inspector_shown and session is not None and self.studio is not None:
             self._later(self._look(self.studio, session))
 
+    def _show_epoch(self, number: int) -> None:
+        self._epoch = number
+        self._read()
+
     async def _look(self, studio: Studio, session: Session) -> None:
-        cost = await studio.cost(session.info.id)
-        native = await studio.store.native(session.info.id)
+        from studio.ui.inspection import history_facts, request_rows
+
+        spent = await spending(studio, session.info.id)
+        epochs = await studio.store.epochs(session.info.id)
+        if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
+            self._epoch = None
+        native = await studio.store.native(session.info.id, self._epoch)
         if self.inspector is not None and session is self._chat.session:
-            self._cost = cost
+            self._spent = spent
             self._show(session)
+            self.inspector.set_requests(request_rows(spent))
             if native is not None:
-                self.inspector.set_history(native.provider, native.items)
+                self.inspector.set_history(history_facts(native, epochs))
