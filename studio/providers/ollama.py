@@ -329,7 +329,7 @@ def _info(entry: JsonObject) -> ModelInfo | None:
     details = entry.get("details")
     details = details if isinstance(details, dict) else {}
     able = entry.get("capabilities")
-    length = details.get("context_length")
+    length = details.get("context_length", entry.get("context_length"))
     if not isinstance(able, list):
         family = str(details.get("family") or "")
         if "embed" in identifier or "bert" in family:
