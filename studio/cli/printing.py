@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from studio.agent.connections import TITLES
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
     Event,
     Failed,
     Notice,
+    RetryScheduled,
+    Silent,
     StepStarted,
     TextDelta,
     ToolFinished,
     ToolStarted,
     TurnComplete,
+    TurnStarted,
 )
 from studio.domain.transcript import Transcript
 
@@ -48,6 +52,7 @@ class TextPrinter:
         self._transcript = Transcript()
         self._held: list[Event] | None = None
         self._spoke = self._pause = False
+        self._provider = ""
 
     def event(self, event: Event) -> None:
         if self._held is not None:
@@ -91,6 +96,15 @@ class TextPrinter:
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():
                 self._console.say(event.text)
+            case TurnStarted():
+                self._provider = TITLES.get(event.provider, event.provider)
+            case RetryScheduled():
+                when = f"Trying again in {_span(event.seconds)}"
+                self._console.say(
+                    f"{event.title} {when} (attempt {event.attempt} of {event.attempts})."
+                )
+            case Silent():
+                self._console.say(f"No sign of {self._provider} for {_span(event.seconds)}.")
             case Failed():
                 end = "" if event.title.endswith(".") else ":"
                 self._console.say(f"{event.title}{end} {event.detail}")
@@ -106,6 +120,12 @@ class TextPrinter:
     def _tool(self, index: int | None) -> ToolBlock | None:
         block = self._transcript.blocks[index] if index is not None else None
         return block if isinstance(block, ToolBlock) else None
+
+
+def _span(seconds: float) -> str:
+    """“12 s”, “1 min 30 s”; at least a second."""
+    whole = max(1, round(seconds))
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
 
 
 def _line(text: str) -> str:

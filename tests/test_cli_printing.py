@@ -1,0 +1,52 @@
+"""What the command line says of waits and silence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from studio.cli.console import Console
+from studio.cli.printing import JsonPrinter, TextPrinter
+from studio.domain.events import (
+    Event,
+    Retried,
+    RetryScheduled,
+    Silent,
+    TextDelta,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Text
+
+EVENTS: list[Event] = [
+    TurnStarted("s", "t", (Text("Hi"),), "Coder", "anthropic", "m", "background"),
+    TextDelta("Half"),
+    RetryScheduled(2, 5, 11.6, "overloaded", "Anthropic is overloaded.", "anthropic"),
+    Retried(),
+    Silent(90.0),
+    TextDelta("way."),
+    TurnComplete("done"),
+]
+
+
+def test_waits_and_silence_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """L-12: visible here as well; the answer is not mixed with it."""
+    printer = TextPrinter(Console())
+    for event in EVENTS:
+        printer.event(event)
+    told = capsys.readouterr()
+    assert told.out == "Half\nway.\n"
+    assert told.err.splitlines() == [
+        "Anthropic is overloaded. Trying again in 12 s (attempt 2 of 5).",
+        "No sign of Anthropic for 1 min 30 s.",
+    ]
+
+
+def test_json_has_every_event(capsys: pytest.CaptureFixture[str]) -> None:
+    printer = JsonPrinter(Console())
+    for event in EVENTS:
+        printer.event(event)
+    told = capsys.readouterr()
+    names = [json.loads(line)["event"] for line in told.out.splitlines()]
+    assert names[2:5] == ["retry_scheduled", "retried", "silent"] and not told.err
