@@ -75,6 +75,14 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     run.add_argument("--session", metavar="ID", help="go on in this session")
     run.add_argument(
+        "--attach",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="send a picture, PDF or text file with the message; may be repeated",
+    )
+    run.add_argument(
         "--allow",
         action="append",
         default=[],

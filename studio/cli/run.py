@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from studio.agent.input import attach, weigh
 from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
@@ -23,7 +24,7 @@ from studio.domain.events import (
     PermissionResolved,
     TurnComplete,
 )
-from studio.domain.messages import Text
+from studio.domain.messages import Said, Text
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft
 from studio.tools.diff import unified_diff
@@ -44,13 +45,15 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     """One turn with the same engine as the window's; returns the exit code."""
     rules = [_rule(text, studio) for text in options.allow]
     message: str | None = options.message
+    attached = [await attach(path) for path in options.attach]
+    weigh(attached)
     if message in (None, "-"):
         if console.interactive:
             console.say("Your message, ended by Ctrl-D on a line of its own:")
         message = await console.everything()
     # An argument that is not UTF-8 arrives as halves of characters nobody can store.
     message = message.encode("utf-8", "replace").decode().strip()
-    if not message:
+    if not message and not attached:
         raise ConfigurationError("There is nothing to say. Give a message, or pipe one in.")
     session = await _session(studio, options)
     for problem in (await studio.agents(Path(session.info.folder))).problems:
@@ -59,7 +62,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     printer = JsonPrinter(console) if options.json else TextPrinter(console)
     driver = _Driver(session, console, printer, person=person)
     with _interrupts(driver.stop):
-        code = await driver.turn(message, rules)
+        code = await driver.turn([*attached, *([Text(message)] if message else [])], rules)
         if person and code != CANCELLED:
             await driver.offer_drafts()
     if waiting := session.drafts.waiting():
@@ -138,13 +141,13 @@ class _Driver:
         for task in self._asking:
             task.cancel()
 
-    async def turn(self, message: str, rules: list[Rule]) -> int:
+    async def turn(self, said: Sequence[Said], rules: list[Rule]) -> int:
         denied = False
         fault = "internal"
         reason: CompletionReason = "error"
         notices: list[str] = []
         unsubscribe = self._session.subscribe(lambda event, _: _note(event, notices))
-        turn = self._session.turn([Text(message)], rules=rules)
+        turn = self._session.turn(said, rules=rules)
         try:
             async for event in turn:
                 self._printer.event(event)
