@@ -39,7 +39,7 @@ def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
     assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
     assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke
     assert newest.right == "$0.31"
-    assert newest.broke == "The cache broke. The model changed. It cost about $0.0420."
+    assert newest.broke == "The cache broke. The model changed. It cost about $0.042."
     assert spent.source == "Partly an estimate" and spent.cost == 0.81 and spent.lost == 0.042
     assert Spending([Priced(request(1), 0.5, False)]).source == "Estimate"
     assert Spending([Priced(request(1), 0.5, True)]).source == "The provider’s figure"
@@ -52,7 +52,7 @@ def test_the_run_page_counts_each_token_in_one_line() -> None:
     page.set(RunFacts(input=100, cached=60, written=10, output=20, reasoning=5, today="$0.84"))
     assert page._tokens() == [
         ("Input", "30"), ("Cached input", "60"), ("Written to cache", "10"), ("Output", "20"),
-        ("Of it thinking", "5"), ("All chats today", "$0.84"),
+        ("Of that, thinking", "5"), ("All chats today", "$0.84"),
     ]  # fmt: skip
     tall = page.sizeHint().height()
     page.set(RunFacts(input=100, output=20))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sqlite3
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +23,11 @@ from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 from studio.agent.studio import Studio
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.sessions import SessionInfo
-from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall
+from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.draft import DraftItem
 from studio.ui.transcript.prompt import PromptItem
+from studio.ui.transcript.retry import RetryItem
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -401,3 +403,93 @@ async def test_first_run_and_new_chat(tmp_path: Path, atlas: Path) -> None:
         place = place_in_window(person, person.composer)
         assert has_colour(taken["light-1440"], place, person.window.theme.color("accent_text"))
         assert person.window.chat.heading.isVisible() and len(person.chats()) == len(CHATS)
+
+
+@on_window_loop
+async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
+    """15: a key that was rejected, a wait with its countdown, a full chat; then silence."""
+    wait = status(429, times=1, retry_after=37)
+    script = [
+        Turn(faults=[status(401)]),
+        Turn(
+            Text("The backoff doubles."), faults=[status(529, times=1, retry_after=0)], usage=USED
+        ),
+        Turn(Text("It was 212k."), stop="context_exceeded"),
+        Turn(Text("Half of the answer."), stop="max_tokens"),
+        Turn(Text("At last."), faults=[wait]),
+        Turn(Think("Which clock?"), Text("I look at the clock first."), faults=[stall(at=-1)]),
+    ]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures = Photographer(person, tmp_path)
+        person.press(Key.Key_I, CTRL)
+        for number, words in enumerate(("Explain the backoff", "Again", "And now?", "Go on")):
+            person.say(words)
+            await person.done(number + 1)
+        person.say("Once more")
+        view, theme = person.view, person.window.theme
+        item = await until(lambda: person.item(RetryItem) if view.canvas.items[-1].animated else 0)
+        view.context.started[id(item.block)] -= 14
+        taken = await pictures.take("15-errors")
+        assert has_colour(taken["light-1440"], place_in_window(person, view), theme.color("warn"))
+        for key, picture in taken.items():
+            theme.set(key.partition("-")[0])  # type: ignore[arg-type]
+            assert has_colour(picture, place_in_window(person, view), theme.color("warn_soft"))
+        theme.set("light")
+        person.session.try_now()
+        await person.done(5)
+        person.studio.patience = replace(person.studio.patience, silence=0.2)
+        person.composer.setFocus()
+        person.say("Which clock does it read?")
+        strip = person.window.chat.strip
+        await until(strip.isVisible)
+        await pictures.take("15-silence")
+        await until(lambda: len(person.window.inspector.requests._rows) >= 4)  # type: ignore[union-attr]
+        person.session.stop()
+        await person.done(6)
+        person.composer.setFocus()
+        person.press(Key.Key_Up)
+        await until(strip.isVisible)
+        await pictures.take("15-editing")
+
+
+@on_window_loop
+async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
+    """A chat that can only be read; requests with a broken cache; an older history."""
+    script = [
+        Turn(Think("Two files."), Text("The wait is in `retry.py`."), usage=Usage(inp=9_000, out=90)),
+        Turn(Text("It rounds down."), usage=Usage(inp=9_400, cache_read=9_000, out=60)),
+        Turn(Text("Both round up."), usage=Usage(inp=9_800, out=40)),
+    ]  # fmt: skip
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures = Photographer(person, tmp_path)
+        person.press(Key.Key_I, CTRL)
+        person.say("Where is the wait?")
+        await person.done()
+        person.say("How does it round?")
+        await person.done(2)
+        await person.session.compact()
+        person.composer.setFocus()
+        person.say("And the libraries?")
+        await person.done(3)
+        inspector = person.window.inspector
+        assert inspector is not None
+        await until(lambda: len(inspector.requests._rows) == 3)
+        await pictures.take("18-requests")
+        inspector.show_page(2)
+        await pictures.take("18-history")
+        inspector.show_page(0)
+        session = person.session.info.id
+    file = next((tmp_path / "studio").rglob("*.db"))
+    with sqlite3.connect(file) as db:
+        last = db.execute(
+            "SELECT max(seq) FROM transcript WHERE session_id = ?", (session,)
+        ).fetchone()[0]
+        db.execute(
+            "UPDATE transcript SET body = 'torn' WHERE session_id = ? AND seq = ?",
+            (session, last - 2),
+        )
+    db.close()
+    async with at_window(tmp_path, "anthropic", [], folder=atlas, fonts=fonts()) as person:
+        await person.open_chat("Where is the wait?")
+        await until(person.window.chat.strip.isVisible)
+        await Photographer(person, tmp_path).take("18-damage", (LARGE, SMALL))

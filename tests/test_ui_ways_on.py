@@ -171,7 +171,7 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
         strip = person.window.chat.strip
         await until(strip.isVisible)
         old, damage = person.session, person.session.damage
-        assert damage and strip.text == f"This chat can only be read. {damage}"
+        assert damage and damage.rstrip(".") in strip.text
         composer = person.composer
         assert not composer.editor.isEnabled() and not composer.send.isEnabled()
         assert composer.editor.placeholderText() == "This chat can only be read"

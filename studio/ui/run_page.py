@@ -112,10 +112,10 @@ class RunPage(QWidget):
 
     def _measure(self) -> None:
         t, f = self.theme, self._facts
-        height = t.px(12) + t.px(24) * (3 + bool(f.folder)) + t.px(24)
-        height += t.px(44) + (t.px(21) * len(f.parts)) + t.px(22)
-        height += t.px(24) * (1 + len(self._tokens()) + bool(f.note)) + t.px(22)
-        height += (t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
+        height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
+        height += t.px(38) + t.px(21) * len(f.parts) + t.px(20)
+        height += t.px(24) * (1 + len(self._tokens()) + bool(f.note)) + t.px(6)
+        height += (t.px(20) + t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
             self.updateGeometry()
@@ -216,7 +216,7 @@ class RunPage(QWidget):
             ("Cached input", f.cached),
             *([("Written to cache", f.written)] if f.written else []),
             ("Output", f.output),
-            *([("Of it thinking", f.reasoning)] if f.reasoning else []),
+            *([("Of that, thinking", f.reasoning)] if f.reasoning else []),
         ]
         today = [("All chats today", f.today)] if f.today else []
         return [*((name, f"{count:,}") for name, count in lines), *today]

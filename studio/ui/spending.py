@@ -70,7 +70,8 @@ def _priced(entry: LedgerEntry) -> Priced:
 
 
 def dollars(amount: float) -> str:
-    """“$0.31”, of little “$0.0042”; nothing where there is no price."""
+    """“$0.31”, of less “$0.042” and “$0.0042”; nothing where there is no price."""
     if not amount:
         return ""
-    return f"${amount:.2f}" if amount >= 0.1 else f"${amount:.4f}"
+    places = 2 if amount >= 0.1 else 3 if amount >= 0.01 else 4
+    return f"${amount:.{places}f}"

@@ -98,7 +98,8 @@ class Strip(QWidget):
 
     def show_damage(self, damage: str) -> None:
         """The chat can only be read."""
-        self._say(f"This chat can only be read. {damage}", "triangle-alert", "warn", (CONTINUE,))
+        words = f"This chat can only be read. {damage.rstrip('.')}."
+        self._say(words, "triangle-alert", "warn", (CONTINUE,))
 
     def show_editing(self) -> None:
         """What goes out next replaces something that was said, in a new chat."""

@@ -291,7 +291,14 @@ def card(block: FailureBlock | EndBlock) -> Card:
         icon, tint, actions = failure("too_long")
         return Card(icon, tint, "This chat is full", told, actions)
     icon, tint, actions = failure(block.fault)
-    return Card(icon, tint, block.title, block.detail, actions)
+    title, rest = parted(block.title)
+    return Card(icon, tint, title, " ".join(filter(None, (rest, block.detail))), actions)
+
+
+def parted(told: str) -> tuple[str, str]:
+    """The first sentence, for a title, and the rest."""
+    first, _, rest = told.partition(". ")
+    return (f"{first}." if rest else first), rest
 
 
 _HAPPENED = {

@@ -54,8 +54,12 @@ class RetryItem(Item):
             return
         left, y = look.px(54), float(look.px(12))
         width = context.width - left - look.px(14)
-        title = ParagraphLeaf(Block("paragraph", self.retry.title.rstrip(".")), "ui_strong")
+        words, rest = model.parted(self.retry.title)
+        title = ParagraphLeaf(Block("paragraph", words.rstrip(".")), "ui_strong")
         y += self.place(title, QPointF(left, y - look.px(1)), context, width) - look.px(3)
+        if rest:
+            told = ParagraphLeaf(Block("paragraph", rest), "ui", "text2")
+            y += self.place(told, QPointF(left, y), context, width)
         self._line = QRectF(left, y, width, look.px(20))
         y += look.px(20) + look.px(7)
         self._bar = QRectF(left, y, width, look.px(4))
