@@ -217,7 +217,6 @@ RULES: tuple[Check, ...] = (
     content.parts_have_data,
     content.base64_sound,
     content.media_types,
-    content.media_not_large,
     content.args_are_objects,
     content.responses_are_objects,
     content.functions_named,

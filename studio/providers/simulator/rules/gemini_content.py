@@ -21,7 +21,6 @@ _LEVELS = ("minimal", "low", "medium", "high", "xhigh", "thinking_level_unspecif
 _NAME = re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII)
 _MEDIA = re.compile(r"(image|audio|video|text)/|application/(pdf|json|rtf|x-javascript|x-python)")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
-_LIMIT = 100 * 1024 * 1024
 _ABOUT = ("thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata")
 _DATA = known(
     "text inlineData inline_data fileData file_data functionCall function_call functionResponse "
@@ -116,12 +115,6 @@ def media_types(view: RequestView, maker: Maker) -> None:
         kind = text(data.get("mimeType") or data.get("mime_type"))
         if not _MEDIA.match(kind) or (kind.startswith("image/") and kind not in _IMAGES):
             raise Refused("media", f"Unsupported MIME type: {kind}")
-
-
-def media_not_large(view: RequestView, maker: Maker) -> None:
-    """A request holds at most 100 MB of data."""
-    if sum(len(text(data.get("data"))) for _, data in _inline(view)) > _LIMIT:
-        raise Refused("media", f"Request payload size exceeds the limit: {_LIMIT} bytes.")
 
 
 def args_are_objects(view: RequestView, maker: Maker) -> None:

@@ -185,7 +185,10 @@ def asked_results(view: RequestView, maker: Maker) -> None:
 def results_in_order(view: RequestView, maker: Maker) -> None:
     """House rule: results come in the order of their calls."""
     for item, open_ in _open(view):
-        if isinstance(item, Returned) and not any(_fits(call, item) for call in open_[:1]):
+        if not isinstance(item, Returned):
+            continue
+        fits = [call for call in open_ if _fits(call, item)]
+        if fits and fits[0] is not open_[0]:
             raise Refused("house", "house rule: results come in call order")
 
 
