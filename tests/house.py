@@ -41,13 +41,17 @@ class House:
 
     @property
     def asked(self) -> list[Exchange]:
-        """The requests for a reply, not those for facts about a model."""
-        return [one for one in self.simulator.requests if not one.path.endswith("/show")]
+        return asked(self.simulator)
 
     async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
         return await self.studio.sessions.create(
             folder=str(self.folder), agent=agent, provider=self.provider, model=model
         )
+
+
+def asked(simulator: Simulator) -> list[Exchange]:
+    """The requests for a reply, not those for facts about a model."""
+    return [one for one in simulator.requests if not one.path.endswith("/show")]
 
 
 @contextlib.asynccontextmanager

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS
+from house import PROTOCOLS, asked
 from terminal import Terminal, alive, at_provider, finish, screen, session_of
 
 from studio.providers.simulator import Call, RequestView, Text, Think, Turn, stall, status
@@ -66,7 +66,7 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         names = [e["name"] for e in events if e["event"] == "tool_queued"]
         assert names == ["read", "read", "run", "read", "write"]
         assert (terminal.folder / "n.txt").read_text() == "new\n"
-        second, third = (str(r.json) for r in simulator.requests[1:3])
+        second, third = (str(r.json) for r in asked(simulator)[1:3])
         assert second.index("alpha") < second.index("beta")
         assert third.count("alpha") == 2 and "hi there" in third
         said = "".join(e["text"] for e in events if e["event"] == "text_delta")
@@ -89,10 +89,10 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         assert (ended.code, ended.out) == (4, "Here again.\n")
         assert "Not allowed: run printf no" in ended.err
         assert "--allow 'run(printf *)'" in ended.err and session_of(ended.err) == session[:8]
-        sent = str(simulator.requests[-1].json)
+        sent = str(asked(simulator)[-1].json)
         assert "did not allow" in sent
         assert "Please work" in sent and "stopped the turn" in sent and "new" in sent
-        assert len(simulator.requests) == 7 and not simulator.violations
+        assert len(asked(simulator)) == 7 and not simulator.violations
 
 
 async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
         base = ("run", "--provider", QUICK, "--model", "m", "--agent", "short")
         ended = await terminal(*base, "loop")
         assert ended.code == 3 and "all 5 steps" in ended.err and ended.out == ""
-        assert len(simulator.requests) == 5
+        assert len(asked(simulator)) == 5
         failed = await terminal(*base, "fail")
         assert failed.code == 2 and "had an error of its own" in failed.err
         assert "Your message is kept" in failed.err
@@ -161,7 +161,7 @@ async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
             text = await shown.until("done.")
             assert "All \\x1b]0;title\\x07 done." in text
             assert await shown.end() == 4
-        results = [str(request.json) for request in simulator.requests]
+        results = [str(request.json) for request in asked(simulator)]
         assert "three" in results[3] and "Blue" in results[4] and "did not allow" in results[5]
         assert not simulator.violations
 
@@ -193,7 +193,7 @@ async def test_a_draft_is_shown_and_approved_on_a_real_terminal(tmp_path: Path) 
             shown.type("\x03")
             assert await shown.end() == 130
             assert "waiting for your approval: m.txt" in shown.shown
-        assert "approved the draft of n.txt" in str(simulator.requests[-1].json)
+        assert "approved the draft of n.txt" in str(asked(simulator)[-1].json)
         assert not simulator.violations
 
 
@@ -216,7 +216,7 @@ async def test_ctrl_c_takes_back_a_question(tmp_path: Path) -> None:
             shown.type("\x04")
             await shown.until("Well.")
             assert await shown.end() == 4
-        assert "stopped the turn" in str(simulator.requests[1].json)
+        assert "stopped the turn" in str(asked(simulator)[1].json)
         assert not simulator.violations
 
 
@@ -235,8 +235,9 @@ async def test_message_from_standard_input(tmp_path: Path) -> None:
             shown.type("typed\n\x04")
             await shown.until("Yes.")
             assert await shown.end() == 0
-        assert "typed" in str(simulator.requests.pop().json)
-        first, second = ([str(m) for m in r.json["messages"]] for r in simulator.requests)
+        bodies = [[str(m) for m in one.json["messages"]] for one in asked(simulator)]
+        first, second, third = bodies
+        assert "typed" in third[-1]
         assert "Grüße\\nzwei'" in first[-1] and "plain \ufffd end" in second[-1]
 
 
@@ -256,13 +257,13 @@ async def test_models_of_a_provider(tmp_path: Path) -> None:
         listed = json.loads((await terminal(*command, "--json")).out)
         assert (listed["provider"], listed["state"], listed["reason"]) == (command[2], "ready", "")
         assert "demo-fast" in [m["id"] for m in listed["models"] if m["source"] == "fetched"]
-        asked = len(simulator.requests)
-        assert asked == 1
+        lists = len(simulator.requests)
+        assert lists == 1
         text = await terminal(*command)
         assert text.code == 0 and text.out.startswith("demo-fast")
-        assert len(simulator.requests) == asked  # P-3: five minutes
+        assert len(simulator.requests) == lists  # P-3: five minutes
         assert (await terminal(*command, "--refresh")).code == 0
-        assert len(simulator.requests) == asked + 1
+        assert len(simulator.requests) == lists + 1
         missing = await terminal("models", "--provider", "anthropic")
         assert missing.code == 0 and "built-in list" in missing.out
         assert "no API key for Anthropic" in missing.err and "ANTHROPIC_API_KEY" in missing.err
@@ -294,7 +295,7 @@ async def test_sessions_can_be_read_again(tmp_path: Path) -> None:
         kinds = [event["event"] for event in body["events"]]
         assert kinds[0] == "turn_started" and kinds[-1] == "turn_complete"
         native = json.loads((await terminal("sessions", "native", session)).out)
-        assert native[:-1] == simulator.requests[-1].json["messages"][1:]
+        assert native[:-1] == asked(simulator)[-1].json["messages"][1:]
         assert native[-1]["content"] == "It says **alpha**."
 
 

@@ -70,8 +70,8 @@ async def test_two_steps_with_parallel_calls(tmp_path: Path, provider: str) -> N
         session = await home.session()
         events = await say(session)
         assert not home.simulator.violations
-        assert len(home.simulator.requests) == 3
-        second, third = (str(r.json) for r in home.simulator.requests[1:3])
+        assert len(home.asked) == 3
+        second, third = (str(r.json) for r in home.asked[1:3])
         assert second.index("alpha") < second.index("beta") < second.rindex("alpha")
         assert second.count("alpha") == 2 and third.count("alpha") == 2
         assert third.count("beta") == 2 and "missing.txt" in third
@@ -96,7 +96,7 @@ async def test_restart_goes_on_in_the_same_session(tmp_path: Path, provider: str
         session = await home.session()
         await say(session, "One")
         before = list((await home.studio.store.native(session.info.id)).items)  # type: ignore[union-attr]
-        session_id, sent = session.info.id, home.simulator.requests[-1].json
+        session_id, sent = session.info.id, home.asked[-1].json
     async with house(tmp_path, provider, [Turn(Text("Second."), stop="end")]) as home:
         session = await home.studio.sessions.open(session_id)
         assert session.info.title == "One" and session.info.state == "done"
@@ -137,7 +137,7 @@ async def test_permission_once_session_and_deny(tmp_path: Path, provider: str) -
         events = await say(session, answer="deny")
         finished = next(e for e in events if isinstance(e, ToolFinished))
         assert finished.is_error and "did not allow" in finished.text
-        assert "did not allow" in str(home.simulator.requests[-1].json)
+        assert "did not allow" in str(home.asked[-1].json)
         assert not home.simulator.violations
         assert [str(rule) for rule in await home.studio.store.rules(session.info.id)] == [
             "run(echo *)"
@@ -158,12 +158,12 @@ async def test_draft_is_approved_and_undone(tmp_path: Path, provider: str) -> No
         draft = next(e.draft for e in events if isinstance(e, DraftCreated))
         file = home.folder / "n.txt"
         assert not file.exists()
-        assert "new" in str(home.simulator.requests[2].json)  # reading shows the draft
+        assert "new" in str(home.asked[2].json)  # reading shows the draft
         assert (
             await session.decide(draft.id, "approve") == "approved" and file.read_text() == "new\n"
         )
         await say(session, "Well?")
-        assert "approved the draft of n.txt" in str(home.simulator.requests[-1].json)
+        assert "approved the draft of n.txt" in str(home.asked[-1].json)
         assert await session.decide(draft.id, "undo") == "undone" and not file.exists()
         assert not home.simulator.violations
 
@@ -253,7 +253,7 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
         assert states == {"run": "cancelled", "read": "done"}
         events = await say(session, "Again")
         assert events[-1].reason == "done" and not home.simulator.violations  # type: ignore[union-attr]
-        sent = str(home.simulator.requests[-1].json)
+        sent = str(home.asked[-1].json)
         assert "alpha" in sent and "stopped the turn" in sent
 
 
@@ -314,7 +314,7 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
             if isinstance(event, StepStarted) and event.step == 2:
                 assert time.monotonic() - asked >= 1.2
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "time_limit"
-        assert "Blue" in str(home.simulator.requests[1].json)
+        assert "Blue" in str(home.asked[1].json)
 
 
 async def test_provider_errors_keep_the_message(tmp_path: Path, provider: str) -> None:
@@ -328,7 +328,7 @@ async def test_provider_errors_keep_the_message(tmp_path: Path, provider: str) -
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "error"
         events = await say(session, "")
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert str(home.simulator.requests[-1].json).count("Remember me") == 1
+        assert str(home.asked[-1].json).count("Remember me") == 1
         assert not home.simulator.violations
 
 
@@ -419,5 +419,5 @@ async def test_another_provider_takes_over_in_the_middle(tmp_path: Path, provide
         await session.change(provider=other, model="sim-other")
         events = await say(session, "Go on")
         assert events[-1].reason == "done" and not home.simulator.violations  # type: ignore[union-attr]
-        assert "alpha" in str(home.simulator.requests[-1].json)
+        assert "alpha" in str(home.asked[-1].json)
         assert any("carried over" in getattr(b, "text", "") for b in session.transcript.blocks)
