@@ -117,6 +117,13 @@ def test_thumbnails_are_freed_when_they_are_far_away(view: TranscriptView, qtbot
     seen(view, qtbot, 1)
 
 
+def test_a_new_width_decodes_nothing_again(view: TranscriptView, qtbot) -> None:
+    show(view, said(WIDE))
+    seen(view, qtbot, 1)
+    view.resize(700, 600)
+    assert len(view.context.thumbnails) == 1
+
+
 def test_no_more_than_a_few_thumbnails_are_kept(
     view: TranscriptView, qtbot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

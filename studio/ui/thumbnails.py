@@ -7,8 +7,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import TypeAlias
 
-from PySide6.QtCore import QBuffer, QByteArray, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QImageReader
+from PySide6.QtCore import QBuffer, QByteArray, QObject, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QBrush, QImage, QImageReader, QPainter, QTransform
 
 from studio.domain.messages import Image
 
@@ -27,12 +27,11 @@ def extent(data: bytes) -> QSize:
     return QImageReader(buffer).size()
 
 
-def fitted(size: QSize, side: int) -> QSize:
-    """The size of a picture that fits a square of ``side``; a small one is not enlarged."""
-    if size.width() <= side and size.height() <= side:
+def fitted(size: QSize, most: QSize) -> QSize:
+    """The size of a picture that is no wider and taller than ``most``; none is enlarged."""
+    if size.width() <= most.width() and size.height() <= most.height():
         return size
-    small = size.scaled(side, side, Qt.AspectRatioMode.KeepAspectRatio)
-    return small.expandedTo(QSize(1, 1))
+    return size.scaled(most, Qt.AspectRatioMode.KeepAspectRatio).expandedTo(QSize(1, 1))
 
 
 def thumbnail(data: bytes, side: int) -> QImage:
@@ -46,10 +45,27 @@ def thumbnail(data: bytes, side: int) -> QImage:
     if image.isNull() or not size.isValid():
         return image
     return image.scaled(
-        fitted(size, side),
+        fitted(size, QSize(side, side)),
         Qt.AspectRatioMode.IgnoreAspectRatio,
         Qt.TransformationMode.SmoothTransformation,
     )
+
+
+def paint_image(
+    painter: QPainter, target: QRectF, image: QImage, source: QRectF, radius: float
+) -> None:
+    """Part of a picture with round corners: as a brush, since a clip has rough edges."""
+    brush = QBrush(image)
+    fit = QTransform.fromTranslate(target.x(), target.y())
+    fit.scale(target.width() / source.width(), target.height() / source.height())
+    brush.setTransform(fit.translate(-source.x(), -source.y()))
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(brush)
+    painter.drawRoundedRect(target, radius, radius)
+    painter.restore()
 
 
 class Thumbnails(QObject):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QPainter, QPainterPath, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QImage, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.controls import IconButton, paint_rounded, paint_spinner
 from studio.ui.theme import Theme
+from studio.ui.thumbnails import paint_image
 
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
@@ -136,17 +137,10 @@ class Chip(QWidget):
             return
         image = self.attached.thumbnail if self.attached else None
         if image is not None and not image.isNull():
-            path = QPainterPath()
-            path.addRoundedRect(tile, 5, 5)
             least = min(image.width(), image.height())
             square = QRectF(0, 0, least, least)
             square.moveCenter(QRectF(image.rect()).center())
-            painter.save()
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-            painter.setClipPath(path)
-            painter.drawImage(tile, image, square)
-            painter.restore()
+            paint_image(painter, tile, image, square, 5)
             return
         icon, ink = {
             "refused": ("file-text", "warn"),

@@ -264,8 +264,7 @@ class Canvas:
             y = self.top(index)
             if y > bottom + FAR or y + item.height < top - FAR:
                 item.drop()
-                if isinstance(item, TextItem):
-                    item.forget()
+                item.forget()
                 self._near.discard(item)
 
     def restyle(self) -> None:

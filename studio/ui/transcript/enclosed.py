@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize
-from PySide6.QtGui import QPainter, QPainterPath
+from PySide6.QtGui import QPainter
 
 from studio.domain.messages import File, Image
 from studio.tools.result import size
-from studio.ui.thumbnails import extent, fitted
+from studio.ui.thumbnails import extent, fitted, paint_image
 
 from .items import Context, Hit, Paint
 from .look import LEFT, Look
 
 SIDE = 240
 """Pixels of a picture's longer side."""
+ROW = 150
+"""Pixels of the height of pictures that lie side by side."""
 LEAST = 28
 """Pixels of a picture's shorter side: a thin one keeps a place to click."""
 GAP = 8
@@ -50,9 +52,10 @@ def arrange(
     x = y = widest = tall = 0.0
     pictures = [part for part in parts if isinstance(part, Image)]
     files = [part for part in parts if isinstance(part, File)]
+    high = look.px(SIDE if len(pictures) == 1 else ROW)
     for part in (*pictures, *files):
         words = described(part)
-        box = _extent(part, words, width, look)
+        box = _extent(part, words, width, high, look)
         if tiles and (x + box.width() > width or isinstance(part, File)):
             x, y, tall = 0.0, y + tall + gap, 0.0
         tiles.append(Tile(part, QRectF(x, y, box.width(), box.height()), words))
@@ -85,16 +88,15 @@ def paint_tiles(tiles: Sequence[Tile], paint: Paint, context: Context) -> None:
             look.focus_ring(paint.painter, tile.rect, 8)
 
 
-def _extent(part: Image | File, words: str, width: float, look: Look) -> QSize:
+def _extent(part: Image | File, words: str, width: float, high: int, look: Look) -> QSize:
     if isinstance(part, File):
         wide = look.px(34) + look.width("small", words) + look.px(12)
         return QSize(round(min(width, wide)), look.theme.height(28))
     found = extent(part.data)
-    side = round(min(look.px(SIDE), width))
     if not found.isValid():
         return QSize(look.px(120), look.px(80))
-    small = fitted(found, side)
-    return small.expandedTo(QSize(look.px(LEAST), look.px(LEAST))).boundedTo(QSize(side, side))
+    most = QSize(round(min(look.px(SIDE), width)), high)
+    return fitted(found, most).expandedTo(QSize(look.px(LEAST), look.px(LEAST))).boundedTo(most)
 
 
 def _paint_picture(
@@ -107,20 +109,14 @@ def _paint_picture(
         look.card(painter, rect, "sunken", "hair", 8)
         look.icon(painter, rect.center(), "image", "text3", 16)
         return
-    path = QPainterPath()
-    path.addRoundedRect(rect, 8, 8)
-    painter.save()
-    painter.setClipPath(path)
-    painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
-    # What the box is wider or taller than a thin picture shows its ground.
-    painter.fillRect(rect, look.color("sunken"))
+    # A thin or small picture lies in the middle of its box.
     scale = min(rect.width() / image.width(), rect.height() / image.height(), 1.0)
     target = QRectF(0, 0, image.width() * scale, image.height() * scale)
     target.moveCenter(rect.center())
-    painter.drawImage(target, image)
+    look.card(painter, rect, "sunken", None, 8)
+    paint_image(painter, target, image, QRectF(image.rect()), 8)
     if over:
-        painter.fillRect(rect, look.color("hover"))
-    painter.restore()
+        look.card(painter, rect, "hover", None, 8)
     look.card(painter, rect, None, "control" if over else "hair", 8)
 
 

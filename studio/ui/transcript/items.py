@@ -137,6 +137,9 @@ class Item:
         self.laid = False
         self.leaves, self.places, self.hits = [], [], []
 
+    def forget(self) -> None:
+        """It is far from the window: free what can be had again, beside the layout."""
+
     def refresh(self, context: Context) -> None:
         """The blocks have changed."""
         self.laid = False

@@ -74,12 +74,10 @@ class UserItem(Item):
         self.height = y + pad_y
         self._bubble = QRectF(left - pad_x, 0, inner + 2 * pad_x, self.height)
 
-    def drop(self) -> None:
-        if self.laid:
-            for tile in self._tiles:
-                if isinstance(tile.part, Image):
-                    self._thumbnails.forget(tile.part)
-        super().drop()
+    def forget(self) -> None:
+        for tile in self._tiles:
+            if isinstance(tile.part, Image):
+                self._thumbnails.forget(tile.part)
 
     def paint(self, paint: Paint, context: Context) -> None:
         context.look.card(paint.painter, self._bubble, "bubble", None, 12)

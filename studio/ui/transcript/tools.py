@@ -251,12 +251,10 @@ class ToolsItem(Item):
             out.append((Action("copy_output", "Copy output", "ghost"), id(call), ""))
         return out
 
-    def drop(self) -> None:
-        if self.laid:
-            for tile in self._tiles:
-                if isinstance(tile.part, Image):
-                    self._thumbnails.forget(tile.part)
-        super().drop()
+    def forget(self) -> None:
+        for tile in self._tiles:
+            if isinstance(tile.part, Image):
+                self._thumbnails.forget(tile.part)
 
     # -- painting ------------------------------------------------------------------
 
