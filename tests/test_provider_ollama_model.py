@@ -237,7 +237,9 @@ async def test_what_a_model_can_read_is_what_ollama_says(http: Http) -> None:
         assert "cannot see" in one.refuses(picture, facts)
         # The template of such a model has no place for pictures of another time.
         assert "images" in history[0]
-        assert "images" not in chats(sim)[0]["messages"][1]
+        sent = chats(sim)[0]["messages"][1]
+        assert "images" not in sent
+        assert "Left out: picture" in sent["content"]
     assert "PDF" in one.refuses(File("a.pdf", "application/pdf", b"%PDF"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -342,3 +343,37 @@ async def test_l12_errors_inside_a_stream(http: Http, event: Any, fault: str) ->
         with pytest.raises(ProviderError) as caught:
             await drain(one.stream(request(one.said([Text("Hi.")]))))
         assert caught.value.fault == fault
+
+
+async def test_p5_facts_as_servers_list_them(http: Http) -> None:
+    listed = {
+        "data": [
+            {
+                "id": "vendor/sees",
+                "name": "Sees",
+                "context_length": 200_000,
+                "architecture": {"input_modalities": ["text", "image", "file"]},
+                "supported_parameters": ["tools", "reasoning"],
+                "top_provider": {"max_completion_tokens": 64_000},
+            },
+            {"id": "m", "capabilities": {"vision": False, "function_calling": True}},
+            {"id": "plain", "max_model_len": 4096, "capabilities": ["completion"]},
+        ]
+    }
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = json.dumps(listed).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        sees, m, plain = await CompatibleProvider("", f"http://127.0.0.1:{port}", http).models()
+    assert (sees.images, sees.documents, sees.tools, sees.reasoning) == (True, True, True, True)
+    assert (sees.sampling, sees.output_limit, sees.title) == (False, 64_000, "Sees")
+    assert (m.images, m.tools, m.sampling) == (False, True, None)
+    assert plain == ModelInfo("plain", context_window=4096)

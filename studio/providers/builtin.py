@@ -28,6 +28,8 @@ __all__ = ["BuiltinModel", "BuiltinProvider"]
 NAME = "builtin"
 TITLE = "the built-in model"
 SMOLLM2 = "smollm2-135m"
+BLIND = ModelInfo("", images=False, documents=False, efforts=())
+"""What holds for every model run here: words only."""
 
 
 class BuiltinProvider(Provider):
@@ -60,6 +62,12 @@ class BuiltinProvider(Provider):
             return super().steer(text)
         return [{"role": "system", "content": text}]
 
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return self._words.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return self._words.refuses(block, BLIND)
+
     def stream(self, request: Request) -> ReplyStream:
         return _Stream(self._model, self._shaped, request)
 
@@ -74,6 +82,7 @@ class BuiltinProvider(Provider):
                     input_price=0.0,
                     output_price=0.0,
                     images=False,
+                    documents=False,
                     source="built-in",
                 )
             ]
@@ -86,13 +95,16 @@ class BuiltinProvider(Provider):
                 input_price=0.0,
                 output_price=0.0,
                 images=False,
+                documents=False,
                 tools=True,
                 reasoning=False,
+                efforts=(),
                 source="built-in",
             )
         ]
 
     async def _shaped(self, request: Request) -> Request:
+        request = replace(request, facts=request.facts or BLIND, effort=None)
         if self._model.chosen is not None:
             return request
         if self._prompt is None:

@@ -27,6 +27,7 @@ from .faults import Border
 from .http import Http
 from .openai_errors import fault_of_error
 from .openai_reasoning import efforts_of, nearest, reasons
+from .shapes import as_flag, as_limit, as_object
 from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
 from .wire import Endpoint, sse_objects
@@ -291,7 +292,11 @@ def _tool(tool: ToolSpec) -> JsonObject:
 
 
 def _info(entry: JsonObject) -> ModelInfo | None:
-    """One listed model; vendors add its facts under several names."""
+    """One listed model; vendors add its facts under several names.
+
+    OpenRouter lists what a model reads and which parameters it takes
+    (https://openrouter.ai/docs/models), Mistral its capabilities.
+    """
     identifier = entry.get("id") or entry.get("name")
     if not isinstance(identifier, str) or not identifier:
         return None
@@ -304,8 +309,22 @@ def _info(entry: JsonObject) -> ModelInfo | None:
         ),
         None,
     )
+    reads = as_object(entry.get("architecture")).get("input_modalities")
+    takes = entry.get("supported_parameters")
+    able = as_object(entry.get("capabilities"))
     return ModelInfo(
         identifier,
         name=name if isinstance(name, str) and name != identifier else "",
         context_window=window,
+        output_limit=as_limit(as_object(entry.get("top_provider")).get("max_completion_tokens")),
+        images="image" in reads if isinstance(reads, list) else as_flag(able.get("vision")),
+        documents="file" in reads if isinstance(reads, list) else None,
+        tools=_among(takes, "tools", able.get("function_calling")),
+        reasoning=_among(takes, "reasoning", able.get("reasoning")),
+        sampling=_among(takes, "temperature", None),
     )
+
+
+def _among(names: Json, name: str, flag: Json) -> bool | None:
+    """Whether a list of abilities has this one; where there is no list, the flag says so."""
+    return name in names if isinstance(names, list) else as_flag(flag)

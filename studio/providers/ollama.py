@@ -222,8 +222,7 @@ class OllamaProvider(Provider):
         system: list[Json] = [{"role": "system", "content": request.system}]
         history = request.history
         if (shown.images if shown.images is not None else facts and facts.images) is False:
-            # Pictures of a time with another model; this one's template has no place for them.
-            history = [{k: v for k, v in one.items() if k != "images"} for one in history]
+            history = [_blind(message) for message in history]
         body: JsonObject = {
             "model": model,
             "messages": [*(system if request.system else []), *history],
@@ -294,6 +293,15 @@ def estimated(request: Request) -> int:
         if calls := message.get("tool_calls"):
             size += len(json.dumps(calls, ensure_ascii=False).encode("utf-8", "replace"))
     return size // _LETTERS + pictures * _PICTURE_TOKENS
+
+
+def _blind(message: JsonObject) -> JsonObject:
+    """The message for a model that cannot see: pictures of a time with another one."""
+    if "images" not in message:
+        return message
+    words = "(Left out: picture. This model cannot see it.)"
+    content = f"{message.get('content') or ''}\n{words}".strip()
+    return {key: value for key, value in message.items() if key != "images"} | {"content": content}
 
 
 def _native_call(call: ToolCall) -> JsonObject:
