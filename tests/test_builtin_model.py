@@ -27,7 +27,7 @@ from studio.domain.events import (
     TurnComplete,
 )
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.messages import Text, ToolResult
+from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Reply, Request
 from studio.providers.builtin import BuiltinModel, BuiltinProvider
@@ -370,3 +370,15 @@ def test_no_history_is_too_strange_to_shape(texts: list[str], tokens: int) -> No
     assert shaped.history[-1]["role"] in ("user", "tool")
     for text in texts:
         assert len(clip(text, tokens)) <= 3 * tokens + 2
+
+
+async def test_pictures_are_refused_and_histories_examined(model: BuiltinModel) -> None:
+    """H-5: the built-in model reads words only."""
+    provider = BuiltinProvider(model)
+    assert provider.refuses(Image("image/png", b"\x89PNG")) == "This model cannot see pictures."
+    assert "PDF" in provider.refuses(File("a.pdf", "application/pdf", b"%PDF"))
+    assert provider.refuses(Text("a")) == ""
+    history = provider.said([Text("Hi.")])
+    assert provider.examine(history) == ""
+    lost: JsonObject = {"role": "tool", "tool_call_id": "x", "content": "y"}
+    assert provider.examine([*history, lost]) == "item 2: a result without its call"
