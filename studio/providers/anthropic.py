@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import written
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
@@ -130,19 +131,20 @@ class AnthropicProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            from anthropic import AsyncStream
+
             client = await self._client()
             body = body_of(request)
-            response = await stack.enter_async_context(
-                client.messages.with_streaming_response.create(
-                    model=request.model,
-                    max_tokens=0,
-                    messages=[],
-                    stream=True,
-                    extra_body=body,  # past the SDK's conversion, byte for byte
-                    extra_headers=betas(request, body),
-                )
+            stream = await client.post(
+                "/v1/messages",
+                cast_to=cast("type[JsonObject]", object),
+                content=written(body).encode(),  # a body would be copied, field by field
+                stream=True,
+                stream_cls=AsyncStream[JsonObject],
+                options={"headers": betas(request, body)},
             )
-            return sse_objects(response.http_response.aiter_bytes())
+            stack.push_async_callback(stream.close)
+            return sse_objects(stream.response.aiter_bytes())
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
@@ -237,9 +239,11 @@ class AnthropicProvider(Provider):
 
 
 def body_of(request: Request) -> JsonObject:
-    """What is posted, but for the model and that it is streamed."""
+    """What is posted."""
     system = takes_system_messages(request.model)
     body: JsonObject = {
+        "model": request.model,
+        "stream": True,
         "messages": list[Json](anthropic_history.placed(request.history, system=system)),
         # One automatic mark that wanders with the end: no stored message carries one.
         "cache_control": {"type": "ephemeral"},
