@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
@@ -29,6 +29,7 @@ from .key_row import KeyRow
 from .known import Known, ago, tokens
 from .model_file import ModelFileRow
 from .model_list import ModelList
+from .pull_row import Puller, PullRow
 from .section_parts import Failure, Head
 from .tasks import Tasks
 
@@ -96,6 +97,11 @@ class Section(QWidget):
             self.url.setText(pieces.settings.base_urls.get(known.name, ""))
             self.url.editingFinished.connect(self._url_changed)
             self._row("Base URL", self.url)
+        self.pull: PullRow | None = None
+        if known.name == "ollama":
+            self.pull = PullRow(theme, pieces.tasks, self._puller)
+            self.pull.pulled.connect(lambda: self.ask(force=True))
+            self._row("Get a model", self.pull)
         self.default = Combo(theme, "Default model")
         self.default.chosen.connect(self._default_chosen)
         self._row("Default model", self.default)
@@ -157,6 +163,9 @@ class Section(QWidget):
     @property
     def listing(self) -> Listing:
         return self._pieces.catalogue.listing(self.known.name)
+
+    def _puller(self) -> Puller:
+        return cast("Puller", self._pieces.make_provider(self.known.name, "", self.base_url))
 
     def _may_ask(self) -> bool:
         if self.known.key == "needed":

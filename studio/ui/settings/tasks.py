@@ -15,11 +15,15 @@ class Tasks:
     def __init__(self, problem: Callable[[str], None]) -> None:
         self._problem = problem
         self._running: set[asyncio.Task[None]] = set()
+        self._long: set[asyncio.Task[None]] = set()
 
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
+    def start(self, work: Coroutine[Any, Any, object], *, waits: bool = True) -> asyncio.Task[None]:
+        """``waits`` is False for what is given up when the window is gone, a download say."""
         task = asyncio.get_running_loop().create_task(self._run(work))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        for kept in (self._running, *(() if waits else (self._long,))):
+            kept.add(task)
+            task.add_done_callback(kept.discard)
+        return task
 
     async def _run(self, work: Coroutine[Any, Any, object]) -> None:
         try:
@@ -29,5 +33,7 @@ class Tasks:
 
     async def aclose(self) -> None:
         """Wait for what runs: a save that was begun is finished."""
+        for task in self._long:
+            task.cancel()
         while self._running:
             await asyncio.wait(self._running)
