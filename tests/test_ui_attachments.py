@@ -294,6 +294,29 @@ async def test_files_that_could_not_be_sent_come_back(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_an_edited_message_keeps_its_files(tmp_path: Path) -> None:
+    script = [Turn(Text("A square.")), Turn(Text("A blue one."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        (person.folder / "a.png").write_bytes(picture())
+        (person.folder / "a.txt").write_text("x")
+        person.window.chat.choices.take_files([str(person.folder / n) for n in ("a.png", "a.txt")])
+        await settled(person, 2)
+        person.say("What is it")
+        await person.done()
+        first = person.session
+        person.composer.setFocus()
+        person.press(Key.Key_Up)
+        assert person.composer.text == "What is it"
+        assert [chip.name for chip in await settled(person, 2)] == ["Picture", "a.txt"]
+        person.press(Key.Key_Return)
+        await until(lambda: person.session is not first)
+        await person.done()
+        (said,) = person.blocks(UserBlock)
+        assert [type(part) for part in said.said] == [Image, File, Words]
+        assert not person.simulator.violations
+
+
+@on_window_loop
 async def test_a_click_opens_a_private_copy(tmp_path: Path) -> None:
     opened: list[Path] = []
 

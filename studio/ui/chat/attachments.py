@@ -122,6 +122,16 @@ class Attachments(QWidget):
         self._update()
         self.recheck()
 
+    def replace(self, blocks: Sequence[Image | File]) -> None:
+        """Attach these and nothing else: those of a message that is edited."""
+
+        async def known(block: Image | File) -> Image | File:
+            return block
+
+        self.take()
+        for block in blocks:
+            self._begin(getattr(block, "name", "Picture"), known(block))
+
     def recheck(self) -> None:
         """Ask again what the model refuses: another one is chosen, or more is known of it."""
         if self._later is None or not self.blocks:

@@ -236,10 +236,7 @@ class Composer(QWidget):
         row.addWidget(self.send)
         self._row = row
         self._column = QVBoxLayout(self)
-        files = QHBoxLayout()
-        files.addWidget(self.attachments)
-        self._files = files
-        self._column.addLayout(files)
+        self._column.addWidget(self.attachments)
         words = QHBoxLayout()
         words.addWidget(self.editor)
         self._words = words
@@ -339,7 +336,6 @@ class Composer(QWidget):
         self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
         self._column.setSpacing(px(12))
         self._words.setContentsMargins(px(6), 0, px(6), 0)
-        self._files.setContentsMargins(0, 0, px(2), 0)
         self.update()
 
     def _files_resized(self) -> None:

@@ -100,6 +100,7 @@ class WaysOn:
                 page.later(self._continue_from(session))
             case "stop_editing":
                 page.composer.clear()
+                page.composer.attachments.replace([])
             case _:
                 page.settings_wanted.emit("providers", page.choices.provider)
 
@@ -171,6 +172,10 @@ class WaysOn:
 
     def _edit(self, session: Session, block: UserBlock) -> None:
         if not session.damage:
+            from studio.domain.messages import Text
+
+            files = [part for part in block.said if not isinstance(part, Text)]
+            self._page.composer.attachments.replace(files)
             self._page.composer.set_text(block.text)
             self._page.composer.setFocus()
             self.editing = "" if session.running else block.turn_id

@@ -117,7 +117,7 @@ def _paint_picture(
     paint_image(painter, target, image, QRectF(image.rect()), 8)
     if over:
         look.card(painter, rect, "hover", None, 8)
-    look.card(painter, rect, None, "control" if over else "hair", 8)
+    look.card(painter, rect, None, "control" if over else "hair", 7.5)
 
 
 def _paint_file(tile: Tile, painter: QPainter, look: Look) -> None:
