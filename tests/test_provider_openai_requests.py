@@ -158,6 +158,13 @@ async def test_another_bad_request_is_not_asked_again(http: Http) -> None:
         assert (error.fault, len(sim.requests)) == ("bad_request", 1)
 
 
+async def test_a_value_out_of_range_is_said(http: Http) -> None:
+    words = "Invalid 'temperature': decimal above maximum value. Expected a value <= 2."
+    async with Simulator([refusal("responses", words, "temperature")]) as sim:
+        error = await fails(openai(sim, http), model="gpt-4o", temperature=3.0)
+        assert (error.fault, len(sim.requests)) == ("bad_request", 1)
+
+
 async def test_chat_what_a_server_refuses_is_left_out_from_then_on(http: Http) -> None:
     script = [
         refusal("chat", "Unrecognized request argument supplied: stream_options"),
@@ -221,7 +228,7 @@ def test_dialect_names_whole_parameters() -> None:
     assert one.learn("m", ["max_completion_tokens"], words)
     assert not one.learn("m", ["max_completion_tokens"], words)  # known already
     assert one.takes("n", "max_completion_tokens")
-    assert one.learn("m", ["reasoning.effort", "reasoning.summary"], "No.", "reasoning")
+    assert one.learn("m", ["reasoning.effort", "reasoning.summary"], "Not supported.", "reasoning")
     assert not one.takes("m", "reasoning.summary")
 
 
@@ -334,6 +341,7 @@ def test_l12_what_errors_mean(error: Any, fault: Any) -> None:
         ),
         ({"type": "response.failed", "response": {"error": {"code": "bio_policy"}}}, "refused"),
         ({"type": "response.failed", "response": {}}, "server"),
+        ({"type": "error", "error": {"type": "invalid_request_error"}}, "bad_request"),
     ],
 )
 async def test_l12_errors_inside_a_stream(http: Http, event: Any, fault: str) -> None:

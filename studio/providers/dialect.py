@@ -12,7 +12,7 @@ from collections.abc import Iterable
 _REFUSES = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
     r"|extra (?:inputs|fields)|additional propert|invalid (?:parameter|argument|field)"
-    r"|deprecated|cannot unmarshal",
+    r"|deprecated|cannot unmarshal|must be verified",
     re.IGNORECASE,
 )
 
@@ -30,12 +30,14 @@ class Dialect:
         """Whether a refusal is about optional parameters that were ``sent``; remembers which.
 
         ``parameter`` is what the server says it is about: ``reasoning`` means
-        ``reasoning.effort`` too. Where it says nothing, its ``words`` must name one.
+        ``reasoning.effort`` too. Where it says nothing, its ``words`` must name
+        one. A value out of range is no refusal.
         """
+        if not _REFUSES.search(words):
+            return False
         sent = set(sent)
-        found = {name for name in sent if parameter and f"{name}.".startswith(f"{parameter}.")} or {
-            name for name in sent if _REFUSES.search(words) and _named(name, words)
-        }
+        found = {name for name in sent if parameter and f"{name}.".startswith(f"{parameter}.")}
+        found = found or {name for name in sent if _named(name, words)}
         found = {name for name in found if self.takes(model, name)}
         self._refused |= {(model, name) for name in found}
         return bool(found)

@@ -235,7 +235,9 @@ class OpenAIProvider(Provider):
 
     def _fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        fault = fault_of_error(error) or "server"
+        fields = cast("Mapping[str, object]", error) if isinstance(error, Mapping) else {}
+        ours = fields.get("type") == "invalid_request_error"
+        fault = fault_of_error(error) or ("bad_request" if ours else "server")
         return self._border.fault(fault, words_of({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
