@@ -13,16 +13,20 @@ from .exchange import Exchange, Violation
 from .faults import (
     Byte,
     Fault,
+    content_type,
     cut,
+    drip,
     dup,
     eof,
     error_event,
     garbage,
     html,
+    reorder,
     stall,
     status,
     tool_json,
     unknown,
+    usage_odd,
 )
 from .script import (
     Call,
@@ -41,6 +45,7 @@ from .script import (
 )
 from .serving import serve
 from .simulator import Simulator
+from .transport import transport
 from .view import Called, Offered, RequestView, Returned, Said, SurfaceName
 
 __all__ = [
@@ -68,18 +73,23 @@ __all__ = [
     "Usage",
     "Violation",
     "When",
+    "content_type",
     "cut",
     "demo_script",
+    "drip",
     "dup",
     "eof",
     "error_event",
     "every",
     "garbage",
     "html",
+    "reorder",
     "scattered",
     "serve",
     "stall",
     "status",
     "tool_json",
+    "transport",
     "unknown",
+    "usage_odd",
 ]

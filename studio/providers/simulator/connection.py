@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from itertools import accumulate
 
 from . import http
 from .chunking import Chunking
+from .delivery import pieces
 from .exchange import Exchange
-from .http import Answer, Frame, HttpRequest
+from .http import Answer, HttpRequest
 from .script import Pace
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -87,12 +87,17 @@ class Connection:
             await self._stall(exchange)
         if pace and pace.ttft:
             await self._sleep(pace.ttft)
+        if answer.pause:
+            exchange.stalled.set()
+            await self._sleep(answer.pause)
         self._writer.write(http.head(answer))
-        for piece, delay in self._pieces(answer.frames, pace):
-            if delay:
-                await self._sleep(delay)
-            self._writer.write(http.chunk(piece))
-            exchange.sent += len(piece)
+        for piece in pieces(answer, self._chunking, self._chance, pace):
+            if piece.stalled:
+                exchange.stalled.set()
+            if piece.delay:
+                await self._sleep(piece.delay)
+            self._writer.write(http.chunk(piece.data))
+            exchange.sent += len(piece.data)
             await self._writer.drain()
             # Let a client in this process read, so that the pieces stay apart.
             await asyncio.sleep(0)
@@ -111,18 +116,3 @@ class Connection:
         await self._writer.drain()
         exchange.stalled.set()
         await asyncio.Event().wait()  # ends when the client hangs up
-
-    def _pieces(self, frames: list[Frame], pace: Pace | None) -> list[tuple[bytes, float]]:
-        data = b"".join(frame.data for frame in frames)
-        ends = list(accumulate(len(frame.data) for frame in frames))
-        pieces: list[tuple[bytes, float]] = []
-        start = frame = 0
-        for end in self._chunking(data, ends, self._chance):
-            tokens = 0.0
-            while frame < len(frames) and (ends[frame] <= end or pace is None):
-                tokens += frames[frame].tokens
-                frame += 1
-            if end > start:
-                pieces.append((data[start:end], tokens / pace.tokens_per_s if pace else 0.0))
-            start = end
-        return pieces

@@ -37,6 +37,10 @@ class Fault:
         "tool_json",
         "dup",
         "unknown",
+        "drip",
+        "reorder",
+        "usage",
+        "type",
     ]
     at: Place = 0
     times: int | None = None
@@ -44,6 +48,9 @@ class Fault:
     retry_after: float | str | None = None
     variant: str = ""
     reset: bool = False
+    seconds: float | None = None
+    rate: float = 0.0
+    headers: tuple[tuple[str, str], ...] = ()
 
     @property
     def replaces(self) -> bool:
@@ -56,15 +63,31 @@ def status(
     *,
     times: int | None = None,
     retry_after: float | str | None = None,
+    retry_after_ms: float | None = None,
+    should_retry: bool | None = None,
     variant: str = "",
 ) -> Fault:
     """An HTTP error with this provider's body.
 
     With ``times`` it happens that often and then the turn is answered; without,
     it is the turn's answer. ``retry_after`` is in seconds, or the text of the
-    header. ``variant`` "insufficient_quota" is OpenAI's 429 that no retry helps.
+    header (a date); Gemini tells it in the body. ``retry_after_ms`` and
+    ``should_retry`` are headers of their own. ``variant`` is OpenAI's code:
+    "insufficient_quota" is a 429 that no retry helps.
     """
-    return Fault("status", code=code, times=times, retry_after=retry_after, variant=variant)
+    headers: dict[str, str] = {}
+    if retry_after_ms is not None:
+        headers["retry-after-ms"] = f"{retry_after_ms:g}"
+    if should_retry is not None:
+        headers["x-should-retry"] = str(should_retry).lower()
+    return Fault(
+        "status",
+        code=code,
+        times=times,
+        retry_after=retry_after,
+        variant=variant,
+        headers=tuple(headers.items()),
+    )
 
 
 def html(code: int = 200, *, times: int | None = None) -> Fault:
@@ -82,9 +105,18 @@ def eof(at: Place = -1) -> Fault:
     return Fault("eof", at=at)
 
 
-def stall(at: Place = 0) -> Fault:
-    """Nothing more comes until the client hangs up."""
-    return Fault("stall", at=at)
+def stall(at: Place = 0, seconds: float | None = None) -> Fault:
+    """Nothing comes for so many seconds, or until the client hangs up.
+
+    At "headers" nothing comes at all, at 0 nothing of the body, and at a
+    ``Byte`` it stops within an event. The simulator's ``sleep`` waits.
+    """
+    return Fault("stall", at=at, seconds=seconds)
+
+
+def drip(bytes_per_second: float) -> Fault:
+    """The body comes slowly; the simulator's ``sleep`` waits between the pieces."""
+    return Fault("drip", rate=bytes_per_second)
 
 
 def error_event(kind: ErrorKind = "overloaded", at: Place = -1, *, variant: str = "") -> Fault:
@@ -110,6 +142,25 @@ def dup(at: Place = -1) -> Fault:
     return Fault("dup", at=at)
 
 
-def unknown(at: Place = 1) -> Fault:
-    """Before the event at ``at`` comes one of a kind nobody has heard of."""
-    return Fault("unknown", at=at)
+def unknown(at: Place = 1, kind: Literal["event", "block", "delta", "stop"] = "event") -> Fault:
+    """Before the event at ``at`` comes one of a kind nobody has heard of.
+
+    Or a block (an item, a part), or a piece of one; "stop" is a reason to end
+    that nobody has heard of, wherever the reply tells its reason.
+    """
+    return Fault("unknown", at=at, variant=kind)
+
+
+def reorder(kind: Literal["gap", "stranger", "same_id"] = "gap") -> Fault:
+    """Indexes with a gap, a piece of a block that never began, or one id for all calls."""
+    return Fault("reorder", variant=kind)
+
+
+def usage_odd(kind: Literal["missing", "zero", "late", "decreasing"] = "missing") -> Fault:
+    """No token counts, counts of zero, counts in the last place only, or falling counts."""
+    return Fault("usage", variant=kind)
+
+
+def content_type(name: str = "text/plain") -> Fault:
+    """The right body under a wrong name."""
+    return Fault("type", variant=name)

@@ -40,10 +40,14 @@ class HttpRequest:
 
 @dataclass(slots=True)
 class Frame:
-    """One event of a body: its bytes, and how many tokens it stands for."""
+    """One event of a body: its bytes, and how many tokens it stands for.
+
+    ``pause`` is how long nothing comes before it, in seconds.
+    """
 
     data: bytes
     tokens: float = 0.0
+    pause: float = 0.0
 
 
 @dataclass(slots=True)
@@ -56,6 +60,10 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict[str, str])
     ending: str = "clean"
     """``clean``, ``cut``, ``reset``, ``stall``, or ``silence`` (a stall before the headers)."""
+    pause: float = 0.0
+    """How long nothing comes before the headers, in seconds."""
+    rate: float = 0.0
+    """Bytes a second; 0 is no limit."""
 
 
 async def read_request(reader: asyncio.StreamReader, first: bytes) -> HttpRequest:

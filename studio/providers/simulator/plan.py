@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .faults import Byte, Fault, Place
 from .http import Answer, Frame
+from .rewriting import gaps, odd_usage
 from .script import Call, Part, Turn
 from .surfaces.base import Surface
 from .wire import compact
@@ -23,6 +25,13 @@ def damage(turn: Turn) -> Turn:
                     parts[index] = Call(part.name, part.arguments, part.id, raw)
                     break
             turn = turn.with_parts(*parts)
+        elif fault.kind == "reorder" and fault.variant == "same_id":
+            turn = turn.with_parts(
+                *(
+                    replace(part, id="call_same") if isinstance(part, Call) else part
+                    for part in turn.parts
+                )
+            )
     return turn
 
 
@@ -59,9 +68,23 @@ def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
                 answer.frames, answer.ending = before, "reset" if fault.reset else "cut"
             case "eof":
                 answer.frames = _before(answer.frames, fault.at)
+            case "stall" if fault.seconds is not None:
+                _pause(answer, fault.at, fault.seconds)
             case "stall":
                 answer.ending = "silence" if fault.at == "headers" else "stall"
                 answer.frames = _before(answer.frames, fault.at)
+            case "drip":
+                answer.rate = fault.rate
+            case "type":
+                answer.content_type = fault.variant
+            case "usage":
+                answer.frames = odd_usage(answer.frames, fault.variant)
+            case "reorder" if fault.variant == "gap":
+                answer.frames = gaps(answer.frames)
+            case "reorder" if fault.variant == "stranger":
+                answer.frames[2:2] = surface.stranger()
+            case "unknown" if fault.variant == "stop":
+                answer.frames = surface.odd_stop(answer.frames)
             case "error_event":
                 kind, _, variant = fault.variant.partition(":")
                 before = _before(answer.frames, fault.at)
@@ -74,10 +97,28 @@ def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
                 answer.frames.insert(index, answer.frames[index])
             case "unknown":
                 index = _index(answer.frames, fault.at)
-                answer.frames.insert(index, surface.unknown_frame())
+                answer.frames[index:index] = surface.unknown(fault.variant)
             case _:
                 pass
     return answer
+
+
+def _pause(answer: Answer, at: Place, seconds: float) -> None:
+    """Nothing comes for a while at this place, then the rest."""
+    if at == "headers":
+        answer.pause = seconds
+        return
+    before = _before(answer.frames, at)
+    offset = sum(len(frame.data) for frame in before)
+    rest: list[Frame] = []
+    start = 0
+    for frame in answer.frames:
+        if (end := start + len(frame.data)) > offset:
+            rest.append(replace(frame, data=frame.data[max(0, offset - start) :]))
+        start = end
+    if rest:
+        rest[0].pause = seconds
+    answer.frames = [*before, *rest]
 
 
 def _index(frames: Sequence[Frame], at: Place) -> int:

@@ -70,14 +70,14 @@ class Simulator:
         self.port = 0
         self._strict: Strictness = strict
         self._player = Player(script)
-        self._chunking = chunks.chunking(chunking)
+        self.chunking = chunks.chunking(chunking)
         self._pace = pace
-        self._sleep = sleep
+        self.sleep = sleep
         self._page_size = page_size
         self._endless = endless_models
         self._refused = refused
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
-        self._chance = random.Random(number)
+        self.chance = random.Random(number)
         self._maker = Maker(
             random.Random(number),
             Signer(key),
@@ -146,12 +146,12 @@ class Simulator:
         connection = Connection(
             reader,
             writer,
-            chunking=self._chunking,
-            chance=self._chance,
-            sleep=self._sleep,
+            chunking=self.chunking,
+            chance=self.chance,
+            sleep=self.sleep,
         )
         try:
-            await connection.serve(self._answer)
+            await connection.serve(self.answer)
         except asyncio.CancelledError:
             writer.transport.abort()  # a client that does not read must not keep us
             raise
@@ -163,7 +163,8 @@ class Simulator:
         async with self._arrived:
             self._arrived.notify_all()
 
-    def _answer(self, request: HttpRequest) -> tuple[Exchange, Answer, Pace | None]:
+    def answer(self, request: HttpRequest) -> tuple[Exchange, Answer, Pace | None]:
+        """What a request is answered with; every way to reach the simulator asks this."""
         exchange = self._record(request)
         pace = None
         try:

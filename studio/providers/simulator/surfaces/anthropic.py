@@ -42,6 +42,7 @@ _TYPES = {
     402: "billing_error",
     403: "permission_error",
     404: "not_found_error",
+    408: "timeout_error",
     409: "conflict_error",
     413: "request_too_large",
     429: "rate_limit_error",
@@ -170,8 +171,22 @@ class Anthropic(Surface):
         error, message = _KINDS[kind]
         return _frame("error", error={"type": error, "message": message})
 
-    def unknown_frame(self) -> Frame:
-        return _frame("surprise", surprise={"kind": "new"})
+    def unknown(self, kind: str) -> list[Frame]:
+        surprise: Body = {"type": f"surprise_{kind}", "surprise": "new"}
+        piece = _frame("content_block_delta", index=0, delta=surprise)
+        if kind == "delta":
+            return [piece]
+        if kind == "block":
+            return [
+                _frame("content_block_start", index=90, content_block=surprise),
+                _frame("content_block_delta", index=90, delta=surprise),
+                _frame("content_block_stop", index=90),
+            ]
+        return [_frame("surprise", surprise={"kind": "new"})]
+
+    def stranger(self) -> list[Frame]:
+        delta = {"type": "text_delta", "text": "?"}
+        return [_frame("content_block_delta", index=99, delta=delta)]
 
 
 def _native(part: Part, prefix: list[Any], view: RequestView, maker: Maker) -> list[Body]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from studio.providers.simulator.faults import Fault
 from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.rewriting import odd_stop
 from studio.providers.simulator.script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import RequestView, SurfaceName
 from studio.providers.simulator.wire import Body, compact
@@ -40,8 +42,16 @@ class Surface(ABC):
         """An error inside a 200 stream."""
 
     @abstractmethod
-    def unknown_frame(self) -> Frame:
-        """An event of a kind that clients do not know yet."""
+    def unknown(self, kind: str) -> list[Frame]:
+        """An event, a "block" or a "delta" of a kind that clients do not know yet."""
+
+    def stranger(self) -> list[Frame]:
+        """A piece of something that never began; none where everything comes whole."""
+        return []
+
+    def odd_stop(self, frames: Sequence[Frame]) -> list[Frame]:
+        """The events with a reason to end that clients do not know yet."""
+        return odd_stop(frames)
 
     def no_model(self, view: RequestView) -> Refused:
         """The error for a model nobody has."""
@@ -59,6 +69,7 @@ class Surface(ABC):
         answer = self.failure(refused)
         if fault.retry_after is not None:
             answer.headers["retry-after"] = _seconds(fault.retry_after)
+        answer.headers.update(fault.headers)
         return answer
 
 

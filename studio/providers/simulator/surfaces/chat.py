@@ -130,8 +130,16 @@ class Chat(Surface):
     def error_frame(self, kind: str, variant: str) -> Frame:
         return _event({"error": error_body(kind)})
 
-    def unknown_frame(self) -> Frame:
-        return Frame(b": a comment\n\n" + _event({"object": "surprise", "choices": []}).data)
+    def unknown(self, kind: str) -> list[Frame]:
+        if kind == "event":
+            return [Frame(b": a comment\n\n"), _event({"object": "surprise", "choices": []})]
+        base: Body = {"id": "chatcmpl-simulated", "object": "chat.completion.chunk"}
+        return [_chunk(base, {"surprise": {"kind": "new"}})]
+
+    def stranger(self) -> list[Frame]:
+        base: Body = {"id": "chatcmpl-simulated", "object": "chat.completion.chunk"}
+        piece: Body = {"index": 99, "function": {"arguments": "?"}}
+        return [_chunk(base, {"tool_calls": [piece]})]
 
 
 def _items(message: Body) -> list[Item]:

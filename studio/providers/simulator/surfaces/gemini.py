@@ -30,6 +30,7 @@ _STATUS = {
     404: "NOT_FOUND",
     408: "DEADLINE_EXCEEDED",
     409: "ABORTED",
+    413: "INVALID_ARGUMENT",
     429: "RESOURCE_EXHAUSTED",
     500: "INTERNAL",
     503: "UNAVAILABLE",
@@ -192,15 +193,19 @@ class Gemini(Surface):
                 "status": _STATUS.get(fault.code, "UNKNOWN"),
                 "details": [{"@type": kind, "retryDelay": delay}],
             }
-            return json_answer({"error": error}, fault.code)
+            answer = json_answer({"error": error}, fault.code)
+        answer.headers.update(fault.headers)
         return answer
 
     def error_frame(self, kind: str, variant: str) -> Frame:
         code, message = _KINDS[kind]
         return _event({"error": {"code": code, "message": message, "status": _STATUS[code]}})
 
-    def unknown_frame(self) -> Frame:
-        return _event({"surprise": {"kind": "new"}})
+    def unknown(self, kind: str) -> list[Frame]:
+        if kind == "event":
+            return [_event({"surprise": {"kind": "new"}})]
+        content: Body = {"role": "model", "parts": [{"surprise": {"kind": "new"}}]}
+        return [_event({"candidates": [{"content": content, "index": 0}]})]
 
 
 def _message(code: int) -> str:

@@ -118,8 +118,11 @@ class Ollama(Surface):
     def error_frame(self, kind: str, variant: str) -> Frame:
         return Frame((compact({"error": _KINDS[kind]}) + "\n").encode())
 
-    def unknown_frame(self) -> Frame:
-        return Frame((compact({"surprise": {"kind": "new"}, "done": False}) + "\n").encode())
+    def unknown(self, kind: str) -> list[Frame]:
+        surprise: Body = {"surprise": {"kind": "new"}}
+        if kind != "event":
+            surprise = {"message": {"role": "assistant", "content": "", **surprise}}
+        return [Frame((compact({**surprise, "done": False}) + "\n").encode())]
 
 
 def window(body: Body) -> int:

@@ -11,6 +11,8 @@ from .base import json_answer
 _TYPES = {
     401: ("invalid_request_error", "invalid_api_key"),
     404: ("invalid_request_error", None),
+    408: ("server_error", "timeout"),
+    413: ("invalid_request_error", "request_too_large"),
     429: ("requests", "rate_limit_exceeded"),
     500: ("server_error", None),
     503: ("server_error", "server_is_overloaded"),

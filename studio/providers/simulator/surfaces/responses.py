@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.rewriting import body_of
 from studio.providers.simulator.rules import responses as rules
 from studio.providers.simulator.script import Call, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import (
@@ -116,8 +118,28 @@ class Responses(Surface):
             sequence_number=0,
         )
 
-    def unknown_frame(self) -> Frame:
-        return _event("response.surprise", surprise={"kind": "new"}, sequence_number=0)
+    def unknown(self, kind: str) -> list[Frame]:
+        item: Body = {"id": "su_1", "type": "surprise_item", "surprise": "new"}
+        if kind == "block":
+            return [
+                _event(f"response.output_item.{stage}", item=item, output_index=90)
+                for stage in ("added", "done")
+            ]
+        name = "response.surprise.delta" if kind == "delta" else "response.surprise"
+        return [_event(name, surprise={"kind": "new"}, output_index=0, sequence_number=0)]
+
+    def stranger(self) -> list[Frame]:
+        at: Body = {"item_id": "msg_unheard_of", "output_index": 99, "content_index": 0}
+        return [_event("response.output_text.delta", delta="?", sequence_number=0, **at)]
+
+    def odd_stop(self, frames: Sequence[Frame]) -> list[Frame]:
+        *rest, last = frames
+        response = {
+            **obj(body_of(last).get("response")),
+            "status": "incomplete",
+            "incomplete_details": {"reason": "surprise"},
+        }
+        return [*rest, _event("response.incomplete", response=response, sequence_number=0)]
 
 
 def _item(row: Body) -> Item | None:
