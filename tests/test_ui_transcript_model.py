@@ -5,7 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.domain.blocks import AgentBlock, EndBlock, TextBlock, ToolBlock, UserBlock
+from studio.domain.blocks import (
+    AgentBlock,
+    EndBlock,
+    FailureBlock,
+    TextBlock,
+    ToolBlock,
+    UserBlock,
+)
 from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
@@ -106,3 +113,26 @@ def test_a_screen_reader_is_told_once_how_a_turn_went() -> None:
     assert model.outcome(failed, "Coder") == "You’re offline. Your message is kept."
     assert model.outcome(TurnComplete("error", "You’re offline"), "Coder") == ""
     assert model.outcome(TextDelta("Hello"), "Coder") == ""
+
+
+def test_a_refusal_says_why_in_plain_words() -> None:
+    """L-7: its category, and the provider's explanation if it gives one."""
+
+    def told(detail: str) -> str:
+        return model.ending(EndBlock("refused", detail))
+
+    assert told("cyber: It asks for malware.") == (
+        "The model declined to answer (computer security). It asks for malware."
+    )
+    assert told("PROHIBITED_CONTENT") == "The model declined to answer (prohibited content)."
+    assert told("") == told("The model declined to answer.") == "The model declined to answer."
+    assert model.outcome(TurnComplete("refused", "SAFETY"), "Coder").endswith("(safety).")
+
+
+def test_the_first_sentence_is_the_title() -> None:
+    failed = FailureBlock("server", "Gemini had an error of its own. Try 2.5. Later.", "Kept.")
+    card = model.card(failed)
+    assert (card.title, card.detail) == (
+        "Gemini had an error of its own.", "Try 2.5. Later. Kept.",
+    )  # fmt: skip
+    assert model.parted("No end") == ("No end", "")

@@ -6,6 +6,7 @@ calls is one item, a call that waits for the person is one by itself.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -337,8 +338,24 @@ _ENDS = {
 }
 
 
+_CATEGORIES = {
+    "bio": "biology",
+    "blocklist": "forbidden words",
+    "content_filter": "content filter",
+    "cyber": "computer security",
+    "recitation": "quoting too closely",
+    "spii": "personal data",
+}
+"""Reasons of refusals whose names do not say it; the others are plain words."""
+_CATEGORY = re.compile(r"([A-Za-z_]{3,40})(?:: (.*))?", re.DOTALL)
+
+
 def ending(block: EndBlock) -> str:
     """The quiet line at the end of a turn."""
+    if block.reason == "refused" and (found := _CATEGORY.fullmatch(block.detail)):
+        name, why = found[1].lower(), found[2] or ""
+        category = _CATEGORIES.get(name, name.replace("_", " "))
+        return f"The model declined to answer ({category}). {why}".rstrip()
     return block.detail or _ENDS.get(block.reason, "The turn ended.")
 
 
@@ -355,4 +372,4 @@ def outcome(event: Event, agent: str) -> str:
         return ""  # an error has been told by its ``Failed``
     if event.reason == "done":
         return f"{agent} is done."
-    return event.detail or _ENDS.get(event.reason, "The turn ended.")
+    return ending(EndBlock(event.reason, event.detail))
