@@ -28,7 +28,7 @@ from .conversation import paired
 from .dialect import Dialect
 from .faults import Border, words_of
 from .http import Http
-from .openai_errors import fault_of_error
+from .openai_errors import fault_in_stream, fault_of_error
 from .openai_reasoning import efforts_of, nearest, reasons
 from .responses_accumulator import ResponsesAccumulator, calls_of
 from .responses_history import examine
@@ -105,9 +105,11 @@ class OpenAIProvider(Provider):
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
         return refused(block, facts)
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text:
@@ -235,10 +237,7 @@ class OpenAIProvider(Provider):
 
     def _fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        fields = cast("Mapping[str, object]", error) if isinstance(error, Mapping) else {}
-        ours = fields.get("type") == "invalid_request_error"
-        fault = fault_of_error(error) or ("bad_request" if ours else "server")
-        return self._border.fault(fault, words_of({"error": error}))
+        return self._border.fault(fault_in_stream(error), words_of({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
         from openai import APIConnectionError, APIError, APIStatusError

@@ -79,6 +79,15 @@ def fault_of_error(error: object) -> ProviderFault | None:
     return None
 
 
+def fault_in_stream(error: object) -> ProviderFault:
+    """The fault of an error object inside a stream that began well."""
+    found = fault_of_error(error)
+    if found is None and isinstance(error, Mapping):
+        ours = cast("Mapping[str, object]", error).get("type") == "invalid_request_error"
+        found = "bad_request" if ours else None
+    return found or "server"
+
+
 def _of_words(words: str) -> ProviderFault | None:
     if is_too_long(words):
         return "too_long"
