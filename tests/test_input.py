@@ -192,6 +192,15 @@ async def test_files_are_native_blocks_on_each_protocol(tmp_path: Path, provider
         assert not home.simulator.violations
 
 
+async def test_a_message_of_files_alone_names_the_chat(tmp_path: Path) -> None:
+    async with house(tmp_path, "ollama", [Turn(Words("Ok."))]) as home:
+        session = await home.session()
+        notes = await attached(tmp_path, "notes.md", b"x")
+        await turn(session, await attached(tmp_path, "a.png", picture()), notes)
+        assert session.info.title == "Picture notes.md"
+        assert not home.simulator.violations
+
+
 @pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])
 async def test_a_file_that_the_model_refuses_is_never_sent(tmp_path: Path, provider: str) -> None:
     """It is said before; without the file the chat goes on."""

@@ -143,17 +143,29 @@ def test_a_picture_that_cannot_be_decoded_keeps_its_place(view: TranscriptView, 
     assert user(view)[1].hits[0].rect.height() > 20
 
 
-def test_a_tools_picture_is_seen_when_its_row_is_open(view: TranscriptView, qtbot) -> None:
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "merged"])
+def test_a_tools_picture_is_seen_when_its_row_is_open(
+    view: TranscriptView, qtbot, others: int
+) -> None:
     returned = (WIDE, Image("image/gif", moving()))
     show(
         view,
         [
             *said(Text("Look")),
+            *(
+                event
+                for n in range(others)
+                for event in (
+                    ToolQueued(f"o{n}", "read", {"path": "b"}, "b", "read", "Reading", "Read"),
+                    ToolFinished(f"o{n}", "words", False, 0.1),
+                )
+            ),
             ToolQueued("c", "read", {"path": "a.png"}, "a.png", "read", "Reading", "Read"),
             ToolFinished("c", "[a.png, a picture]", False, 0.1, "640 × 320", ("a.png",), returned),
         ],
     )
     item = next(item for item in view.canvas.items if isinstance(item, ToolsItem))
+    assert len(item.rows) == 1
     closed = item.height
     assert [hit.action for hit in item.hits] == ["toggle"]
     view.stage.focus.item = item

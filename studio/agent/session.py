@@ -32,7 +32,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said, Text
+from studio.domain.messages import File, Said, Text
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft, DraftStatus
@@ -324,6 +324,7 @@ class Session:
             ground.offered,
             self.transcript.messages,
             self._unsent,
+            self._around.model(self.info.provider, self.info.model),
         )
 
     def _news(self, standing: Standing) -> list[Told]:
@@ -377,6 +378,8 @@ class Session:
 
 def _title(said: Sequence[Said]) -> str:
     words = " ".join(part.text for part in said if isinstance(part, Text)).split()
+    if not words:
+        words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
     return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
 

@@ -14,6 +14,8 @@ from studio.domain.messages import Image
 
 KEPT = 64
 """Thumbnails in memory; one of 240 pixels has about 0.9 MB on a fine screen."""
+HEAD = 256_000
+"""Bytes of a file that tell its picture's size: a colour profile may come before it."""
 
 Key: TypeAlias = tuple[Image, int]
 """A picture, and the side it is to fit."""
@@ -21,7 +23,7 @@ Key: TypeAlias = tuple[Image, int]
 
 def extent(data: bytes) -> QSize:
     """Width and height of a picture, from the head of its file; not valid if it is none."""
-    held = QByteArray(data)
+    held = QByteArray(data[:HEAD])
     buffer = QBuffer(held)
     buffer.open(QBuffer.OpenModeFlag.ReadOnly)
     return QImageReader(buffer).size()
