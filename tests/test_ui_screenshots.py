@@ -25,6 +25,7 @@ from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.settings import SettingsDialog
+from studio.ui.transcript.cards import FailureItem
 from studio.ui.transcript.draft import DraftItem
 from studio.ui.transcript.prompt import PromptItem
 from studio.ui.transcript.retry import RetryItem
@@ -418,6 +419,7 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         Turn(Text("Half of the answer."), stop="max_tokens"),
         Turn(Text("At last."), faults=[wait]),
         Turn(Think("Which clock?"), Text("I look at the clock first."), faults=[stall(at=-1)]),
+        Turn(Text("It reads the wall clock."), stop="context_exceeded"),
     ]
     async with at_atlas(tmp_path, atlas, script) as person:
         pictures = Photographer(person, tmp_path)
@@ -450,6 +452,11 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         person.press(Key.Key_Up)
         await until(strip.isVisible)
         await pictures.take("15-editing")
+        person.press(Key.Key_Return)
+        await person.done(5)
+        await until(person.window.chat.header.origin.isVisible)
+        await until(lambda: person.hit(FailureItem, "compact"))
+        await pictures.take("15-full")
 
 
 @on_window_loop
