@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anthropic
@@ -24,7 +24,6 @@ from studio.providers.simulator import (
     every,
     scattered,
 )
-from studio.providers.simulator.chunking import Chunking
 
 CHUNKINGS: dict[str, Any] = {
     "whole": "whole",
@@ -71,23 +70,13 @@ SCRIPT = [
 ]
 
 
-@pytest.fixture(params=CHUNKINGS)
-async def sim(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]:
-    chunking: Chunking = CHUNKINGS[request.param]
-    async with Simulator(SCRIPT, strict="beyond", chunking=chunking) as sim:
-        yield sim
-        assert sim.violations == []
-        assert [exchange.status for exchange in sim.requests] == [200] * 3
-
-
 @pytest.fixture
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
         yield client
 
 
-@pytest.mark.parametrize("model", ["demo-tools", "sim-preserved-1"])
-async def test_anthropic(sim: Simulator, http: httpx2.AsyncClient, model: str) -> None:
+async def anthropic_session(sim: Simulator, http: httpx2.AsyncClient, model: str) -> Any:
     client = anthropic.AsyncAnthropic(
         api_key=KEY, base_url=sim.url("anthropic"), max_retries=0, http_client=http
     )
@@ -113,9 +102,10 @@ async def test_anthropic(sim: Simulator, http: httpx2.AsyncClient, model: str) -
         ]
         history.append({"role": "user", "content": results})
     assert said == "Both say hello – «ναι» 🦉"
+    return history
 
 
-async def test_responses(sim: Simulator, http: httpx2.AsyncClient) -> None:
+async def responses_session(sim: Simulator, http: httpx2.AsyncClient, model: str) -> Any:
     client = openai.AsyncOpenAI(
         api_key=KEY, base_url=sim.url("responses"), max_retries=0, http_client=http
     )
@@ -124,7 +114,7 @@ async def test_responses(sim: Simulator, http: httpx2.AsyncClient) -> None:
     for _ in range(3):
         done: list[Any] = []
         stream = await client.responses.create(
-            model="demo-tools",
+            model=model,
             input=items,
             store=False,
             stream=True,
@@ -145,9 +135,10 @@ async def test_responses(sim: Simulator, http: httpx2.AsyncClient) -> None:
             for call in calls
         ]
     assert said == "Both say hello – «ναι» 🦉"
+    return items
 
 
-async def test_chat(sim: Simulator, http: httpx2.AsyncClient) -> None:
+async def chat_session(sim: Simulator, http: httpx2.AsyncClient, model: str) -> Any:
     client = openai.AsyncOpenAI(
         api_key=KEY, base_url=sim.url("chat"), max_retries=0, http_client=http
     )
@@ -156,7 +147,7 @@ async def test_chat(sim: Simulator, http: httpx2.AsyncClient) -> None:
     for _ in range(3):
         said, calls, usage = "", {}, None
         stream = await client.chat.completions.create(
-            model="demo-tools",
+            model=model,
             messages=messages,
             stream=True,
             stream_options={"include_usage": True},
@@ -189,10 +180,10 @@ async def test_chat(sim: Simulator, http: httpx2.AsyncClient) -> None:
             for call in calls.values()
         ]
     assert said == "Both say hello – «ναι» 🦉"
+    return messages
 
 
-@pytest.mark.parametrize("model", ["sim-gemini-3", "sim-gemini-25", "sim-gemini-3-mixed"])
-async def test_gemini(sim: Simulator, http: httpx2.AsyncClient, model: str) -> None:
+async def gemini_session(sim: Simulator, http: httpx2.AsyncClient, model: str) -> Any:
     client = genai.Client(
         api_key=KEY,
         enterprise=False,
@@ -236,15 +227,16 @@ async def test_gemini(sim: Simulator, http: httpx2.AsyncClient, model: str) -> N
         )
     await client.aio.aclose()
     assert said == "Both say hello – «ναι» 🦉"
+    return [_plain(content) for content in contents]
 
 
-async def test_ollama(sim: Simulator, http: httpx2.AsyncClient) -> None:
+async def ollama_session(sim: Simulator, http: httpx2.AsyncClient, model: str) -> Any:
     messages: list[Any] = [{"role": "user", "content": ASKED}]
     tools = [{"type": "function", "function": {"name": "read", "parameters": READ}}]
     said = ""
     for _ in range(3):
         reply: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": []}
-        body = {"model": "demo-tools", "messages": messages, "tools": tools}
+        body = {"model": model, "messages": messages, "tools": tools}
         url = sim.url("ollama") + "/api/chat"
         async with http.stream("POST", url, json=body) as response:
             async for line in response.aiter_lines():
@@ -263,6 +255,38 @@ async def test_ollama(sim: Simulator, http: httpx2.AsyncClient) -> None:
             for call in reply["tool_calls"]
         ]
     assert said == "Both say hello – «ναι» 🦉"
+    return messages
+
+
+def _plain(content: Any) -> Any:
+    return content.to_json_dict() if isinstance(content, types.Content) else content
+
+
+Session = Callable[[Simulator, httpx2.AsyncClient, str], Awaitable[Any]]
+SESSIONS: list[tuple[Session, str]] = [
+    (anthropic_session, "demo-tools"),
+    (anthropic_session, "sim-preserved-1"),
+    (responses_session, "demo-tools"),
+    (chat_session, "demo-tools"),
+    (gemini_session, "sim-gemini-3"),
+    (gemini_session, "sim-gemini-25"),
+    (gemini_session, "sim-gemini-3-mixed"),
+    (ollama_session, "demo-tools"),
+]
+
+
+@pytest.mark.parametrize(("session", "model"), SESSIONS)
+async def test_a_session_is_the_same_however_its_bytes_arrive(
+    http: httpx2.AsyncClient, session: Session, model: str
+) -> None:
+    """H-8: three steps with parallel calls; what is kept does not depend on the chunking."""
+    histories: dict[str, Any] = {}
+    for name, chunking in CHUNKINGS.items():
+        async with Simulator(SCRIPT, strict="beyond", chunking=chunking) as sim:
+            histories[name] = await session(sim, http, model)
+            assert sim.violations == []
+            assert [exchange.status for exchange in sim.requests] == [200] * 3
+    assert all(history == histories["whole"] for history in histories.values()), histories
 
 
 async def test_whole_replies_too(http: httpx2.AsyncClient) -> None:
