@@ -259,6 +259,8 @@ def test_h2_pictures_files_and_results() -> None:
         ]
     )
     blocks: Any = results["content"]
+    *blocks, words, behind = blocks  # H-7: an error takes no pictures; they are not lost
+    assert words == {"type": "text", "text": "From x:"} and behind["type"] == "image"
     assert [b["tool_use_id"] for b in blocks] == ["a", "b", "c"]
     assert [[c["type"] for c in b["content"]] for b in blocks] == [
         ["text", "image"],

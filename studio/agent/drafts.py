@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from studio.domain.errors import ToolFailed
@@ -117,6 +117,19 @@ class TurnDrafts:
 
     async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
         await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
+
+
+def ends_of(drafts: Sequence[Draft]) -> str:
+    """What a model that joins later is told: how the newest draft of each file ended."""
+    ends = {
+        "approved": "is written",
+        "discarded": "was discarded, and the file is unchanged",
+        "undone": "was undone, and the file is as it was before",
+        "conflict": "was not written, because the file had changed meanwhile",
+    }
+    newest = {draft.path: draft.status for draft in drafts if draft.status != "superseded"}
+    told = [f"The draft of {path} {ends[end]}." for path, end in newest.items() if end in ends]
+    return "\n".join(told)
 
 
 def note_of(draft: Draft | None, status: DraftStatus) -> str:

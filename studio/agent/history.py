@@ -18,14 +18,15 @@ from studio.domain.events import Event, HistoryBegun, Notice
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import beginning, link, written
 from studio.domain.messages import Message, Said, Text, ToolResult
+from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
+from studio.providers.conversation import has_reasoning
 from studio.storage.sessions import Native, SessionStore
 
+from .switching import carried_over
+
 CLOSED = "The program ended before this tool finished. Its effect is unknown."
-CARRIED_OVER = (
-    "Now on {model}. The conversation was carried over; what the earlier model thought was not."
-)
 DAMAGED = "The saved history was damaged: {damage}. It was built anew from the conversation."
 MORE_TOOLS = "There are new tools: {names}. The history was built anew with them."
 
@@ -39,6 +40,11 @@ class _Fresh:
     system: str
     tools: list[ToolSpec]
     conversation: Callable[[], Sequence[Message]]
+    facts: ModelInfo | None = None
+
+    def unreadable(self, block: Said) -> str:
+        """Why the model cannot read a picture or a file; empty if it can."""
+        return self.provider.refuses(block, self.facts)
 
 
 class NativeHistory:
@@ -69,15 +75,17 @@ class NativeHistory:
         tools: list[ToolSpec],
         conversation: Callable[[], Sequence[Message]],
         unsent: list[Said],
+        facts: ModelInfo | None = None,
     ) -> list[Event]:
         """Go on with the stored epoch if it fits, else begin one; returns what happened.
 
         ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
-        what it is built from (H-7). ``unsent`` is what was said and may be in no
-        request yet; what the history has of it is taken out.
+        what it is built from (H-7), for a model of these ``facts``.
+        ``unsent`` is what was said and may be in no request yet; what the
+        history has of it is taken out.
         """
         await self.save()  # what a failing disk left behind
-        self._fresh = fresh = _Fresh(provider, model, system, tools, conversation)
+        self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
         stored = await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
@@ -85,7 +93,7 @@ class NativeHistory:
             unsent.clear()  # the conversation had it
             return [begun]
         self._take(stored)
-        if why := self._misfit(stored, provider, model, tools):
+        if why := await self._misfit(stored, fresh):
             begun = await self._begin(why, fresh)
             unsent.clear()
             return [begun, Notice(why)]
@@ -123,7 +131,7 @@ class NativeHistory:
 
     async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
         provider, messages = fresh.provider, fresh.conversation()
-        items = await asyncio.to_thread(provider.rebuild, messages)
+        items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
         tools = cast("list[JsonObject]", encode(fresh.tools))
         self.epoch = await self._store.begin_epoch(
             self._session_id,
@@ -149,17 +157,20 @@ class NativeHistory:
             cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
         )
 
-    def _misfit(
-        self, stored: Native, provider: Provider, model: str, tools: Sequence[ToolSpec]
-    ) -> str:
+    async def _misfit(self, stored: Native, fresh: _Fresh) -> str:
         """Why the stored epoch cannot be gone on with; empty if it can."""
+        provider, model = fresh.provider, fresh.model
         written_by = (stored.provider, stored.protocol, stored.model)
         if written_by != (provider.name, provider.protocol, model):
-            return CARRIED_OVER.format(model=model)
+            messages = fresh.conversation()
+            thought = has_reasoning(stored.items)
+            return await asyncio.to_thread(
+                carried_over, model, messages, fresh.unreadable, thought=thought
+            )
         if damage := stored.damage or provider.examine(stored.items):
             return DAMAGED.format(damage=damage)
         frozen = {spec.name for spec in self.tools}
-        more = [spec.name for spec in tools if spec.name not in frozen]
+        more = [spec.name for spec in fresh.tools if spec.name not in frozen]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
     async def _repair(self, provider: Provider) -> list[Event]:

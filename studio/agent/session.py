@@ -23,6 +23,7 @@ from studio.domain.events import (
     AwaitingReply,
     DraftResolved,
     Event,
+    HistoryBegun,
     Notice,
     PermissionResolved,
     ReplyGiven,
@@ -41,7 +42,7 @@ from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
 from .compaction import WHY, shortened
-from .drafts import SessionDrafts, TurnDrafts, note_of
+from .drafts import SessionDrafts, TurnDrafts, ends_of, note_of
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
@@ -94,6 +95,8 @@ class Session:
         for event in _since_last_request(events):
             if isinstance(event, DraftResolved):
                 self._note(event.draft_id, event.status)
+            elif isinstance(event, HistoryBegun):
+                self._note_drafts()
         if interrupted:
             self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
@@ -342,6 +345,11 @@ class Session:
         if text := note_of(self.drafts.get(draft_id), status):
             self._notes.append(Told("draft", text))
 
+    def _note_drafts(self) -> None:
+        """A new history has the calls that made drafts; what became of these was told beside it."""
+        if ends := ends_of(self.transcript.drafts):
+            self._notes.append(Told("draft", ends))
+
     async def _workspace(self) -> Workspace:
         def make() -> Workspace:
             return Workspace(self.info.folder, readable=[self._around.spill(self.info.id)])
@@ -357,6 +365,8 @@ class Session:
         match event:
             case Told() if event in self._notes:
                 self._notes.remove(event)
+            case HistoryBegun():
+                self._note_drafts()
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():

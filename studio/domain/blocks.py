@@ -90,6 +90,8 @@ class ToolBlock:
     choices: tuple[str, ...] = ()
     reply: str | None = None
     step: int = 0
+    whole: bool = False
+    """Whether the model wrote the call to its end."""
 
     @property
     def finished(self) -> bool:

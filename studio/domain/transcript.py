@@ -166,7 +166,7 @@ class Transcript:
                     event.effect,
                 )
                 tool.verb, tool.done, tool.icon = event.verb, event.done, event.icon
-                tool.state = "queued"
+                tool.state, tool.whole = "queued", True
                 self.tool_calls += 1
                 return index
             case ToolStarted():
@@ -185,6 +185,7 @@ class Transcript:
                 tool = self.blocks[index]
                 assert isinstance(tool, ToolBlock)
                 tool.output, tool.summary, tool.seconds = event.text, event.summary, event.seconds
+                tool.whole = True
                 tool.sources, tool.images, tool.question = event.sources, event.images, None
                 if tool.answer == "deny":
                     tool.state = "denied"
@@ -267,7 +268,8 @@ class Transcript:
         """The conversation as values, for a new native history (H-7) and for export.
 
         Every call is followed by its result in the next message; a call that
-        never got one is closed with an error that says so (H-5).
+        never got one is closed with an error that says so (H-5). One that the
+        model did not finish writing is left out.
         """
         out: list[Message] = []
         said: list[SaidBlock] = []
@@ -297,20 +299,17 @@ class Transcript:
                         flush()
                     said.append(Reasoning(block.text))
                 case ToolBlock():
-                    if block.state == "writing":
+                    if not block.whole:
                         continue
                     if results and block.step != step:
                         flush()
                     step = block.step
                     said.append(ToolCall(block.call_id, block.name, block.arguments))
-                    text = block.output or "(no output)"
-                    if not block.finished:
-                        text = "The program ended before this tool finished."
                     results.append(
                         ToolResult(
                             block.call_id,
                             block.name,
-                            (Text(text), *block.images),
+                            (Text(_outcome(block)), *block.images),
                             is_error=block.state != "done",
                         )
                     )
@@ -378,3 +377,11 @@ class Transcript:
             self.blocks.append(EndBlock(event.reason, event.detail))
             first = len(self.blocks) - 1 if first is None else first
         return first
+
+
+def _outcome(tool: ToolBlock) -> str:
+    """What a call came to, in words for the model."""
+    if tool.finished and tool.state != "cancelled":
+        return tool.output or "(no output)"
+    ended = "The turn ended before this was done. What it did by then is not known."
+    return f"{tool.output}\n\n{ended}".lstrip()

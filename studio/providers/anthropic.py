@@ -84,7 +84,7 @@ class AnthropicProvider(Provider):
         return [_message("user", content)] if content else []
 
     def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        return [_message("user", [_result(result) for result in results])] if results else []
+        return [_message("user", _results(results))] if results else []
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         answered: set[str] = set()
@@ -99,7 +99,9 @@ class AnthropicProvider(Provider):
                 answered |= {as_text(block.get("tool_use_id")) for block in content}
         return [call for call in calls if call.id not in answered]
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         history: list[JsonObject] = []
 
         def add(role: str, content: list[JsonObject]) -> None:
@@ -112,11 +114,11 @@ class AnthropicProvider(Provider):
             else:
                 history.append(_message(role, content))
 
-        for exchange in paired(messages):
+        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text = [_text(exchange.text)] if exchange.text.strip() else []
             add("assistant", [*text, *(_call(call) for call in exchange.calls)])
-            add("user", [_result(result) for result in exchange.results])
+            add("user", _results(exchange.results))
         return history
 
     def steer(self, text: str, model: str = "") -> list[JsonObject]:
@@ -296,6 +298,16 @@ def _call(call: ToolCall) -> JsonObject:
     arguments = unreadable(call.raw) if call.arguments is None else call.arguments
     name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:128] or "tool"
     return {"type": "tool_use", "id": call.id, "name": name, "input": arguments}
+
+
+def _results(results: Sequence[ToolResult]) -> list[JsonObject]:
+    """Pictures of a failed call follow all results: inside an error they are rejected."""
+    content = [_result(result) for result in results]
+    for result in results:
+        pictures = [part for part in result.content if isinstance(part, Image)]
+        if result.is_error and pictures:
+            content += [_text(f"From {result.name}:"), *map(_said, pictures)]
+    return content
 
 
 def _result(result: ToolResult) -> JsonObject:

@@ -149,10 +149,14 @@ class Provider(ABC):
         """Calls of the last reply that no result answers yet: after a crash, say (H-5)."""
 
     @abstractmethod
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         """A new native history of a conversation led elsewhere (H-7).
 
-        No call is split from its result; foreign reasoning is left out.
+        No call is split from its result; foreign reasoning is left out, and
+        words stand where a picture or file was that the model of ``facts``
+        cannot read (``refuses``).
         """
 
     @abstractmethod

@@ -53,8 +53,10 @@ class BuiltinProvider(Provider):
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return self._words.open_calls(history)
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
-        return self._words.rebuild(messages)
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
+        return self._words.rebuild(messages, BLIND)
 
     def steer(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""

@@ -114,11 +114,13 @@ class CompatibleProvider(Provider):
                 return "This model cannot read PDF files."
         return refusal(block, self._limits, facts)
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
-                history += self.said([self._readable(block) for block in exchange.said])
+                history += self.said(exchange.said)
             if exchange.calls:
                 calls: list[Json] = [native_call(call) for call in exchange.calls]
                 history.append(
@@ -128,11 +130,6 @@ class CompatibleProvider(Provider):
                 history.append({"role": "assistant", "content": exchange.text})
             history += self.results(exchange.results)
         return history
-
-    def _readable(self, block: Said) -> Said:
-        """The block, or words in its place."""
-        why = self.refuses(block)
-        return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
 
     def _part(self, block: Said) -> JsonObject:
         if isinstance(block, Text):

@@ -2,14 +2,17 @@
 
 ``paired`` is what every ``rebuild`` starts from: each message that calls tools
 is followed by a message that begins with exactly the results of these calls,
-once each, in call order, and no id stands for two calls.
+once each, in call order, and no id stands for two calls. What the model
+cannot read has words in its place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import (
     Block,
     File,
@@ -22,8 +25,16 @@ from studio.domain.messages import (
     ToolResult,
 )
 
+from .attachments import left_out
+from .gemini_history import UNSIGNED
+from .shapes import as_objects
+
 LOST = "The result of this call was not recorded."
 ID_LENGTH = 64
+_THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
+_THOUGHT_KEYS = ("thinking", "reasoning", "reasoning_content", "reasoning_details", "thought")
+
+Readable = TypeVar("Readable", bound=Said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +50,32 @@ class Exchange:
     results: tuple[ToolResult, ...] = ()
 
 
-def paired(messages: Sequence[Message]) -> list[Exchange]:
+def paired(
+    messages: Sequence[Message], refuses: Callable[[Said], str] = lambda _: ""
+) -> list[Exchange]:
     """The conversation as exchanges, in order, without foreign reasoning.
 
-    A call without a result gets an error result that says so; a result without
-    its call is dropped; an id used before is made unique.
+    ``refuses`` says why a picture or file cannot be read; words that say so
+    take its place, in results too. A call without a result gets an error
+    result that says so; a result without its call is dropped; an id used
+    before is made unique.
     """
     exchanges: list[Exchange] = []
     used: set[str] = set()
     said: list[Said] = []
     for index, message in enumerate(messages):
         if message.role == "user":
-            said += _said(message.blocks)
+            said += [_readable(block, refuses) for block in _said(message.blocks)]
             continue
         text = "\n\n".join(
             block.text for block in message.blocks if isinstance(block, Text) and block.text.strip()
         )
         old = [block for block in message.blocks if isinstance(block, ToolCall)]
         calls = [replace(call, id=_unique(call.id, used)) for call in old]
-        results = _results(old, calls, _answers(messages, index))
+        results = [
+            replace(result, content=tuple(_readable(part, refuses) for part in result.content))
+            for result in _results(old, calls, _answers(messages, index))
+        ]
         if not (text or calls):
             continue
         exchanges.append(Exchange(tuple(said), text, tuple(calls), tuple(results)))
@@ -65,6 +83,33 @@ def paired(messages: Sequence[Message]) -> list[Exchange]:
     if said:
         exchanges.append(Exchange(tuple(said)))
     return exchanges
+
+
+def has_reasoning(history: Sequence[JsonObject]) -> bool:
+    """Whether a native history, of whichever protocol, holds what a model thought."""
+    items = as_objects(list(history))  # a damaged one may hold anything
+    return any(_is_thought(item) or any(map(_is_thought, _parts(item))) for item in items)
+
+
+def _parts(item: JsonObject) -> list[JsonObject]:
+    return as_objects(item.get("content")) or as_objects(item.get("parts"))
+
+
+def _is_thought(value: JsonObject) -> bool:
+    signature = value.get("thoughtSignature")
+    return (
+        value.get("type") in _THOUGHTS
+        or any(value.get(key) for key in _THOUGHT_KEYS)
+        or (bool(signature) and signature != UNSIGNED)
+    )
+
+
+def _readable(block: Readable, refuses: Callable[[Said], str]) -> Readable | Text:
+    """The block, or words in its place."""
+    if isinstance(block, Text):
+        return block
+    why = refuses(block)
+    return Text(left_out(block, why)) if why else block
 
 
 def _said(blocks: Iterable[Block]) -> list[Said]:

@@ -111,7 +111,9 @@ class GeminiProvider(Provider):
                 answered.remove(match)
         return still_open
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         history: list[JsonObject] = []
 
         def add(role: str, parts: list[JsonObject]) -> None:
@@ -124,7 +126,7 @@ class GeminiProvider(Provider):
             else:
                 history.append(_content(role, parts))
 
-        for exchange in paired(messages):
+        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
             calls = [_call(call) for call in exchange.calls]

@@ -149,9 +149,11 @@ class OllamaProvider(Provider):
             facts = replace(facts, images=shown.images)  # it knows better than any list
         return refusal(block, LIMITS, facts)
 
-    def rebuild(self, messages: Sequence[Message]) -> list[JsonObject]:
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages):
+        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text or exchange.calls:
