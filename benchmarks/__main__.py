@@ -11,7 +11,7 @@ from pathlib import Path
 
 from measure import HERE, Row, table
 
-WITH_ROWS = ("start", "streaming", "step", "history", "loop")
+WITH_ROWS = ("start", "streaming", "adapters", "step", "history", "loop")
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""
 

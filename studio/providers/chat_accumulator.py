@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
+from .shapes import as_object
 from .wire import DONE, Unreadable, Words, mended
 
 UNREADABLE = "unreadable_arguments"
@@ -101,12 +102,13 @@ class ChatAccumulator:
     def complete(self) -> bool:
         return self._done or self._finish is not None
 
-    def feed(self, event: JsonObject) -> Iterable[Delta]:
+    def feed(self, event: JsonObject) -> list[Delta]:
+        deltas: list[Delta] = []
         if event is DONE:
             if not self._something and self._finish is None:
                 raise Unreadable("an empty answer")
             self._done = True
-            return
+            return deltas
         if error := event.get("error"):
             fault = self._fault(error)
             if self._finish is None:
@@ -117,30 +119,31 @@ class ChatAccumulator:
         if not isinstance(choices, list):
             if "object" not in event and "usage" not in event and "id" not in event:
                 raise Unreadable("not a chat completion")
-            return
+            return deltas
         for choice in choices:
             if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
-                yield from self._choice(choice)
+                self._choice(choice, deltas)
+        return deltas
 
     @property
     def _something(self) -> bool:
         return bool(self._content_seen or self._calls or self._reasoning or self._refusal.text)
 
-    def _choice(self, choice: JsonObject) -> Iterable[Delta]:
+    def _choice(self, choice: JsonObject, deltas: list[Delta]) -> None:
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
-            yield from self._delta(delta)
+            self._delta(delta, deltas)
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish and (self._finish is None or finish != "stop"):
             self._finish = finish
 
-    def _delta(self, delta: JsonObject) -> Iterable[Delta]:
+    def _delta(self, delta: JsonObject, deltas: list[Delta]) -> None:
         shown = False
         for key in REASONING:
             if isinstance(piece := delta.get(key), str) and piece:
                 new = self._reasoning.setdefault(key, Words()).add(piece)
                 if not shown and new:  # some servers send both fields with the same words
-                    yield ReasoningDelta(new)
+                    deltas.append(ReasoningDelta(new))
                 shown = True
         if isinstance(details := delta.get("reasoning_details"), list):
             for detail in details:
@@ -148,25 +151,24 @@ class ChatAccumulator:
                     merge_detail(self._details, detail)
                     words = detail.get("text") or detail.get("summary")
                     if not shown and isinstance(words, str) and words:
-                        yield ReasoningDelta(words)
+                        deltas.append(ReasoningDelta(words))
         content = delta.get("content")
         if isinstance(content, list):  # some servers stream parts, as Mistral does
             content = "".join(_part_text(part) for part in content)
         if isinstance(content, str):
             self._content_seen = True
             if new := self._text.add(content):
-                yield TextDelta(new)
+                deltas.append(TextDelta(new))
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and (new := self._refusal.add(refusal)):
-            yield TextDelta(new)
+            deltas.append(TextDelta(new))
         if isinstance(calls := delta.get("tool_calls"), list):
             for piece in calls:
                 if isinstance(piece, dict):
-                    yield from self._call_piece(piece)
+                    self._call_piece(piece, deltas)
 
-    def _call_piece(self, piece: JsonObject) -> Iterable[Delta]:
-        function = piece.get("function")
-        function = function if isinstance(function, dict) else {}
+    def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:
+        function = as_object(piece.get("function"))
         identifier, name = _string(piece.get("id")), _string(function.get("name"))
         call = self._find(piece.get("index"), identifier, bool(name))
         if identifier and not call.started and not call.id:
@@ -186,7 +188,7 @@ class ChatAccumulator:
             if not call.id or call.id in self._taken:
                 call.id = self._free_id()
             self._taken.add(call.id)
-            yield CallStarted(call.id, call.name)
+            deltas.append(CallStarted(call.id, call.name))
 
     def _find(self, index: Json, identifier: str, named: bool) -> _Call:
         """The call a piece belongs to: by index; by id where servers give no index."""

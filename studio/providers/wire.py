@@ -104,25 +104,25 @@ def judged(words: str) -> ProviderFault | None:
     return "too_long" if is_too_long(words) else None
 
 
-async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
     """Whole lines without their ends (LF or CRLF), wherever the chunks were cut.
 
-    Works on bytes: a text reader would also split at the line separators that
-    JSON strings may hold.
+    Comes as what each chunk completed: a hop for each line would cost more than
+    its JSON. Works on bytes: a text reader would also split at the line
+    separators that JSON strings may hold.
     """
     pending = bytearray()
     async for chunk in chunks:
-        pending += chunk
-        if len(pending) > BODY_LIMIT:
+        if len(pending) + len(chunk) > BODY_LIMIT:
             raise Unreadable("one line of the answer is too long")
         if b"\n" not in chunk:
+            pending += chunk
             continue
-        *whole, rest = bytes(pending).split(b"\n")
+        *whole, rest = (bytes(pending) + chunk if pending else chunk).split(b"\n")
         pending = bytearray(rest)
-        for line in whole:
-            yield line.removesuffix(b"\r")
+        yield [line.removesuffix(b"\r") for line in whole]
     if pending:
-        yield bytes(pending).removesuffix(b"\r")
+        yield [bytes(pending).removesuffix(b"\r")]
 
 
 async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
@@ -135,21 +135,21 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
     data: list[bytes] = []
     begun = False
     reader = lines(chunks)
-    async for line in reader:
-        if not begun and line.strip():
-            start = line.removeprefix(b"\xef\xbb\xbf").lstrip()
-            if start.startswith((b"<", b"{")):
-                yield await _body(start, reader)
-                return
-            begun = True
-        if not line:
-            if data:
-                yield _event(b"\n".join(data))
+    async for batch in reader:
+        for number, line in enumerate(batch):
+            if not begun and line.strip():
+                line = line.removeprefix(b"\xef\xbb\xbf")
+                if line.lstrip().startswith((b"<", b"{")):
+                    yield await _body([line, *batch[number + 1 :]], reader)
+                    return
+                begun = True
+            if line.startswith(b"data:"):
+                data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
+            elif not line and data:
+                whole = b"\n".join(data)
                 data.clear()
-            continue
-        name, _, value = line.partition(b":")
-        if name == b"data":
-            data.append(value.removeprefix(b" "))
+                if whole:  # an event without data is none, by the standard
+                    yield _event(whole)
     if data:
         try:
             last = _event(b"\n".join(data))
@@ -161,27 +161,38 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
 async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
     """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
     broken: Unreadable | None = None
-    async for line in lines(chunks):
-        if not line.strip():
-            continue
-        if broken is not None:
-            raise broken
-        try:
-            value = parse_object(line)
-        except Unreadable as error:
-            if not line.lstrip().startswith(b"{"):
-                raise
-            broken = error  # if nothing follows, the connection closed within a line
-            continue
-        yield value
+    async for batch in lines(chunks):
+        for line in batch:
+            if not line or line.isspace():
+                continue
+            if broken is not None:
+                raise broken
+            try:
+                value = parse_object(line)
+            except Unreadable as error:
+                if not line.lstrip().startswith(b"{"):
+                    raise
+                broken = error  # if nothing follows, the connection closed within a line
+                continue
+            yield value
+
+
+_scan = json.JSONDecoder().raw_decode
 
 
 def parse_object(data: bytes) -> JsonObject:
     """A JSON object, or ``Unreadable``."""
     try:
-        value: object = json.loads(data)
+        text = data.decode("utf-8", "surrogatepass")
+        if not text.startswith("{"):
+            text = text.removeprefix("\ufeff").lstrip()
+        # Straight to the scanner: what ``json.loads`` does first takes as long again.
+        found = cast("tuple[object, int]", _scan(text))
     except (ValueError, RecursionError) as error:
         raise Unreadable("not JSON") from error
+    value, end = found
+    if end != len(text) and text[end:].strip():
+        raise Unreadable("not JSON")
     if not isinstance(value, dict):
         raise Unreadable("not an object")
     return cast("JsonObject", value)
@@ -214,6 +225,10 @@ class Words:
 
     def add(self, piece: str) -> str:
         """Take a piece; returns what can be shown now."""
+        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
+            if piece:
+                self._pieces.append(piece)
+            return piece
         piece, self._half = self._half + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
@@ -224,16 +239,16 @@ class Words:
 
 
 def _event(data: bytes) -> JsonObject:
-    if data.strip() == b"[DONE]":
+    if data.startswith(b"[") and data.strip() == b"[DONE]":
         return DONE
     return parse_object(data)
 
 
-async def _body(first: bytes, rest: AsyncIterator[bytes]) -> JsonObject:
-    parts, size = [first], len(first)
-    async for line in rest:
-        parts.append(line)
-        size += len(line)
+async def _body(parts: list[bytes], rest: AsyncIterator[list[bytes]]) -> JsonObject:
+    size = sum(map(len, parts))
+    async for batch in rest:
+        parts += batch
+        size += sum(map(len, batch))
         if size > BODY_LIMIT:
             raise Unreadable("the answer is too long")
     return parse_object(b"\n".join(parts))
