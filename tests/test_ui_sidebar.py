@@ -18,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from studio.domain.sessions import SearchHit, SessionInfo
 from studio.ui.chat_rows import ChatModel, age, grouped
 from studio.ui.controls import Ticker
+from studio.ui.history_page import HistoryFacts
 from studio.ui.inspector import Inspector
 from studio.ui.run_page import RunFacts, short_count
 from studio.ui.sidebar import Sidebar
@@ -212,9 +213,9 @@ def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) 
     inspector.set_run(RunFacts("running", "Running", "1:12", 14, 9, used=76_200, window=200_000))
     assert inspector.run.accessibleName() == "Running, 1:12, 14 steps, context 76.2k"
     inspector.add_event(NOW, "terminal", "Ran pytest", "2.4 s")
-    inspector.set_history("anthropic", [{"role": "user", "content": "x" * 9000}])
+    inspector.set_history(HistoryFacts("anthropic", [{"role": "user", "content": "x" * 9000}]))
     inspector.show_page(2)
-    text = inspector._history._text.toPlainText()
+    text = inspector.history.text.toPlainText()
     assert "5,000 more characters" in text and len(text) < 5000
     assert not inspector.grab().isNull()
     assert [short_count(n) for n in (999, 10_100, 152_000, 1_200_000)] == [

@@ -156,6 +156,22 @@ async def test_a_full_chat_is_compacted_and_goes_on(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_a_full_chat_goes_on_in_a_new_one(tmp_path: Path) -> None:
+    script = [Turn(Text("Half"), stop="context_exceeded"), Turn(Text("There is room."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        await person.done()
+        old = person.session
+        await person.click_hit(FailureItem, "new_chat_from_here")
+        await until(lambda: person.session is not old)
+        await until(lambda: person.says("shortened to save room"))
+        await until(person.composer.editor.hasFocus)
+        person.say("On")
+        await person.done(2)
+        assert texts(person) == ["Go", "Half", "On", "There is room."]
+
+
+@on_window_loop
 async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path) -> None:
     """H-5: what cannot be repaired opens read-only, says why, and goes on in a new session."""
     async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Fine."))]) as person:

@@ -137,10 +137,10 @@ class WaysOn:
         """Open a new chat that goes on from here, or from before a turn."""
         assert self._studio is not None
         made = await self._studio.sessions.branch(session.info.id, before)
-        if compact:
-            await made.compact()
         self._page.open(made)
         self._page.session_changed.emit()
+        if compact:
+            await made.compact()
 
     async def _continue_from(self, session: Session) -> None:
         assert self._studio is not None
