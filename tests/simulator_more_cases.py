@@ -236,6 +236,22 @@ _ANTHROPIC: list[tuple[Body, str]] = [
 ]
 _ANTHROPIC += [
     (
+        claude(HI, assistant({**signed("hm", "m", "x"), "thinking": "ha"}, said("x")), HI),
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant "
+        "message cannot be modified. These blocks must remain as they were in the original "
+        "response.",
+    ),
+    (
+        claude(
+            HI,
+            assistant({**signed("hm", "m", "x"), "thinking": "ha"}, said("x")),
+            HI,
+            assistant(said("y")),
+            HI,
+        ),
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+    ),
+    (
         claude(HI, assistant(result("t1"), said("x")), HI),
         "messages.1: `tool_result` blocks can only be in `user` messages",
     ),

@@ -16,6 +16,7 @@ from studio.providers.simulator import Replay, Simulator, Text, Turn
 
 # What only the server that signed it can check, or what is stored there.
 ECHOES = (
+    "anthropic.latest_thinking",
     "anthropic.genuine_thinking",
     "anthropic.bound_thinking",
     "anthropic.served_results",

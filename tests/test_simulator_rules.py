@@ -181,8 +181,8 @@ def mark_cache(body: Body) -> None:
     [
         ("sim-preserved-1", drop_system, "The block is bound to a different conversation"),
         ("claude-opus-5-5", change_words, "The block is bound to a different conversation"),
-        ("sim-preserved-1", change_thought, "Invalid `signature` in `thinking` block"),
-        ("demo-thinker", change_thought, "Invalid `signature` in `thinking` block"),
+        ("sim-preserved-1", change_thought, "latest assistant message cannot be modified"),
+        ("demo-thinker", change_thought, "latest assistant message cannot be modified"),
         ("demo-thinker", change_words, None),
         ("sim-preserved-1", mark_cache, None),
     ],

@@ -22,6 +22,7 @@ from studio.providers.simulator import (
     Think,
     Turn,
     every,
+    framing,
     scattered,
 )
 
@@ -287,6 +288,20 @@ async def test_a_session_is_the_same_however_its_bytes_arrive(
             assert sim.violations == []
             assert [exchange.status for exchange in sim.requests] == [200] * 3
     assert all(history == histories["whole"] for history in histories.values()), histories
+
+
+@pytest.mark.parametrize("kind", ["multiline", "comments", "pings", "other_ends"])
+@pytest.mark.parametrize(("session", "model"), [SESSIONS[n] for n in (0, 2, 3)])
+async def test_a_session_is_the_same_however_its_events_are_framed(
+    http: httpx2.AsyncClient, session: Session, model: str, kind: Any
+) -> None:
+    """L-6: what the format of server-sent events allows, the SDKs read."""
+    script = [Turn(*turn.parts, expect=turn.expect, faults=[framing(kind)]) for turn in SCRIPT]
+    async with Simulator(SCRIPT) as sim:
+        plain = await session(sim, http, model)
+    async with Simulator(script, chunking=every(7)) as sim:
+        assert await session(sim, http, model) == plain
+        assert sim.violations == []
 
 
 async def test_whole_replies_too(http: httpx2.AsyncClient) -> None:

@@ -41,6 +41,7 @@ class Fault:
         "reorder",
         "usage",
         "type",
+        "framing",
     ]
     at: Place = 0
     times: int | None = None
@@ -164,3 +165,13 @@ def usage_odd(kind: Literal["missing", "zero", "late", "decreasing"] = "missing"
 def content_type(name: str = "text/plain") -> Fault:
     """The right body under a wrong name."""
     return Fault("type", variant=name)
+
+
+def framing(kind: Literal["multiline", "comments", "pings", "other_ends"] = "multiline") -> Fault:
+    """The same events in another dress, which every reader has to take.
+
+    JSON over several ``data:`` lines, comments between the events, pings and
+    unknown events between them, or the other line ends. Lines of JSON have
+    empty lines between them instead.
+    """
+    return Fault("framing", variant=kind)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from .faults import Byte, Fault, Place
 from .http import Answer, Frame
-from .rewriting import gaps, odd_usage
+from .rewriting import gaps, odd_usage, reframed
 from .script import Call, Part, Turn
 from .surfaces.base import Surface
 from .wire import compact
@@ -77,6 +77,8 @@ def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
                 answer.rate = fault.rate
             case "type":
                 answer.content_type = fault.variant
+            case "framing":
+                answer.frames = reframed(answer.frames, fault.variant, surface.unknown("event"))
             case "usage":
                 answer.frames = odd_usage(answer.frames, fault.variant)
             case "reorder" if fault.variant == "gap":

@@ -124,3 +124,26 @@ def _times(body: Body, factor: int) -> Body:
         return counts(value) if key in (*_USAGES, *_COUNTS) else value
 
     return _mapped(body, change)
+
+
+def reframed(frames: Sequence[Frame], kind: str, ping: Sequence[Frame]) -> list[Frame]:
+    """The same events with other line ends, over more lines, or with others between them."""
+    found: list[Frame] = []
+    for frame in frames:
+        data = frame.data
+        if b"data: " not in data:
+            between = b"\n" if data.endswith(b"}\n") else b""
+            found.append(replace(frame, data=data + between))
+            continue
+        crlf = data.endswith(b"\r\n")
+        end = b"\r\n" if crlf else b"\n"
+        if kind == "multiline":
+            data = data.replace(b"data: {", b"data: {" + end + b"data: ", 1)
+        elif kind == "other_ends":
+            data = data.replace(b"\r\n", b"\n") if crlf else data.replace(b"\n", b"\r\n")
+        elif kind == "comments":
+            data = b": still here" + end + end + data
+        else:
+            found += ping
+        found.append(replace(frame, data=data))
+    return found

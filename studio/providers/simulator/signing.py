@@ -26,13 +26,21 @@ class Signer:
         return hmac.new(self._key, "\0".join(parts).encode(), hashlib.sha256).digest()
 
     def sign(self, payload: Any, prefix: Any = None, *, stage: str = "") -> str:
-        """Base64 of two digests: of the payload, and of payload and prefix.
+        """Base64 of three digests: of the payload, of payload and prefix, and of those two.
 
         ``stage`` makes strings differ that mean the same.
         """
         own = self._mac("own", canonical(payload))
         bound = self._mac("bound", canonical(payload), canonical(prefix))
-        return base64.b64encode(own + bound + stage.encode()).decode("ascii")
+        return base64.b64encode(own + bound + self._seal(own + bound) + stage.encode()).decode()
+
+    def _seal(self, digests: bytes) -> bytes:
+        return hmac.new(self._key, digests, hashlib.sha256).digest()
+
+    def made(self, signature: str | bytes) -> bool:
+        """Whether the signature was made here, whatever it is on."""
+        raw = decode(signature)
+        return hmac.compare_digest(raw[2 * _SIZE : 3 * _SIZE], self._seal(raw[: 2 * _SIZE]))
 
     def verify(self, signature: str | bytes, payload: Any, prefix: Any = None) -> tuple[bool, bool]:
         """Whether the signature fits the payload, and whether it fits the prefix too.
@@ -49,7 +57,7 @@ class Signer:
     @staticmethod
     def stage(signature: str) -> str:
         """The stage a signature was made for."""
-        return decode(signature)[2 * _SIZE :].decode("latin-1")
+        return decode(signature)[3 * _SIZE :].decode("latin-1")
 
 
 def decode(signature: str | bytes) -> bytes:

@@ -152,15 +152,38 @@ def _begun(view: RequestView) -> list[Body] | None:
     return None if not found or found[-1].role != "assistant" or paused else last
 
 
+def latest_thinking(view: RequestView, maker: Maker) -> None:
+    """What the newest reply thought is not edited."""
+    for place in _edited(view, maker):
+        raise Refused(
+            "echo",
+            f"{place}: `thinking` or `redacted_thinking` blocks in the latest assistant message "
+            "cannot be modified. These blocks must remain as they were in the original response.",
+        )
+
+
 def genuine_thinking(view: RequestView, maker: Maker) -> None:
     """Thinking comes back with its own signature and unchanged."""
+    edited = _edited(view, maker)
     for place, _, block in placed(view):
-        if block.get("type") not in _THINKING:
+        if block.get("type") not in _THINKING or place in edited:
             continue
         if not maker.signer.verify(_signature(block), _thought(block))[0]:
             kind = text(block.get("type"))
             field = "signature" if kind == "thinking" else "data"
             raise Refused("echo", f"{place}: Invalid `{field}` in `{kind}` block")
+
+
+def _edited(view: RequestView, maker: Maker) -> list[str]:
+    """Where the newest reply holds thoughts under signatures made here for others."""
+    latest = next((run for run in reversed(runs(view)) if run.role == "assistant"), None)
+    return [
+        f"messages.{index}.content.{number}"
+        for index, number, block in (latest.blocks if latest else [])
+        if block.get("type") in _THINKING
+        and maker.signer.made(_signature(block))
+        and not maker.signer.verify(_signature(block), _thought(block))[0]
+    ]
 
 
 def bound_thinking(view: RequestView, maker: Maker) -> None:
@@ -291,6 +314,7 @@ RULES: tuple[Check, ...] = (
     served_results,
     no_prefill,
     no_trailing_space,
+    latest_thinking,
     genuine_thinking,
     bound_thinking,
 )
