@@ -99,6 +99,100 @@ def exchanges() -> list[Exchange]:
     return found
 
 
+def _made(name: str, path: str, model: str, reply: Event) -> Exchange:
+    body = json.dumps(reply)
+    return Exchange(
+        f"made-{name}", "made", 0, "POST", path, {"model": model}, 200, "application/json", body
+    )
+
+
+MADE = [
+    _made(
+        "thinking-between-tools",
+        "/v1/messages",
+        "claude-opus-4-8",
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-opus-4-8",
+            "content": [
+                {"type": "thinking", "thinking": "First the search.", "signature": "c2lnbmVkLTE="},
+                {"type": "text", "text": "I'll look – wait 😀."},
+                {
+                    "type": "server_tool_use",
+                    "id": "srvtoolu_1",
+                    "name": "web_search",
+                    "input": {"query": "höhe"},
+                },
+                {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+                {"type": "redacted_thinking", "data": "c2VhbGVk"},
+                {"type": "thinking", "thinking": "", "signature": "c2lnbmVkLTI="},
+                {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {}},
+                {"type": "thinking", "thinking": "And the other.", "signature": "c2lnbmVkLTM="},
+                {"type": "tool_use", "id": "toolu_2", "name": "read", "input": {"path": "ü/\\n"}},
+            ],
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": 10,
+                "cache_read_input_tokens": 5,
+                "cache_creation_input_tokens": 3,
+                "output_tokens": 40,
+                "output_tokens_details": {"thinking_tokens": 20},
+            },
+        },
+    ),
+    _made(
+        "reasoning-between-calls",
+        "/v1/responses",
+        "gpt-5.5",
+        {
+            "id": "resp_1",
+            "status": "completed",
+            "output": [
+                {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "one"},
+                {
+                    "id": "msg_1",
+                    "type": "message",
+                    "role": "assistant",
+                    "status": "completed",
+                    "phase": "commentary",
+                    "content": [{"type": "output_text", "text": "I'll look.", "annotations": []}],
+                },
+                {
+                    "id": "rs_2",
+                    "type": "reasoning",
+                    "summary": [
+                        {"type": "summary_text", "text": "Both files."},
+                        {"type": "summary_text", "text": "At once."},
+                    ],
+                    "encrypted_content": "two",
+                },
+                *(
+                    {
+                        "id": f"fc_{n}",
+                        "type": "function_call",
+                        "call_id": f"call_{n}",
+                        "name": "read",
+                        "arguments": '{"path": "ü"}',
+                        "status": "completed",
+                    }
+                    for n in (1, 2)
+                ),
+            ],
+            "usage": {
+                "input_tokens": 10,
+                "input_tokens_details": {"cached_tokens": 5},
+                "output_tokens": 40,
+                "output_tokens_details": {"reasoning_tokens": 20},
+            },
+        },
+    ),
+]
+"""Replies that no recording holds: thinking between the tools of one message."""
+
+
 # What came, as events.
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from replay import Event, Exchange, Replay, events, exchanges, provider, wire
+from replay import MADE, Event, Exchange, Replay, events, exchanges, provider, wire
 from steps import drain, request, started, thoughts, words
 
 from studio.domain.errors import ProviderError, ProviderFault
@@ -114,7 +114,7 @@ def test_nothing_is_left_out() -> None:
 # Replies.
 
 
-@pytest.mark.parametrize("exchange", each(REPLIES))
+@pytest.mark.parametrize("exchange", each([*REPLIES, *MADE]))
 async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> None:
     """H-1: the items are what was recorded; deltas, calls, stop and usage agree with them."""
     async with Replay() as server:
@@ -374,6 +374,37 @@ USED = {
     "chat": used_chat,
     "gemini": used_gemini,
 }
+
+
+def test_h1_the_rare_things_are_among_them() -> None:
+    """What a rewrite of history would lose is in what the tests above compare."""
+    met: set[str] = set()
+    for exchange in REPLIES:
+        for item in KEPT[exchange.surface](exchange, events(exchange)):
+            if exchange.surface == "anthropic":
+                met |= {f"anthropic {block['type']}" for block in item["content"]}
+            if exchange.surface == "responses":
+                met |= {
+                    f"responses {name}"
+                    for name in ("phase", "encrypted_content", "id")
+                    if item.get(name)
+                }
+            for part in item.get("parts", []):
+                if "thoughtSignature" in part:
+                    name = next(iter(set(part) - {"thoughtSignature", "thought"}))
+                    met.add(f"gemini signed {name}" + (" empty" if part[name] == "" else ""))
+    assert met >= {
+        "anthropic thinking",
+        "anthropic redacted_thinking",
+        "anthropic server_tool_use",
+        "responses phase",
+        "responses encrypted_content",
+        "responses id",
+        "gemini signed functionCall",
+        "gemini signed text",
+        "gemini signed text empty",
+        "gemini signed executableCode",
+    }
 
 
 # Errors and lists.

@@ -13,7 +13,18 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from replay import Exchange, Replay, Surface, accumulator, cut, events, frame_ends, provider, wire
+from replay import (
+    MADE,
+    Exchange,
+    Replay,
+    Surface,
+    accumulator,
+    cut,
+    events,
+    frame_ends,
+    provider,
+    wire,
+)
 from steps import drain, request, result
 from test_recordings import REPLIES, each
 
@@ -139,7 +150,7 @@ def events_of(frame: bytes) -> list[Any]:
     return [DONE if data == b"[DONE]" else json.loads(data) for data in found]
 
 
-@pytest.mark.parametrize("exchange", each(REPLIES))
+@pytest.mark.parametrize("exchange", each([*REPLIES, *MADE]))
 async def test_h5_what_is_kept_after_each_event_is_accepted_back(
     http: Http, exchange: Exchange
 ) -> None:
