@@ -175,6 +175,7 @@ class Asking:
             )
         )
         self._clock.pause()
+        began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
                 await self._skip.wait()
@@ -182,7 +183,7 @@ class Asking:
             pass  # the wait is over
         finally:
             self._clock.resume()
-        self._emit(Retried())
+        self._emit(Retried(time.monotonic() - began))
 
     async def _one(self, step: int) -> Reply:
         request = self._request()

@@ -62,7 +62,7 @@ _KEYS = (
 )
 
 _TOO_LONG = re.compile(
-    r"prompt is too long|context[ _]length|context[ _]window|exceed(?:s)? context limit"
+    r"prompt is too long|context[ _](?:length|window|size)|exceed(?:s)? context limit"
     r"|input token count.{0,60}exceeds|too many tokens in|input is too long",
     re.IGNORECASE | re.DOTALL,
 )

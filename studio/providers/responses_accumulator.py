@@ -136,7 +136,7 @@ class ResponsesAccumulator:
                 continue
             slots.append(None)
             if (words := self._words.get(place)) and words.text.strip():
-                slots.append({"role": "assistant", "content": words.text})
+                slots.append({"type": "message", "role": "assistant", "content": words.text})
         items = acceptable(slots)
         return Reply(items, calls_of(items), "other", self._usage())
 
