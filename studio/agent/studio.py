@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
-from studio.domain.models import ModelInfo, Usage
+from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
@@ -130,14 +130,24 @@ class Studio:
     async def cost_today(self) -> str:
         """What today's requests cost, “$0.84 today”; nothing where no price is known."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        used = await self.store.usage_by_model(since=midnight.timestamp())
-        total = await asyncio.to_thread(_cost, used)
+        costs = await self.costs(await self.store.ledger(since=midnight.timestamp()))
+        total = sum(cost for cost in costs if cost)
         return f"${total:.2f} today" if total else ""
 
-    async def cost(self, session_id: str) -> float:
-        """What a session's requests cost so far, in US dollars: an estimate."""
-        used = await self.store.usage_by_model(session_id=session_id)
-        return await asyncio.to_thread(_cost, used)
+    async def costs(self, entries: Sequence[LedgerEntry]) -> list[float | None]:
+        """What each request cost, in US dollars; None where nobody knows.
+
+        The provider's own figure, or else an estimate.
+        """
+        known = [(entry, self.model(entry.provider, entry.model)) for entry in entries]
+        return await asyncio.to_thread(
+            lambda: [
+                cost(entry.provider, entry.model, entry.usage, facts)
+                if entry.cost is None
+                else entry.cost
+                for entry, facts in known
+            ]
+        )
 
     async def ledger(self, session_id: str) -> list[LedgerEntry]:
         """Every request of a session, oldest first."""
@@ -249,7 +259,3 @@ class Studio:
                 first = first or error
         if first is not None:
             raise first
-
-
-def _cost(used: Mapping[tuple[str, str], Usage]) -> float:
-    return sum(cost(provider, model, usage) for (provider, model), usage in used.items())

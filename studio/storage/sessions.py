@@ -233,18 +233,6 @@ class SessionStore:
         rows = await self._rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
         return Usage(*rows[0])
 
-    async def usage_by_model(
-        self, *, session_id: str = "", since: float = 0.0
-    ) -> dict[tuple[str, str], Usage]:
-        """Usage by (provider, model), as prices need it; of one session or of all."""
-        rows = await self._rows(
-            f"""SELECT provider, model, {sums()} FROM usage
-            WHERE at >= ?1 AND (?2 = '' OR session_id = ?2) GROUP BY provider, model""",
-            since,
-            session_id,
-        )
-        return {(provider, model): Usage(*sums) for provider, model, *sums in rows}
-
     async def usage_by(self, by: UsageKey, *, session_id: str = "", since: float = 0.0) -> _Usage:
         """Sums by turn, session, agent, day (the local date, ``2026-11-22``) or model.
 
@@ -253,10 +241,13 @@ class SessionStore:
         """
         return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since))
 
-    async def ledger(self, session_id: str) -> _Entries:
-        """Every request of a session that was answered, oldest first."""
+    async def ledger(self, session_id: str = "", *, since: float = 0.0) -> _Entries:
+        """Every request that was answered, oldest first.
+
+        Of one session or of all, from the time ``since`` on.
+        """
         await self._flush(session_id)
-        return await self._db.read(lambda db: usage.ledger(db, session_id))
+        return await self._db.read(lambda db: usage.ledger(db, session_id, since))
 
     async def last_sent(self, session_id: str) -> LedgerEntry | None:
         """The session's last request of which is known what was sent."""

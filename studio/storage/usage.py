@@ -32,9 +32,13 @@ def sums(where: str = "1") -> str:
     return ", ".join(f"cast(total({name}) FILTER (WHERE {where}) AS INTEGER)" for name in _COUNTS)
 
 
-def ledger(db: Connection, session_id: str) -> list[LedgerEntry]:
-    """A session's requests, oldest first."""
-    rows = db.execute(f"SELECT {_ENTRY} FROM usage WHERE session_id = ? ORDER BY id", (session_id,))
+def ledger(db: Connection, session_id: str, since: float) -> list[LedgerEntry]:
+    """The requests of one session or of all (""), oldest first."""
+    rows = db.execute(
+        f"""SELECT {_ENTRY} FROM usage
+        WHERE at >= ?1 AND (?2 = '' OR session_id = ?2) ORDER BY id""",
+        (since, session_id),
+    )
     return [_entry(*row) for row in rows]
 
 

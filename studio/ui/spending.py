@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -57,16 +56,12 @@ class Spending:
 async def spending(studio: Studio, session_id: str) -> Spending:
     entries = await studio.ledger(session_id)
     today = await studio.cost_today()
-    requests = await asyncio.to_thread(lambda: [_priced(entry) for entry in entries])
+    costs = await studio.costs(entries)
+    requests = [
+        Priced(entry, cost or 0.0, entry.cost is not None)
+        for entry, cost in zip(entries, costs, strict=True)
+    ]
     return Spending(requests, today.removesuffix(" today"))
-
-
-def _priced(entry: LedgerEntry) -> Priced:
-    from studio.providers.prices import cost
-
-    if entry.cost is not None:
-        return Priced(entry, entry.cost, True)
-    return Priced(entry, cost(entry.provider, entry.model, entry.usage), False)
 
 
 def dollars(amount: float) -> str:
