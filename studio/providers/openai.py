@@ -113,7 +113,7 @@ class OpenAIProvider(Provider):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text:
-                history.append({"role": "assistant", "content": exchange.text})
+                history.append({"type": "message", "role": "assistant", "content": exchange.text})
             for call in exchange.calls:
                 arguments = json.dumps(call.arguments or {}, ensure_ascii=False)
                 if call.arguments is None and call.raw:
