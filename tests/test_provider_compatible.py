@@ -449,3 +449,18 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None
         return [event async for event in sse_objects(_chunks(data, cut))]
 
     assert asyncio.run(read()) == [{"a": "ü\u2028\x85"}, {"b": 1}, {"c": 2}, DONE]
+
+
+async def test_a_role_never_comes_twice_in_a_row(http: Http) -> None:
+    """H-6: what the engine adds joins the person's words; strict templates take it."""
+    async with Simulator([Turn(Say("Yes."))], strict="beyond") as simulator:
+        provider = CompatibleProvider("k", simulator.url("chat"), http)
+        history = provider.said([Text("What is it?"), Image("image/png", b"\x89PNG\r\n\x1a\n....")])
+        history += provider.steer("Today is Sunday.") + provider.said([Text("Answer.")])
+        before = [dict(item) for item in history]
+        await answer(provider, history, tools=())
+        sent = simulator.requests[0].json["messages"]
+        assert [message["role"] for message in sent] == ["system", "user"]
+        texts = [part["text"] for part in sent[1]["content"] if part["type"] == "text"]
+        assert texts == ["What is it?", "Today is Sunday.", "Answer."]
+        assert history[:-1] == before and not simulator.violations

@@ -177,7 +177,7 @@ class CompatibleProvider(Provider):
             history = [blind(message) for message in history]
         body: JsonObject = {
             "model": request.model,
-            "messages": [*(system if request.system else []), *history],
+            "messages": [*(system if request.system else []), *alternating(history)],
             "stream": True,
         }
         if request.tools:
@@ -259,6 +259,31 @@ def result_text(result: ToolResult) -> str:
     if result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text
+
+
+def alternating(history: Sequence[JsonObject]) -> list[JsonObject]:
+    """With the person's messages that follow each other as one.
+
+    Many chat templates of local models raise an error when a role comes twice in a row.
+    """
+    messages: list[JsonObject] = []
+    for message in history:
+        last = messages[-1] if messages else None
+        if last is None or not message.get("role") == last.get("role") == "user":
+            messages.append(message)
+        else:
+            messages[-1] = {**last, "content": _joined(last["content"], message["content"])}
+    return messages
+
+
+def _joined(first: Json, second: Json) -> Json:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts: list[Json] = []
+    for content in (first, second):
+        words: JsonObject = {"type": "text", "text": content}
+        parts += content if isinstance(content, list) else [words]
+    return parts
 
 
 def unanswered(
