@@ -61,6 +61,85 @@ async def test_values_of_the_wrong_kind_count_as_not_given(tmp_path: Path) -> No
     assert values == Settings()
 
 
+async def test_p5_what_the_person_says_of_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    whole = {
+        "name": "Mine", "context_window": 64_000, "output_limit": 4_000, "input_price": 1,
+        "output_price": 2.5, "cache_read_price": 0, "cache_write_price": 0.1, "images": True,
+        "documents": False, "tools": True, "reasoning": True, "sampling": False,
+        "efforts": ["high", "none", "low"],
+    }  # fmt: skip
+    models = {"anthropic/claude-x": whole, "openai-compatible/a/b": {"context_window": 5}}
+    path.write_text(json.dumps({"models": models}))
+    file = SettingsFile(path)
+    values = await file.load()
+    assert file.notice == ""
+    assert values.model_facts("openai") == {}
+    assert values.model_facts("openai-compatible")["a/b"].context_window == 5
+    said = values.model_facts("anthropic")["claude-x"]
+    assert (said.name, said.source, said.context_window, said.output_limit) == (
+        "Mine", "yours", 64_000, 4_000,
+    )  # fmt: skip
+    assert (said.input_price, said.output_price, said.cache_read_price, said.cache_write_price) == (
+        1, 2.5, 0, 0.1,
+    )  # fmt: skip
+    assert (said.images, said.documents, said.tools, said.reasoning, said.sampling) == (
+        True, False, True, True, False,
+    )  # fmt: skip
+    assert said.efforts == ("none", "low", "high")
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "words"),
+    [
+        ("claude-x", {}, "provider/model"),
+        ("/x", {}, "provider/model"),
+        ("openai/", {}, "provider/model"),
+        ("openai/x", 5, "no group of fields"),
+        ("openai/x", {"window": 5}, "no field window"),
+        ("openai/x", {"context_window": "big"}, "context_window is a whole number of tokens"),
+        ("openai/x", {"context_window": True}, "context_window is"),
+        ("openai/x", {"output_limit": 0}, "output_limit is"),
+        ("openai/x", {"input_price": -1}, "input_price is a number of US dollars"),
+        ("openai/x", {"output_price": float("nan")}, "output_price is"),
+        ("openai/x", {"cache_read_price": 10**400}, "cache_read_price is"),
+        ("openai/x", {"images": "yes"}, "images is true or false"),
+        ("openai/x", {"efforts": ["low", "huge"]}, "efforts is a list with any of none, minimal"),
+        ("openai/x", {"efforts": "low"}, "efforts is a list"),
+        ("openai/x", {"name": 5}, "name is a text"),
+    ],
+)
+async def test_p5_an_entry_with_a_mistake_is_said_left_out_and_kept_in_the_file(
+    tmp_path: Path, name: str, entry: object, words: str
+) -> None:
+    path = tmp_path / "settings.json"
+    models = {"openai/good": {"tools": False}, name: entry}
+    path.write_text(json.dumps({"models": models}))
+    file = SettingsFile(path)
+    values = await file.load()
+    assert words in file.notice and f"“{name}”" in file.notice and str(path) in file.notice
+    assert list(values.model_facts("openai")) == ["good"]
+    await file.save()
+    assert json.dumps(json.loads(path.read_text())["models"]) == json.dumps(models)
+
+
+async def test_p5_windows_of_an_older_version_are_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    windows = {"ollama/a": 8192, "ollama/b": 4096, "ollama/c": "no"}
+    path.write_text(
+        json.dumps({"context_windows": windows, "models": {"ollama/b": {"tools": True}}})
+    )
+    file = SettingsFile(path)
+    values = await file.load()
+    assert file.notice == ""
+    facts = values.model_facts("ollama")
+    assert sorted(facts) == ["a", "b"]
+    assert facts["a"].context_window == 8192
+    assert (facts["b"].context_window, facts["b"].tools) == (4096, True)
+    await file.save()
+    assert "context_windows" not in path.read_text()
+
+
 @pytest.mark.parametrize("broken", [b"", b"{", b"[1]", b"\xff\xfe{}", b"[" * 100_000])
 async def test_a_broken_file_is_kept_aside(tmp_path: Path, broken: bytes) -> None:
     path = tmp_path / "settings.json"

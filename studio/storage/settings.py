@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import UnionType
@@ -12,11 +13,14 @@ from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, g
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import ModelInfo
 
 from .files import free_name, write_atomically
+from .model_entries import read_entries
 
 ThemeName: TypeAlias = Literal["system", "light", "dark"]
 RECENT = 10  # folders that are remembered
+_OLD_WINDOWS = "context_windows"
 
 
 @dataclass(slots=True)
@@ -40,8 +44,9 @@ class Settings:
     """Models offered in menus; a provider that is not here offers all of its own."""
     own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Models the person typed, listed or not."""
-    context_windows: dict[str, int] = field(default_factory=dict[str, int])
-    """Tokens by ``provider/model``, where the person knows better (P-5)."""
+    models: dict[str, object] = field(default_factory=dict[str, object])
+    """Facts by ``provider/model`` where the person knows better, as they wrote them (P-5);
+    see ``model_facts``."""
     disabled_providers: list[str] = field(default_factory=list[str])
     ollama_connected: bool = False
     builtin_model: str = ""
@@ -70,6 +75,10 @@ class Settings:
         others = [known for known in self.recent_folders if known != folder]
         self.recent_folders = [folder, *others][:RECENT]
 
+    def model_facts(self, provider: str) -> Mapping[str, ModelInfo]:
+        """What the person says of a provider's models, by id; entries with mistakes left out."""
+        return read_entries(self.models)[0].get(provider, {})
+
     @classmethod
     def from_json(cls, data: JsonObject) -> Settings:
         """Settings of a JSON object; a value of the wrong kind counts as not given."""
@@ -78,13 +87,28 @@ class Settings:
             name: value for name, value in data.items() if name in hints and _is(value, hints[name])
         }
         settings = cls(**cast("dict[str, Any]", known))
-        settings.unknown = {name: value for name, value in data.items() if name not in hints}
+        settings.unknown = {
+            name: value
+            for name, value in data.items()
+            if name not in hints and name != _OLD_WINDOWS
+        }
+        settings.models = _with_windows(settings.models, data.get(_OLD_WINDOWS))
         return settings
 
     def to_json(self) -> JsonObject:
         """What the file holds; shares nothing with this object."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unknown"}
         return cast("JsonObject", json.loads(json.dumps({**own, **self.unknown})))
+
+
+def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]:
+    """The entries with what an older version kept of them elsewhere: windows by name."""
+    whole = dict(models)
+    for name, size in (windows if isinstance(windows, dict) else {}).items():
+        entry = whole.get(name, {})
+        if _is(size, int) and isinstance(entry, dict):
+            whole[name] = {"context_window": size, **cast("JsonObject", entry)}
+    return whole
 
 
 def _hints() -> dict[str, Any]:
@@ -168,7 +192,9 @@ class SettingsFile:
         except (ValueError, RecursionError):
             data = None
         if isinstance(data, dict):
-            return Settings.from_json(cast("JsonObject", data)), ""
+            settings = Settings.from_json(cast("JsonObject", data))
+            problems = read_entries(settings.models)[1]
+            return settings, " ".join([f"{self.path}:", *problems] if problems else [])
         kept = free_name(self.path, "broken")
         self.path.rename(kept)
         return Settings(), (
