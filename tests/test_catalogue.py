@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.models import ModelInfo
-from studio.providers.catalogue import Catalogue, Listing, key_digest, load_snapshot
+from studio.providers.catalogue import Catalogue, Listing, key_digest
 from studio.providers.compatible import CompatibleProvider
 from studio.providers.http import Http
 from studio.providers.openai import OpenAIProvider
 from studio.providers.simulator import Simulator
+from studio.providers.snapshot import load_snapshot
 
 SNAPSHOT = {
     "cloud": (
@@ -129,6 +130,67 @@ async def test_p5_facts_the_provider_does_not_give_come_from_the_snapshot(
     assert (dated.name, dated.context_window, dated.input_price) == ("", 1000, 2.0)
     assert bigger.context_window is None
     assert other.context_window is None
+
+
+async def test_p5_the_person_s_entry_comes_before_every_list(tmp_path: Path, clock: Clock) -> None:
+    own = {
+        "cloud": {
+            "big": ModelInfo("big", context_window=9, efforts=("low",), images=False),
+            "small": ModelInfo("small", "Mine", input_price=0.0, reasoning=False),
+            "big-2026-08-07": ModelInfo("big-2026-08-07", tools=True),
+            "elsewhere": ModelInfo("elsewhere", output_limit=5),
+        }
+    }
+    catalogue = Catalogue(
+        tmp_path / "models.json", SNAPSHOT, clock, own=lambda name: own.get(name, {})
+    )
+    source = Source("big")
+    source.infos[0] = ModelInfo("big", context_window=7, output_limit=3, images=True)
+    catalogue.refresh("cloud", source.make, "key")
+    big, small, dated, elsewhere = (await settled(catalogue)).models
+    assert (big.context_window, big.output_limit, big.input_price) == (9, 3, 2.0)
+    assert (big.efforts, big.images, big.name, big.source) == (("low",), False, "Big", "fetched")
+    assert (small.name, small.input_price, small.source) == ("Mine", 0.0, "built-in")
+    assert small.efforts == ()  # a model that does not think has no effort to choose
+    assert (dated.context_window, dated.tools, dated.source) == (1000, True, "yours")
+    assert elsewhere == ModelInfo("elsewhere", output_limit=5, source="yours")
+    for model in (big, small, dated, elsewhere):
+        assert catalogue.model("cloud", model.id) == model
+    assert catalogue.chosen("cloud", "elsewhere") == (big, small, dated, elsewhere)
+    own.clear()  # the settings changed: nothing of it was kept
+    assert ids(catalogue.listing("cloud")) == ["big", "small"]
+    assert catalogue.model("cloud", "big").context_window == 7
+    await catalogue.close()
+    assert "elsewhere" not in (tmp_path / "models.json").read_text(encoding="utf-8")
+
+
+async def test_p5_retired_models_are_not_offered_and_unknown_ones_work(
+    tmp_path: Path, clock: Clock
+) -> None:
+    day = 24 * 3600
+    clock.now = 1_795_305_600.0  # 2026-11-22
+    built_in = [
+        ModelInfo("gone", retires="2026-11-21"),
+        ModelInfo("going", lifecycle="deprecated", retires="2026-11-24", context_window=5),
+        ModelInfo("kept", retires="2026-01-01"),
+    ]
+    own = {"kept": ModelInfo("kept", tools=True)}
+    catalogue = Catalogue(
+        tmp_path / "models.json", {"cloud": built_in}, clock, own=lambda name: own
+    )
+    assert ids(catalogue.listing("cloud")) == ["going", "kept"]
+    clock.now += day
+    assert ids(catalogue.listing("cloud")) == ["going", "kept"]
+    clock.now += day
+    assert ids(catalogue.listing("cloud")) == ["kept"]
+    assert catalogue.chosen("cloud", "going")[0].context_window == 5
+    source = Source("old", "new")
+    source.infos[0] = ModelInfo("old", lifecycle="retired")
+    catalogue.refresh("cloud", source.make, "key")
+    assert ids(await settled(catalogue)) == ["new", "kept"]
+    assert catalogue.model("cloud", "never-heard-of") == ModelInfo("never-heard-of", source="yours")
+    assert catalogue.model("nobody", "x").title == "x"
+    await catalogue.close()
 
 
 async def test_p3_five_minutes(catalogue: Catalogue, clock: Clock) -> None:

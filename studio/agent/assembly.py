@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from studio.domain.errors import StorageError
 from studio.providers.base import Provider
-from studio.providers.catalogue import Catalogue, load_snapshot
+from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
+from studio.providers.snapshot import load_snapshot
 from studio.storage.database import Database
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths
@@ -38,7 +39,9 @@ async def build(paths: Paths, settings: SettingsFile) -> Studio:
     http = Http()
     keychain = Keychain()
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
-    catalogue = Catalogue(paths.models, snapshot)
+    catalogue = Catalogue(
+        paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
+    )
     local = {"simulator": _demo(http), "builtin": _builtin(paths, settings)}
     studio = Studio(
         paths=paths,

@@ -12,16 +12,19 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias
 
-from studio.domain.codec import decode, encode
-from studio.domain.errors import ConfigurationError, StudioError
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.codec import encode
+from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
 
+from .snapshot import corrected, filled, is_retired, read_model
+
 ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
+Own: TypeAlias = Callable[[str], Mapping[str, ModelInfo]]
+"""Of a provider: the person's own entries by the model's id, None where they say nothing."""
 KEPT_KEYS = 4
 """Lists remembered for each provider: one for each of the last keys."""
 
@@ -61,8 +64,9 @@ def key_digest(name: str, key: str, address: str = "") -> str:
 class Catalogue:
     """Listings of all providers; belongs to one event loop.
 
-    ``snapshot`` holds the built-in models by provider. ``debounce``,
-    ``max_age`` and ``patience`` (the longest wait for an answer) are in seconds.
+    ``snapshot`` holds the built-in models by provider, ``own`` gives the person's
+    entries as they are now. ``debounce``, ``max_age`` and ``patience`` (the
+    longest wait for an answer) are in seconds.
     """
 
     def __init__(
@@ -73,6 +77,7 @@ class Catalogue:
         debounce: float = 0.5,
         max_age: float = 300.0,
         patience: float = 10.0,
+        own: Own = lambda name: {},
     ) -> None:
         self._file = cache_file
         self._built_in = {
@@ -83,6 +88,7 @@ class Catalogue:
         self._debounce = debounce
         self._max_age = max_age
         self._patience = patience
+        self._own = own
         self._listings: dict[str, Listing] = {}
         self._cache: dict[str, dict[str, _Cached]] = {}
         self._digests: dict[str, str] = {}
@@ -93,8 +99,21 @@ class Catalogue:
         self._disk = asyncio.Lock()
 
     def listing(self, name: str) -> Listing:
-        """What is known of a provider's models now."""
-        return self._listings.get(name) or Listing(self._built_in.get(name, ()))
+        """What is known of a provider's models now, the person's own among them.
+
+        Those that the provider has retired are left out, unless the person
+        has an entry for them.
+        """
+        listing, own = self._shown(name), self._own(name)
+        today = time.strftime("%Y-%m-%d", time.gmtime(self._clock()))
+        models = [
+            corrected(model, own.get(model.id))
+            for model in listing.models
+            if model.id in own or not is_retired(model, today)
+        ]
+        listed = {model.id for model in models}
+        models += [self._unlisted(name, id_) for id_ in own if id_ not in listed]
+        return replace(listing, models=tuple(models))
 
     def chosen(self, name: str, model_id: str) -> tuple[ModelInfo, ...]:
         """The provider's models, the chosen one among them even if nobody lists it."""
@@ -105,10 +124,19 @@ class Catalogue:
 
     def model(self, name: str, model_id: str) -> ModelInfo:
         """The facts about one model; an unknown model is its id and nothing more (P-5)."""
-        for model in (*self.listing(name).models, *self._built_in.get(name, ())):
+        for model in (*self._shown(name).models, *self._built_in.get(name, ())):
             if model.id == model_id:
-                return model
-        return _filled(ModelInfo(model_id), self._built_in.get(name, ()))
+                return corrected(model, self._own(name).get(model_id))
+        return self._unlisted(name, model_id)
+
+    def _shown(self, name: str) -> Listing:
+        """The provider's own list, or the built-in one."""
+        return self._listings.get(name) or Listing(self._built_in.get(name, ()))
+
+    def _unlisted(self, name: str, model_id: str) -> ModelInfo:
+        """A model that is in no list: only the person knows of it."""
+        model = filled(ModelInfo(model_id, source="yours"), self._built_in.get(name, ()))
+        return corrected(model, self._own(name).get(model_id))
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
         """Call ``callback(provider)`` after each change; returns what ends that."""
@@ -144,7 +172,7 @@ class Catalogue:
     def cancel(self, name: str) -> None:
         """Stop a running refresh; the list stays as it is shown."""
         if self._stop(name):
-            listing = self.listing(name)
+            listing = self._shown(name)
             state: ListingState = "idle" if listing.fetched_at is None else "ready"
             self._show(name, replace(listing, state=state, started_at=None))
 
@@ -228,7 +256,7 @@ class Catalogue:
         known = self._built_in.get(name, ())
         fetched: dict[str, ModelInfo] = {}
         for model in cached.models:
-            fetched.setdefault(model.id, _filled(replace(model, source="fetched"), known))
+            fetched.setdefault(model.id, filled(replace(model, source="fetched"), known))
         more = [model for model in known if model.id not in fetched]
         return Listing((*fetched.values(), *more), "ready", fetched_at=cached.fetched_at)
 
@@ -287,65 +315,13 @@ class Catalogue:
             await asyncio.shield(asyncio.to_thread(_write_cache, self._file, data))
 
 
-def load_snapshot(path: Path) -> tuple[str, dict[str, tuple[ModelInfo, ...]]]:
-    """The date (``2026-11``) and the models by provider of the bundled list.
-
-    Raises ConfigurationError if the file is missing or damaged.
-    """
-    try:
-        data = cast("JsonObject", json.loads(path.read_text(encoding="utf-8")))
-        providers = cast("dict[str, list[Json]]", data["providers"])
-        return str(data["date"]), {
-            name: tuple(replace(_model(entry), source="built-in") for entry in entries)
-            for name, entries in providers.items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"The built-in list of models cannot be read: {error}") from error
-
-
-def _filled(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:
-    """The model with facts of the snapshot where the provider gave none.
-
-    A dated name takes the facts of its undated one: ``gpt-5-2025-08-07``.
-    """
-    best: ModelInfo | None = None
-    for other in known:
-        rest = model.id.removeprefix(other.id)
-        same = model.id == other.id or (
-            model.id.startswith(other.id)
-            and rest[:1] in ("-", "@")
-            and rest[1:2].isdigit()
-            and rest[1:].replace("-", "").isdigit()
-            and len(rest) >= 7
-        )
-        if same and (best is None or len(other.id) > len(best.id)):
-            best = other
-    if best is None:
-        return model
-    facts = {
-        field.name: getattr(best, field.name)
-        for field in fields(ModelInfo)
-        if getattr(model, field.name) is None
-    }
-    if not model.name and model.id == best.id:
-        facts["name"] = best.name
-    return replace(model, **facts)
-
-
-def _model(entry: Json) -> ModelInfo:
-    model = decode(ModelInfo, entry)
-    if not isinstance(model, ModelInfo) or not isinstance(cast("object", model.id), str):
-        raise ValueError("not a model")
-    return model
-
-
 def _read_cache(path: Path) -> dict[str, dict[str, _Cached]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         return {
             str(name): {
                 str(digest): _Cached(
-                    tuple(_model(entry) for entry in cached["models"]),
+                    tuple(read_model(entry) for entry in cached["models"]),
                     float(cached["fetched_at"]),
                 )
                 for digest, cached in lists.items()
