@@ -155,6 +155,8 @@ async def is_carried(on: Stage, session: Session, before: int) -> None:
     tools = [block for block in blocks if isinstance(block, ToolBlock) and block.whole]
     calls = [item for item in view.items if isinstance(item, Called)]
     assert [(c.name, c.arguments) for c in calls] == [(t.name, t.arguments) for t in tools]
+    ids = [call.id for call in calls if call.id]
+    assert len(set(ids)) == len(ids), "an id stands for two calls"
     results = [item for item in view.items if isinstance(item, Returned)]
     assert len(results) == len(tools)
     for result, tool in zip(results, tools, strict=True):
