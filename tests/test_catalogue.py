@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import runpy
 from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.domain.errors import ConfigurationError, ProviderError
-from studio.domain.models import ModelInfo
+from studio.domain.models import EFFORTS, ModelInfo
 from studio.providers.catalogue import Catalogue, Listing, key_digest
 from studio.providers.compatible import CompatibleProvider
 from studio.providers.http import Http
@@ -431,7 +433,7 @@ async def test_cancel_and_unsubscribe(catalogue: Catalogue) -> None:
 
 async def test_real_providers_and_real_connections(tmp_path: Path) -> None:
     http = Http(connect_seconds=2)
-    _, snapshot = load_snapshot(Path(__file__).parent.parent / "resources" / "models.json")
+    _, snapshot = load_snapshot(SHIPPED)
     catalogue = Catalogue(tmp_path / "models.json", snapshot)
     async with Simulator([]) as sim:
         url = sim.url("responses")
@@ -455,17 +457,68 @@ async def test_real_providers_and_real_connections(tmp_path: Path) -> None:
     await http.aclose()
 
 
+SHIPPED = Path(__file__).parent.parent / "resources" / "models.json"
+
+
 def test_p5_the_bundled_list() -> None:
-    date, snapshot = load_snapshot(Path(__file__).parent.parent / "resources" / "models.json")
+    date, snapshot = load_snapshot(SHIPPED)
     assert re.fullmatch(r"20\d\d-\d\d", date)
     assert {"anthropic", "openai", "gemini", "ollama", "builtin", "simulator"} <= set(snapshot)
-    for name in ("anthropic", "openai", "gemini"):
-        assert len(snapshot[name]) >= 6
-        for model in snapshot[name]:
+    for name, models in snapshot.items():
+        assert len({model.id for model in models}) == len(models)
+        for model in models:
             assert model.source == "built-in"
-            assert model.context_window
-            assert model.input_price
-            assert model.output_price
+            assert re.fullmatch(r"[a-z0-9][a-z0-9.-]+", model.id) and model.name
+            assert model.context_window and 1_000 <= model.context_window <= 10_000_000
+            assert model.lifecycle in ("", "deprecated")
+            assert re.fullmatch(r"|20\d\d-[01]\d-[0-3]\d", model.retires)
+            assert not model.retires or model.lifecycle == "deprecated"
+        if name in ("anthropic", "openai", "gemini"):
+            assert len(models) >= 6
+            for model in models:
+                _check_hosted(model)
+
+
+def _check_hosted(model: ModelInfo) -> None:
+    """Every fact is there, and the figures agree with each other."""
+    assert model.output_limit and model.context_window
+    assert 4_000 <= model.output_limit < model.context_window
+    assert None not in (model.images, model.documents, model.tools, model.reasoning)
+    assert model.efforts is not None and bool(model.efforts) == model.reasoning
+    assert list(model.efforts) == [effort for effort in EFFORTS if effort in model.efforts]
+    assert model.input_price and model.output_price and model.cache_read_price
+    assert 0.01 <= model.input_price < model.output_price <= 500
+    assert model.cache_read_price < model.input_price
+    written = model.cache_write_price
+    assert written is None or model.input_price < written <= 2 * model.input_price
+
+
+def test_p5_the_bundled_list_can_be_brought_up_to_date(tmp_path: Path) -> None:
+    """The script fills in what the tables know and leaves the rest alone."""
+    script = runpy.run_path(str(SHIPPED.parent.parent / "packaging" / "models.py"))
+    text = SHIPPED.read_text(encoding="utf-8")
+    data = json.loads(text)
+    assert script["written"](data) == text
+    old = {
+        "date": "2020-01",
+        "providers": {
+            "anthropic": [
+                {"id": "claude-opus-5-5", "input_price": 99.0, "efforts": ["low"]},
+                {"id": "claude-nobody-knows", "input_price": 1.0},
+            ],
+            "ollama": [],
+            "builtin": [{"id": "smollm2", "tools": False}],
+        },
+    }
+    new = script["refreshed"](old, datetime(2026, 11, 22, tzinfo=UTC))
+    known, unknown = new["providers"]["anthropic"]
+    assert (new["date"], known["input_price"], known["efforts"]) == ("2026-11", 4.0, ["low"])
+    assert known["context_window"] == 1_000_000 and known["output_limit"] is None
+    assert (unknown["input_price"], unknown["output_price"]) == (1.0, None)
+    assert new["providers"]["builtin"] == [{"id": "smollm2", "tools": False}]
+    file = tmp_path / "models.json"
+    file.write_text(script["written"](new), encoding="utf-8")
+    assert load_snapshot(file)[1]["anthropic"][0].efforts == ("low",)
 
 
 @pytest.mark.parametrize(
