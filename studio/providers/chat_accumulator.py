@@ -16,7 +16,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
-from .shapes import as_object
+from .shapes import as_object, as_objects
 from .wire import DONE, Unreadable, Words, mended
 
 UNREADABLE = "unreadable_arguments"
@@ -84,7 +84,7 @@ class ChatAccumulator:
     ) -> None:
         self._history = history
         self._fault = fault
-        self._taken = {call.id for call in all_calls(history)}
+        self._taken = call_ids(history)
         self._text = Words()
         self._refusal = Words()
         self._content_seen = False
@@ -327,9 +327,18 @@ def usage_of(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def all_calls(history: Sequence[JsonObject]) -> list[ToolCall]:
-    """Every call in a Chat Completions history, in order."""
-    return [call for message in history for call in calls_of(message)]
+def call_ids(history: Sequence[JsonObject]) -> set[str]:
+    """The ids of every call in a Chat Completions or Ollama history.
+
+    Read without the calls themselves: parsing the arguments of a long history
+    takes as long as writing the request.
+    """
+    return {
+        _string(call.get("id"))
+        for message in history
+        if (calls := message.get("tool_calls"))
+        for call in as_objects(calls)
+    }
 
 
 def calls_of(message: JsonObject) -> list[ToolCall]:

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import written
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
@@ -190,7 +191,9 @@ class GeminiProvider(Provider):
         if self._sdk is None or self._sdk[0] is not http:
             self._sdk = (http, await asyncio.to_thread(self._make, http))
         api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
-        request = api._build_request(method, path, dict(body))
+        request = api._build_request(method, path, {})
+        if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts
+            request.data = written(body).encode()
         request.timeout = http.timeout
         return await api._async_request(request, stream=stream)
 

@@ -13,7 +13,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
-from .chat_accumulator import UNREADABLE, made_up_id
+from .chat_accumulator import UNREADABLE, call_ids, made_up_id
 from .shapes import as_count
 from .wire import Unreadable, Words
 
@@ -38,7 +38,7 @@ class OllamaAccumulator:
         self.sent = 0
         self._fault = fault
         self._history = history
-        self._taken = {call.id for message in history for call in calls_of(message)}
+        self._taken = call_ids(history)
         self._text = Words()
         self._thinking = Words()
         self._calls: list[JsonObject] = []
