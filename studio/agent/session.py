@@ -97,7 +97,10 @@ class Session:
                 self._note(event.draft_id, event.status)
             elif isinstance(event, HistoryBegun):
                 self._note_drafts()
-        if interrupted:
+        if damage:
+            if self.transcript.running:  # nobody can write its end
+                self.transcript.apply(TurnComplete("error"))
+        elif interrupted:
             self._record(TurnComplete("error", "The program ended during this turn."))
             self._record(Notice("The program ended during this turn. You can go on from here."))
 
@@ -282,6 +285,8 @@ class Session:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         self._opened = await self._open(ground)
+        if not (started.said or self._unsent or self._history.items):
+            raise ConfigurationError("Nothing was said yet. Write a message first.")
         if self._ledger is None:
             self._ledger = Ledger(await self._store.last_sent(info.id))
         limits = limits or LIMITS[agent.mode]

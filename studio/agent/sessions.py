@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.events import Event, TurnComplete, TurnStarted
 from studio.domain.sessions import SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
@@ -63,18 +65,26 @@ class Sessions:
             events = await self.store.events(session_id)
             rules = await self.store.rules(session_id)
             damage = await self.store.damage(session_id)
-            interrupted = session_id in await self.store.interrupted()
             session = Session(
                 info,
                 self.store,
                 self._around,
                 events,
                 rules,
-                interrupted=interrupted and not damage,
+                interrupted=await self._interrupted(session_id, events),
                 damage=damage,
             )
             self._open[session_id] = session
             return session
+
+    async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
+        """Whether the last turn's end is missing, and no program is left to write it."""
+        if session_id in await self.store.interrupted():
+            return True
+        ends = (e for e in reversed(events) if isinstance(e, TurnStarted | TurnComplete))
+        if not isinstance(next(ends, None), TurnStarted):
+            return False
+        return not await self.store.running_elsewhere(session_id)
 
     async def branch(self, session_id: str, turn_id: str = "") -> Session:
         """A new session with all that came before that turn, or with everything.

@@ -1,0 +1,41 @@
+"""Stories that broke something once, as ``test_invariant`` found and shrank them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from house import PROTOCOLS
+from world import Damage, Reply, Restart, Say, Step, World
+
+from studio.providers.simulator import Call
+
+
+async def lived(home: Path, provider: str, *steps: Step, **world: object) -> World:
+    """The story, every check of the world included."""
+    lived = World(home, provider, **world)  # type: ignore[arg-type]
+    async with asyncio.timeout(60):
+        await lived.live(steps)
+    return lived
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_trying_again_before_anything_was_said_sends_nothing(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-5: an empty list of messages is refused by every provider."""
+    world = await lived(tmp_path, provider, Say(said=()))
+    assert len([one for one in world.simulator.requests if one.path != "/api/show"]) == 1
+
+
+async def test_a_chat_whose_last_entries_are_lost_does_not_run_for_ever(tmp_path: Path) -> None:
+    """H-5, L-2: the end of the last turn is gone, and nobody is left to write it."""
+    await lived(tmp_path, "openai", Say(), Damage("transcript", "gone", -1))
+
+
+async def test_a_damaged_chat_that_ended_within_a_turn_does_not_seem_to_run(tmp_path: Path) -> None:
+    """H-5: it is only read, so its end cannot be written; it is over all the same."""
+    reply = Reply((Call("read", {"path": "a.txt"}),))
+    steps = [Say(replies=(reply,)), Damage("transcript", "unreadable", -1), Restart()]
+    await lived(tmp_path, "anthropic", *steps)
