@@ -6,13 +6,14 @@ import asyncio
 import json
 import signal
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 from house import PROTOCOLS, asked
 from terminal import Terminal, alive, at_provider, finish, screen, session_of
 
-from studio.providers.simulator import Call, RequestView, Text, Think, Turn, stall, status
+from studio.providers.simulator import Call, RequestView, Text, Think, Turn, Usage, stall, status
 
 QUICK = "ollama"
 """The protocol without an SDK: the process starts in no time."""
@@ -355,3 +356,49 @@ async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
         *("anthropic", "openai", "google", "pydantic", "PySide6", "qasync", "pygments"),
         *("genai_prices", "json_repair", "pyromark"),
     }
+
+
+async def test_usage_is_a_table_of_what_was_used_and_spent(tmp_path: Path) -> None:
+    """P-5, H-9: by day, agent, model, session and turn; since a day; of one session; as JSON."""
+    script = [
+        Turn(read("a.txt"), usage=Usage(inp=12_000, cache_write=11_000, out=100)),
+        Turn(Text("Done."), usage=Usage(inp=13_000, cache_read=12_000, out=200, reasoning=50)),
+        Turn(Text("Again."), usage=Usage(inp=14_000, out=300)),
+        Turn(Text("Nobody knows."), usage=Usage(inp=1_000, out=10)),
+    ]
+    async with at_provider(tmp_path, "anthropic", script) as (terminal, _):
+        assert (await terminal("usage")).err == "There were no requests.\n"
+        assert (await terminal("usage", "--json")).out == "[]\n"
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        known = ("--provider", "anthropic", "--model", "claude-opus-5-5")
+        session = (await terminal.turn(*known, "One"))[0]["session_id"]
+        await terminal.turn("--session", session, "Two")
+        await terminal.turn("--provider", "anthropic", "--model", "sim-model", "Three")
+
+        shown = await terminal("usage", "--by", "model")
+        heading, opus, other, every = (line.split() for line in shown.out.splitlines())
+        assert heading == ["Model", "Requests", "Input", "Cached", "Written", "Output", "Thinking",
+                           "Cost", "Broken", "caches"]  # fmt: skip
+        assert opus[:7] == ["claude-opus-5-5", "3", "39,000", "12,000", "11,000", "600", "50"]
+        assert other == ["sim-model", "1", "1,000", "0", "0", "10", "0", "unknown"]
+        assert every[:7] == ["All", "4", "40,000", "12,000", "11,000", "610", "50"]
+        # 16,000 at $4, 12,000 read at $0.20, 11,000 written at $5, 600 out at $20
+        assert opus[7] == every[7] == "$0.13" and opus[8].startswith("$0.0") and opus[8] == every[8]
+        assert shown.err == "Cost: estimate.\n1 request has no known price and counts as nothing.\n"
+        ends = {line.rindex(" " + word) + len(word) for word, line in
+                zip(("39,000", "1,000", "40,000"), shown.out.splitlines()[1:], strict=True)}  # fmt: skip
+        assert len(ends) == 1
+
+        one = ("usage", "--session", session[:8], "--json")
+        for by, lines in (("turn", 2), ("session", 1), ("agent", 1), ("day", 1), ("model", 1)):
+            rows = json.loads((await terminal(*one, "--by", by)).out)
+            assert len(rows) == lines and all(row[by] for row in rows)
+            assert sum(row["input"] for row in rows) == 39_000
+            assert sum(row["cost"] for row in rows) == pytest.approx(0.1334, abs=1e-4)
+        today, tomorrow = date.today(), date.today() + timedelta(days=2)
+        assert (await terminal("usage", "--since", f"{today}")).out.startswith(("Day", "20"))
+        later = await terminal("usage", "--since", f"{tomorrow}")
+        assert (later.code, later.out, later.err) == (0, "", "There were no requests.\n")
+        for wrong in ("yesterday", "0001-01-01"):
+            refused = await terminal("usage", "--since", wrong)
+            assert refused.code == 1 and "a date is written like" in refused.err

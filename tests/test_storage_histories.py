@@ -332,22 +332,31 @@ async def test_usage_by_turn_session_agent_day_and_model(db: Database, store: Se
         return UsageRow(key, "anthropic", model, used, n, *rest)
 
     assert await store.usage_by("turn", session_id="s") == [
-        row("t1", "m", two, 2, 0.5, one, 0.25),
-        row("t2", "n", one, 1, None, one, 0.5),
+        row("t1", "m", two, 2, 0.5, 1, one, 0.25),
+        row("t2", "n", one, 1, 0.0, 1, one, 0.5),
     ]
     assert await store.usage_by("session") == [
-        row("s", "m", two, 2, 0.5, one, 0.25),
-        row("s", "n", one, 1, None, one, 0.5),
-        row("o", "m", one, 1, 0.25, Usage(), 0.0),
+        row("s", "m", two, 2, 0.5, 1, one, 0.25),
+        row("s", "n", one, 1, 0.0, 1, one, 0.5),
+        row("o", "m", one, 1, 0.25, 0, Usage(), 0.0),
     ]
     assert await store.usage_by("agent") == [
-        row("Coder", "m", Usage(30, 3, 6, 9, 12), 3, 0.75, one, 0.25),
-        row("Writer", "n", one, 1, None, one, 0.5),
+        row("Coder", "m", Usage(30, 3, 6, 9, 12), 3, 0.75, 1, one, 0.25),
+        row("Writer", "n", one, 1, 0.0, 1, one, 0.5),
     ]
     assert [r.key for r in await store.usage_by("model")] == ["m", "n"]
     days = {r.key: r.requests for r in await store.usage_by("day", session_id="o")}
     assert days == {"2026-03-09": 1}
     assert [r.key for r in await store.usage_by("session", since=time.time() - 3600)] == ["s", "s"]
+
+
+async def test_large_requests_are_summed_apart(store: SessionStore) -> None:
+    ends = [ev.StepEnded(1, "end", Usage(size), 0.5) for size in (10, 11, 99, 10)]
+    await keep(store, [started("t"), *ends])
+    whole = await store.usage_by("session", "s")
+    assert [(row.requests, row.usage.input) for row in whole] == [(4, 130)]
+    apart = await store.usage_by("session", "s", sizes=(10, 50))
+    assert [(row.requests, row.usage.input) for row in apart] == [(2, 20), (1, 11), (1, 99)]
 
 
 async def test_an_absurd_figure_does_not_break_the_sums(store: SessionStore) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
 
+from studio.agent.spending import of_request
 from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import Usage
 from studio.providers.simulator import Text, Turn, status
@@ -15,7 +16,7 @@ from studio.providers.simulator import Usage as Used
 from studio.ui.inspection import request_rows
 from studio.ui.inspector import Inspector
 from studio.ui.run_page import RunFacts, RunPage
-from studio.ui.spending import Priced, Spending, dollars
+from studio.ui.spending import Spending
 from studio.ui.theme import Theme
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -32,18 +33,15 @@ BROKEN = Sent(1, 4, "ab", 70_000, "The model changed.", 0.042)
 
 def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
     """H-9: what was cached, and when a cache broke which part changed and what it cost."""
-    spent = Spending(
-        [Priced(request(1), 0.5, False), Priced(request(2, BROKEN, 0.31), 0.31, True)], "$0.84"
-    )
+    asked = [(request(1), 0.5), (request(2, BROKEN, 0.31), 0.31)]
+    spent = Spending([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
     newest, oldest = request_rows(spent)
     assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
     assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke
     assert newest.right == "$0.31"
     assert newest.broke == "The cache broke. The model changed. It cost about $0.042."
-    assert spent.source == "Partly an estimate" and spent.cost == 0.81 and spent.lost == 0.042
-    assert Spending([Priced(request(1), 0.5, False)]).source == "Estimate"
-    assert Spending([Priced(request(1), 0.5, True)]).source == "The provider’s figure"
-    assert Spending([Priced(request(1), 0.0, False)]).source == "" and dollars(0.0) == ""
+    both = spent.all
+    assert both.source == "Partly an estimate" and both.cost == 0.81 and both.lost == 0.042
 
 
 def test_the_run_page_counts_each_token_in_one_line() -> None:

@@ -17,12 +17,13 @@ from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
-from studio.providers.prices import cost
+from studio.providers.prices import cost, sizes
 from studio.storage.database import Database
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
+from studio.storage.usage import UsageKey
 from studio.tools import Tool
 from studio.tools.discovery import Toolbox, discover
 
@@ -30,6 +31,7 @@ from .connections import KEYED, LOCAL, Connections, no_key
 from .library import AgentLibrary, Agents
 from .patience import Patience
 from .sessions import Sessions
+from .spending import Spent, by_key
 
 DEFAULT_AGENT = "Coder"
 
@@ -148,6 +150,19 @@ class Studio:
                 for entry, facts in known
             ]
         )
+
+    async def spent(
+        self, by: UsageKey, session_id: str = "", since: float = 0.0
+    ) -> dict[str, Spent]:
+        """What requests used and cost by turn, session, agent, day or model, oldest first.
+
+        Of one session or of all, from the time ``since`` on. A day is a local
+        date, ``2026-11-22``.
+        """
+        apart = await asyncio.to_thread(sizes)
+        rows = await self.store.usage_by(by, session_id, since, apart)
+        known = [(row, self.model(row.provider, row.model)) for row in rows]
+        return await asyncio.to_thread(by_key, known)
 
     async def ledger(self, session_id: str) -> list[LedgerEntry]:
         """Every request of a session, oldest first."""

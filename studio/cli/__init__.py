@@ -2,7 +2,7 @@
 
 ``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
 its events, ``console`` is the terminal itself, ``listings`` prints what is
-saved and which models there are.
+saved and which models there are, ``usage`` what requests used and cost.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .listings import models
 
                 return await models(studio, options, console)
+            case "usage":
+                from .usage import usage
+
+                return await usage(studio, options, console)
             case _:
                 from .listings import sessions
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 
 from studio import __version__
 from studio.agent.connections import TITLES
+from studio.storage.usage import UsageKey
 
 from .exits import USAGE
 
@@ -46,6 +48,12 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
         if name == "export":
             one.add_argument("--format", choices=["md", "json"], default="md")
+
+    usage = commands.add_parser("usage", help="what requests used and cost")
+    usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
+    usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
+    usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
+    usage.add_argument("--json", action="store_true")
 
     simulate = commands.add_parser("simulate", help="run the provider simulator")
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
@@ -90,6 +98,14 @@ def _run(run: argparse.ArgumentParser) -> None:
         help="allow without asking: TOOL or TOOL(PATTERN), for example 'run(pytest *)'",
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
+
+
+def _day(text: str) -> float:
+    """When a local day begins, in seconds since the epoch."""
+    try:
+        return datetime.combine(date.fromisoformat(text), time()).timestamp()
+    except (ValueError, OverflowError, OSError):  # no date, or none that clocks know
+        raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
 
 
 def _port(text: str) -> int:

@@ -95,12 +95,11 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """What the requests of one model add up to, for one turn, session, agent, day or model.
+    """What requests of one model add up to, for one turn, session, agent, day or model.
 
-    ``cost`` is the sum of the provider's own figures in US dollars, None where
-    it gave none at all; ``unpriced`` is the usage of the requests it gave none
-    for, which is what prices are applied to. ``lost`` is what broken caches
-    cost, an estimate.
+    ``cost`` is the sum of the provider's own figures in US dollars; the
+    ``unpriced`` requests it gave none for used ``unpriced_usage``, which is what
+    prices are applied to. ``lost`` is what broken caches cost, an estimate.
     """
 
     key: str
@@ -108,6 +107,7 @@ class UsageRow:
     model: str
     usage: Usage
     requests: int
-    cost: float | None
-    unpriced: Usage
+    cost: float
+    unpriced: int
+    unpriced_usage: Usage
     lost: float

@@ -59,6 +59,25 @@ def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None =
     return max(whole - cached, 0.0) if whole is not None and cached is not None else 0.0
 
 
+def sizes() -> list[int]:
+    """Tokens sent above which a request to some model has other prices, fewest first.
+
+    A model's requests between two of them all have the same prices. Imports the
+    tables: call it in a thread.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+    from genai_prices.types import ModelPrice, TieredPrices
+
+    found = set[int]()
+    for model in (model for provider in get_snapshot().providers for model in provider.models):
+        every = model.prices
+        dated = [every] if isinstance(every, ModelPrice) else [one.prices for one in every]
+        for price in (price for prices in dated for price in vars(prices).values()):
+            if isinstance(price, TieredPrices):
+                found.update(tier.start for tier in price.tiers)
+    return sorted(found)
+
+
 def is_local(provider: str, model: str) -> bool:
     """Whether a model runs on the person's machines, for nothing; Ollama has hosted ones too."""
     return provider in _LOCAL and not (provider == "ollama" and model.endswith("cloud"))

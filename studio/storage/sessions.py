@@ -233,13 +233,17 @@ class SessionStore:
         rows = await self._rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
         return Usage(*rows[0])
 
-    async def usage_by(self, by: UsageKey, *, session_id: str = "", since: float = 0.0) -> _Usage:
+    async def usage_by(
+        self, by: UsageKey, session_id: str = "", since: float = 0.0, sizes: Sequence[int] = ()
+    ) -> _Usage:
         """Sums by turn, session, agent, day (the local date, ``2026-11-22``) or model.
 
-        Each by the model too, as prices need it; what was used first comes
+        Each by the model too, as prices need it, and apart for requests above
+        and below each of ``sizes``, in tokens sent; what was used first comes
         first. Of one session or of all, from the time ``since`` on.
         """
-        return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since))
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since, sizes))
 
     async def ledger(self, session_id: str = "", *, since: float = 0.0) -> _Entries:
         """Every request that was answered, oldest first.

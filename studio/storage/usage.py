@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, TypeAlias
 
@@ -68,18 +69,33 @@ def _entry(
     return LedgerEntry(at, turn_id, step, agent, provider, model, used, seconds, sent, cost)
 
 
-def usage_by(db: Connection, by: UsageKey, session_id: str, since: float) -> list[UsageRow]:
-    """Sums by a key and by model; of one session or of all ("")."""
+def usage_by(
+    db: Connection, by: UsageKey, session_id: str, since: float, sizes: Sequence[int]
+) -> list[UsageRow]:
+    """Sums by a key, model and size of the requests; of one session or of all ("")."""
+    size = " + ".join(f"(input > {tokens:d})" for tokens in sizes) or "''"
     rows = db.execute(
-        f"""SELECT {_KEYS[by]} AS key, provider, model, {sums()}, count(*), sum(cost),
-        {sums("cost IS NULL")}, total(lost) FROM usage
+        f"""SELECT {_KEYS[by]} AS key, provider, model, {sums()}, count(*), total(cost),
+        count(*) - count(cost), {sums("cost IS NULL")}, total(lost) FROM usage
         WHERE at >= ?1 AND (?2 = '' OR session_id = ?2)
-        GROUP BY key, provider, model ORDER BY min(id)""",
+        GROUP BY key, provider, model, {size} ORDER BY min(id)""",
         (since, session_id),
     )
     return [
-        UsageRow(
-            key, provider, model, Usage(*rest[:5]), rest[5], rest[6], Usage(*rest[7:12]), rest[12]
-        )
+        _row(key, provider, model, Usage(*rest[:5]), *rest[5:])
         for key, provider, model, *rest in rows
     ]
+
+
+def _row(
+    key: str,
+    provider: str,
+    model: str,
+    used: Usage,
+    requests: int,
+    cost: float,
+    unpriced: int,
+    *rest: Any,
+) -> UsageRow:
+    unpriced_usage, lost = Usage(*rest[:5]), rest[5]
+    return UsageRow(key, provider, model, used, requests, cost, unpriced, unpriced_usage, lost)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from studio.agent.connections import TITLES
 from studio.agent.session import Session
+from studio.agent.spending import dollars
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -42,7 +43,7 @@ from studio.ui.folders import short_path
 from studio.ui.history_page import HistoryFacts
 from studio.ui.requests_page import RequestRow
 from studio.ui.run_page import RunFacts, short_count
-from studio.ui.spending import Spending, dollars
+from studio.ui.spending import Spending
 from studio.ui.transcript.model import whole_seconds
 
 STATES = {
@@ -59,8 +60,8 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
     """What the Run page shows of a session."""
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
-    total = spent.usage
-    lost = f". Broken caches cost about {dollars(spent.lost)}" if spent.lost else ""
+    total = spent.all
+    lost = f". Broken caches cost about {dollars(total.lost)}" if total.lost else ""
     seconds = time.monotonic() - began if began is not None and session.running else None
     return RunFacts(
         state=state,
@@ -71,27 +72,27 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         folder=short_path(info.folder),
         used=transcript.last_usage.total,
         window=model.context_window,
-        input=total.input,
-        cached=total.cache_read,
-        written=total.cache_write,
-        output=total.output,
-        reasoning=total.reasoning,
-        cost=dollars(spent.cost),
+        input=total.usage.input,
+        cached=total.usage.cache_read,
+        written=total.usage.cache_write,
+        output=total.usage.output,
+        reasoning=total.usage.reasoning,
+        cost=dollars(total.cost),
         today=spent.today,
-        note=f"{spent.source}{lost}" if spent.source else "",
+        note=f"{total.source}{lost}" if total.source else "",
     )
 
 
 def request_rows(spent: Spending) -> list[RequestRow]:
     """The Requests list: the newest first."""
     rows: list[RequestRow] = []
-    for number, one in enumerate(spent.requests, 1):
-        entry, usage = one.entry, one.entry.usage
+    for number, (entry, one) in enumerate(spent.requests, 1):
+        usage = entry.usage
         parts = [f"{short_count(usage.input)} in", f"{short_count(usage.output)} out"]
         if usage.cache_read:
             parts.insert(1, f"{short_count(usage.cache_read)} cached")
         figure = dollars(one.cost)
-        if figure and not one.own:
+        if figure and one.source == "Estimate":
             figure = f"≈ {figure}"
         rows.append(
             RequestRow(f"{number}. {entry.model}", figure, ", ".join(parts), _broke(entry.sent))
