@@ -238,7 +238,6 @@ class Turn:
             history.items,
             history.system,
             history.tools,
-            output_limit=setting.facts.output_limit if setting.facts else None,
             facts=setting.facts,
             effort=setting.effort,
             temperature=setting.temperature,
