@@ -242,9 +242,11 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
     async with house(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
-        began = 0.0
+        began, up, read_done = 0.0, False, False
         async for event in session.turn([Words("Go")], rules=[Rule.parse("run")]):
-            if isinstance(event, ToolOutput) and "up" in event.text:
+            up = up or (isinstance(event, ToolOutput) and "up" in event.text)
+            read_done = read_done or isinstance(event, ToolFinished)
+            if up and read_done and not began:
                 began = time.monotonic()
                 session.stop()
         assert 0 < time.monotonic() - began < 1
