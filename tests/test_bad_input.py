@@ -144,6 +144,14 @@ BROKEN = [
     (b"---\nname: x\ntools: 5\n---\nDo.\n", 3, "list of names"),
     (b"---\nname: [x]\n---\nDo.\n", 2, "name is a text"),
     (b"---\nname: x\nhue: loud\nmode: fast\n---\nDo.\n", 4, "inline or background"),
+    (b"---\nname: x\neffort: huge\n---\nDo.\n", 3, "effort is one of none, minimal, low"),
+    (b"---\nname: x\neffort: off\n---\nDo.\n", 3, "effort is one of"),
+    (b"---\nname: x\neffort: [low]\n---\nDo.\n", 3, "effort is a text"),
+    (b"---\nname: x\ntemperature: 2.1\n---\nDo.\n", 3, "a number from 0 to 2"),
+    (b"---\nname: x\ntemperature: -1\n---\nDo.\n", 3, "a number from 0 to 2"),
+    (b"---\nname: x\ntemperature: warm\n---\nDo.\n", 3, "a number from 0 to 2"),
+    (b"---\nname: x\ntemperature: true\n---\nDo.\n", 3, "a number from 0 to 2"),
+    (b"---\nname: x\ntemperature: .nan\n---\nDo.\n", 3, "a number from 0 to 2"),
     (b"---\nname: x\npermissions:\n  allow: ['run(']\n---\nDo.\n", 3, "not a rule"),
     (b"---\nname: x\ndescription: \x01\n---\nDo.\n", 3, "does not allow"),
     (b"---\nname: " + b"[" * 5000 + b"\n---\nDo.\n", 2, ""),
@@ -155,6 +163,23 @@ def test_a_broken_agent_file_names_its_line(text: bytes, line: int, words: str) 
     with pytest.raises(ValueError, match=rf"^line {line}: ") as raised:
         parse_agent(text.decode("utf-8"), Path("x.md"))
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "effort", "temperature"),
+    [
+        ("", None, None),
+        ("effort:\ntemperature:\n", None, None),
+        ("effort: none\ntemperature: 0\n", "none", 0.0),
+        ("effort: xhigh\ntemperature: 0.7\n", "xhigh", 0.7),
+        ("temperature: 2\n", None, 2.0),
+    ],
+)
+def test_an_agent_says_how_hard_it_thinks_and_how_freely(
+    lines: str, effort: str | None, temperature: float | None
+) -> None:
+    agent = parse_agent(f"---\nname: x\n{lines}---\nDo.\n", Path("x.md"))
+    assert (agent.effort, agent.temperature) == (effort, temperature)
 
 
 async def test_broken_agent_files_do_not_stop_the_others(tmp_path: Path) -> None:

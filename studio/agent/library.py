@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from studio.domain.agents import HUES, Agent
+from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule
 
 LARGEST = 200_000
@@ -29,7 +30,11 @@ _KEYS = {
     "mode",
     "icon",
     "hue",
+    "effort",
+    "temperature",
 }
+WARMEST = 2.0
+"""The highest temperature any provider takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,12 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         hue = _word(data, key) or "slate"
         if hue not in HUES:
             raise ValueError(f"hue is one of {', '.join(HUES)}, not {hue!r}")
+        key = "effort"
+        effort = _word(data, key) or None
+        if effort is not None and effort not in EFFORTS:
+            raise ValueError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}")
+        key = "temperature"
+        temperature = _temperature(data.get(key))
         key = "permissions"
         rules = _rules(data.get(key))
         key = "tools"
@@ -147,6 +158,8 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         tools=tools,
         mode=mode,
         permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
+        effort=effort,
+        temperature=temperature,
         icon=icon,
         hue=hue,
         source=str(path),
@@ -186,6 +199,15 @@ def _word(data: dict[str, Any], key: str) -> str:
     if not isinstance(value, str | int | float):
         raise ValueError(f"{key} is a text")
     return str(value).strip()
+
+
+def _temperature(value: Any) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= WARMEST:
+        raise ValueError(f"temperature is a number from 0 to {WARMEST:g}")
+    return float(value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
