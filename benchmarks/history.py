@@ -2,11 +2,12 @@
 
     python benchmarks/history.py [rounds]
 
-A session's stored history of 5,000 items of each protocol is loaded, checked
-against its chain of digests, and made into the next request by the provider
-and its SDK, up to the moment the bytes would leave. Beside it the same rows are
-read plainly in the same round: SQLite and ``json.loads``, and ``json.dumps`` of
-them for the body, nothing checked. Times are CPU, of all threads.
+A conversation of 5,000 messages, the same for every protocol, is opened as a
+session opens it: loaded, held against its chain of digests, checked for what a
+provider would reject. Then the next request is made by the provider and its
+SDK, up to the moment the bytes would leave. Beside it the same rows are read
+plainly in the same round: SQLite and ``json.loads``, and ``json.dumps`` of them
+for the body, nothing checked. Times are CPU, of all threads.
 """
 
 from __future__ import annotations
@@ -25,17 +26,20 @@ from typing import Any
 
 from measure import Row, middle, quick, show
 
+from studio.agent.history import NativeHistory
 from studio.agent.studio import Studio
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
+from studio.providers import simulator
 from studio.providers.base import Provider, Request
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 
-ITEMS = 5000
+MESSAGES = 5000
 GOAL = "< 50 ms"
-PROVIDERS = ("anthropic", "openai", "gemini", "openai-compatible")
+PROVIDERS = ("anthropic", "openai", "gemini", "openai-compatible", "ollama")
+MODEL = "demo-tools"
 NOWHERE = "http://127.0.0.1:9"  # the request never leaves
 WORDS = "The retry loop waits for a clock that may step back, so we measure with another one. "
 
@@ -47,7 +51,7 @@ class Ready(Exception):
 def conversation() -> list[Message]:
     """Questions, calls, results and answers of a few hundred bytes each."""
     out: list[Message] = []
-    for n in range(ITEMS // 4):
+    for n in range(MESSAGES // 4):
         call = ToolCall(f"call_{n:06}", "read", {"path": f"src/module_{n}.py", "lines": [1, 80]})
         result = ToolResult(call.id, "read", (Text(f"{n}: {WORDS * 4}"),))
         out += [
@@ -85,7 +89,8 @@ def plainly(path: Path, session_id: str) -> list[Any]:
 
 
 async def send(provider: Provider, request: Request) -> None:
-    """Everything up to the first byte on the wire."""
+    """Everything up to the first byte on the wire, as a step of a turn does it."""
+    await provider.warning(request)
     stream = provider.stream(request)
     with contextlib.suppress(Exception):
         async for _ in stream:
@@ -95,23 +100,23 @@ async def send(provider: Provider, request: Request) -> None:
 
 async def compare(studio: Studio, path: Path, name: str, rounds: int) -> list[Row]:
     provider = await studio.provider(name)
-    info = SessionInfo(name, "", "", "Coder", name, "sim-model", "ask", 1.0, 1.0)
+    info = SessionInfo(name, "", "", "Coder", name, MODEL, "ask", 1.0, 1.0)
     await studio.store.create(info)
-    items = provider.rebuild(conversation())[:ITEMS]
-    await studio.store.begin_epoch(
-        name, name, provider.protocol, "sim-model", "You help.", [], items
-    )
+    items = provider.rebuild(conversation())
+    await studio.store.begin_epoch(name, name, provider.protocol, MODEL, "You help.", [], items)
     reached: list[float] = []
     sizes: list[int] = []
 
     async def leaving(request: Any) -> None:
+        if request.url.path == "/api/show":
+            return  # Ollama is asked once what its model can
         reached.append(time.process_time())
         sizes.append(len(request.content))
         raise Ready
 
     http = await studio.http.client()
     http.event_hooks = {"request": [leaving]}
-    await send(provider, Request("sim-model", items, "You help."))  # imports the SDK
+    await send(provider, Request(MODEL, items, "You help."))  # imports the SDK
     if not reached:
         raise SystemExit(f"{name}: no request was made")
 
@@ -127,13 +132,14 @@ async def compare(studio: Studio, path: Path, name: str, rounds: int) -> list[Ro
         gc.collect()
         reached.clear()
         start = time.process_time()
-        native = await studio.store.native(name)
+        history = NativeHistory(studio.store, name)
+        told = await history.open(provider, MODEL, "You help.", [], list, [])
         loaded = time.process_time()
-        if native is None or native.damage or len(native.items) != len(items):
+        if told or len(history.items) != len(items):
             raise SystemExit(f"{name}: the history was not stored whole")
-        await send(provider, Request("sim-model", native.items, native.system))
+        await send(provider, Request(MODEL, history.items, history.system, session=name))
         ready = reached[0]
-        del native
+        del history
         for key, seconds in (
             ("read", parsed - began), ("dump", dumped - parsed), ("load", loaded - start),
             ("build", ready - loaded), ("both", ready - start),
@@ -143,7 +149,7 @@ async def compare(studio: Studio, path: Path, name: str, rounds: int) -> list[Ro
 
     figures = {key: middle(values) for key, values in times.items()}
     both = figures["read"] + figures["dump"]
-    what = f"{name}: {len(items):,} items, {sizes[-1] / 1e6:.1f} MB"
+    what = f"{name}: {MESSAGES:,} messages, {sizes[-1] / 1e6:.1f} MB"
     return [
         Row(f"{what}, loaded and checked, CPU", figures["load"], figures["read"], "ms", "",
             "SQLite + json.loads"),
@@ -175,7 +181,8 @@ async def rows(rounds: int) -> list[Row]:
     out: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
-        async with opened(home) as studio:
+        async with simulator.Simulator([]) as server, opened(home) as studio:
+            studio.settings.values.base_urls["ollama"] = server.url("ollama")
             for name in PROVIDERS:
                 out += await compare(studio, Paths.below(home).database, name, rounds)
     return out

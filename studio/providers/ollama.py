@@ -284,17 +284,23 @@ class OllamaProvider(Provider):
 
 def estimated(request: Request) -> int:
     """About how many tokens a request is; a count there is none of."""
-    size = len(request.system.encode("utf-8", "replace"))
+    size = _bytes(request.system)
     for tool in request.tools:
         size += len(tool.name) + len(tool.description) + len(json.dumps(tool.schema))
     pictures = 0
+    calls: list[Json] = []
     for message in request.history:
         images = message.get("images")
         pictures += len(images) if isinstance(images, list) else 0
-        size += len(str(message.get("content") or "").encode("utf-8", "replace"))
-        if calls := message.get("tool_calls"):
-            size += len(json.dumps(calls, ensure_ascii=False).encode("utf-8", "replace"))
+        size += _bytes(str(message.get("content") or ""))
+        if called := message.get("tool_calls"):
+            calls.append(called)
+    size += _bytes(json.dumps(calls, ensure_ascii=False)) if calls else 0
     return size // _LETTERS + pictures * _PICTURE_TOKENS
+
+
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
 def _blind(message: JsonObject) -> JsonObject:

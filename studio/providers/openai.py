@@ -93,7 +93,7 @@ class OpenAIProvider(Provider):
             for item in history
             if item.get("type") == "function_call_output"
         }
-        return [call for call in calls_of(history) if call.id not in answered]
+        return calls_of([item for item in history if str(item.get("call_id")) not in answered])
 
     def steer(self, text: str, model: str = "") -> list[JsonObject]:
         """As the developer's words, which may stand anywhere between items."""
