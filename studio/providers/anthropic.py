@@ -133,9 +133,9 @@ class AnthropicProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            from anthropic import AsyncStream
-
             client = await self._client()
+            from anthropic import AsyncStream  # by now it was imported, in a thread
+
             body = body_of(request)
             stream = await client.post(
                 "/v1/messages",

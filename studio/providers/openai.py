@@ -131,9 +131,9 @@ class OpenAIProvider(Provider):
 
     def stream(self, request: Request) -> NativeStream[JsonObject]:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            from openai import BadRequestError
-
             client = await self._connect()
+            from openai import BadRequestError  # by now it was imported, in a thread
+
             while True:
                 body, optional = self._body(request), self._optional(request)
                 for name, value in optional.items():
