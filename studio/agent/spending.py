@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from studio.domain.ledger import LedgerEntry, UsageRow
@@ -56,35 +57,74 @@ def of_request(entry: LedgerEntry, cost: float | None) -> Spent:
     return Spent(1, entry.usage, estimate=cost or 0.0, unpriced=int(cost is None), lost=lost)
 
 
-def of_row(row: UsageRow, facts: ModelInfo | None) -> Spent:
-    """A sum from storage, of requests of one model and one size, see ``prices.sizes``.
+class _Estimates:
+    """Prices of sums of requests, each sum of one model and between two of ``sizes``.
 
-    Requests without a figure are priced like their mean, cut to whole tokens:
-    prices are steps of a request's size, and years of requests are too many to
-    be priced each. Imports the tables: call it in a thread.
+    Years of requests are too many to be priced each. Between two of
+    ``prices.sizes`` a token costs the same in every request, so each kind's
+    price is found once. Imports the tables: call it in a thread.
     """
-    spent = Spent(row.requests, row.usage, own=row.cost, lost=row.lost)
-    if not row.unpriced:
-        return spent
-    used, count = row.unpriced_usage, row.unpriced
-    mean = Usage(
-        used.input // count,
-        used.cache_read // count,
-        used.cache_write // count,
-        used.output // count,
-        used.reasoning // count,
-    )
-    each = cost(row.provider, row.model, mean, facts)
-    if each is None:
-        return spent + Spent(unpriced=count)
-    return spent + Spent(estimate=each * count)
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._rates: dict[tuple[str, str, int], _Rates | None] = {}
+
+    def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
+        """US dollars of the requests that have no figure of their own; None if nobody knows."""
+        if not row.unpriced:
+            return 0.0
+        used = row.unpriced_usage
+        size = max(used.input // row.unpriced, 1)
+        key = (row.provider, row.model, bisect_left(self._sizes, size))
+        if key not in self._rates:
+            self._rates[key] = _rates(row.provider, row.model, size, facts)
+        rates, fresh = self._rates[key], used.input - used.cache_read - used.cache_write
+        if rates is None or fresh < 0:
+            return None
+        return (
+            fresh * rates.fresh
+            + used.cache_read * rates.read
+            + used.cache_write * rates.written
+            + used.output * rates.output
+        )
 
 
-def by_key(rows: Iterable[tuple[UsageRow, ModelInfo | None]]) -> dict[str, Spent]:
-    """Sums from storage with the facts of their models, added up by their keys."""
-    sums = dict[str, Spent]()
+@dataclass(frozen=True, slots=True)
+class _Rates:
+    """US dollars of one token."""
+
+    fresh: float
+    read: float
+    written: float
+    output: float
+
+
+def _rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> _Rates | None:
+    """In a request that sends so many tokens; None where no price is known."""
+
+    def price(**more: int) -> float | None:
+        return cost(provider, model, Usage(size, **more), facts)
+
+    fresh, output = price(), price(output=size)
+    read, written = price(cache_read=size), price(cache_write=size)
+    if fresh is None or output is None or read is None or written is None:
+        return None
+    return _Rates(fresh / size, read / size, written / size, (output - fresh) / size)
+
+
+def by_key(
+    rows: Iterable[tuple[UsageRow, ModelInfo | None]], sizes: Sequence[int]
+) -> dict[str, Spent]:
+    """Sums from storage with the facts of their models, added up by their keys.
+
+    Imports the price tables: call it in a thread.
+    """
+    estimates, sums = _Estimates(sizes), dict[str, Spent]()
     for row, facts in rows:
-        sums[row.key] = sums.get(row.key, Spent()) + of_row(row, facts)
+        estimate = estimates(row, facts)
+        unpriced = row.unpriced if estimate is None else 0
+        spent = Spent(row.requests, row.usage, row.cost, estimate or 0.0, unpriced, row.lost)
+        sums[row.key] = sums.get(row.key, Spent()) + spent
     return sums
 
 

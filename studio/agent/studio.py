@@ -162,7 +162,7 @@ class Studio:
         apart = await asyncio.to_thread(sizes)
         rows = await self.store.usage_by(by, session_id, since, apart)
         known = [(row, self.model(row.provider, row.model)) for row in rows]
-        return await asyncio.to_thread(by_key, known)
+        return await asyncio.to_thread(by_key, known, apart)
 
     async def ledger(self, session_id: str) -> list[LedgerEntry]:
         """Every request of a session, oldest first."""
