@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from studio.domain.errors import ToolFailed
@@ -95,6 +95,30 @@ class SessionDrafts:
                 self._settle(draft_id, status, "", emit)
             return self._drafts[draft_id].status
 
+    def note(self, draft_id: str, status: DraftStatus) -> str:
+        """What the model is told of a draft's end; empty if there is nothing to tell."""
+        draft = self._drafts.get(draft_id)
+        path = draft.path if draft else "a file"
+        return {
+            "approved": f"The person approved the draft of {path}. It is written.",
+            "discarded": f"The person discarded the draft of {path}. The file is unchanged.",
+            "undone": f"The person undid the change of {path}. The file is as it was before.",
+            "conflict": f"The draft of {path} was not written: the file had changed meanwhile.",
+        }.get(status, "")
+
+    def ends(self) -> str:
+        """What a model that joins later is told: how the newest draft of each file ended."""
+        ends = {
+            "approved": "is written",
+            "discarded": "was discarded, and the file is unchanged",
+            "undone": "was undone, and the file is as it was before",
+            "conflict": "was not written, because the file had changed meanwhile",
+        }
+        drafts = self._drafts.values()
+        newest = {draft.path: draft.status for draft in drafts if draft.status != "superseded"}
+        told = [f"The draft of {path} {ends[end]}." for path, end in newest.items() if end in ends]
+        return "\n".join(told)
+
     def _settle(
         self, draft_id: str, status: DraftStatus, detail: str, emit: Callable[[Event], None]
     ) -> None:
@@ -117,27 +141,3 @@ class TurnDrafts:
 
     async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
         await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
-
-
-def ends_of(drafts: Sequence[Draft]) -> str:
-    """What a model that joins later is told: how the newest draft of each file ended."""
-    ends = {
-        "approved": "is written",
-        "discarded": "was discarded, and the file is unchanged",
-        "undone": "was undone, and the file is as it was before",
-        "conflict": "was not written, because the file had changed meanwhile",
-    }
-    newest = {draft.path: draft.status for draft in drafts if draft.status != "superseded"}
-    told = [f"The draft of {path} {ends[end]}." for path, end in newest.items() if end in ends]
-    return "\n".join(told)
-
-
-def note_of(draft: Draft | None, status: DraftStatus) -> str:
-    """What the model is told of a draft's end, or nothing."""
-    path = draft.path if draft else "a file"
-    return {
-        "approved": f"The person approved the draft of {path}. It is written.",
-        "discarded": f"The person discarded the draft of {path}. The file is unchanged.",
-        "undone": f"The person undid the change of {path}. The file is as it was before.",
-        "conflict": f"The draft of {path} was not written: the file had changed meanwhile.",
-    }.get(status, "")

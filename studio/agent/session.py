@@ -21,15 +21,11 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
-    DraftResolved,
     Event,
-    HistoryBegun,
     Notice,
     PermissionResolved,
     ReplyGiven,
-    StepStarted,
     Told,
-    ToolFinished,
     TurnComplete,
     TurnStarted,
 )
@@ -42,7 +38,7 @@ from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
 from .compaction import WHY, shortened
-from .drafts import SessionDrafts, TurnDrafts, ends_of, note_of
+from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
@@ -50,6 +46,7 @@ from .ledger import Ledger
 from .policy import Policy
 from .standing import Standing
 from .turn import Clock, Setting, Turn, failure
+from .unheard import Unheard
 
 log = logging.getLogger(__name__)
 
@@ -90,13 +87,7 @@ class Session:
         self._history = NativeHistory(store, info.id)
         self._opened: list[Event] = []
         self._ledger: Ledger | None = None
-        self._unsent = _unsent(events)
-        self._notes: list[Told] = []
-        for event in _since_last_request(events):
-            if isinstance(event, DraftResolved):
-                self._note(event.draft_id, event.status)
-            elif isinstance(event, HistoryBegun):
-                self._note_drafts()
+        self._unheard = Unheard(events, self.drafts)
         if damage:
             if self.transcript.running:  # nobody can write its end
                 self.transcript.apply(TurnComplete("error"))
@@ -149,7 +140,7 @@ class Session:
                 preparing.result()
             if turn := self._prepared(preparing):
                 self._turn = turn
-                async with aclosing(turn.events([*self._unsent, *said])) as events:
+                async with aclosing(turn.events([*self._unheard.said, *said])) as events:
                     async for event in events:
                         yield event
             else:
@@ -211,7 +202,7 @@ class Session:
             status = await self.drafts.approve(draft_id, await self._workspace(), self._record)
         else:
             status = await self.drafts.undo(draft_id, await self._workspace(), self._record)
-        self._note(draft_id, status)
+        self._unheard.draft_ended(draft_id, status)
         await self.flush()
         return status
 
@@ -223,7 +214,7 @@ class Session:
             raise ConfigurationError("This draft no longer waits.")
         draft = replace(old, id=uuid.uuid4().hex, after=text)
         await self.drafts.add("", draft, await self._workspace(), self._record, approve=False)
-        self._notes.append(Told("draft", f"The person edited the draft of {draft.path} by hand."))
+        self._unheard.draft_edited(draft.path)
         await self.flush()
         return draft
 
@@ -285,7 +276,7 @@ class Session:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         self._opened = await self._open(ground)
-        if not (started.said or self._unsent or self._history.items):
+        if not (started.said or self._unheard.said or self._history.items):
             raise ConfigurationError("Nothing was said yet. Write a message first.")
         if self._ledger is None:
             self._ledger = Ledger(await self._store.last_sent(info.id))
@@ -331,7 +322,7 @@ class Session:
             ground.standing.system,
             ground.offered,
             self.transcript.messages,
-            self._unsent,
+            self._unheard.said,
             self._around.model(self.info.provider, self.info.model),
         )
 
@@ -339,21 +330,12 @@ class Session:
         """What the model has not been told yet."""
         history = self._history
         frozen = [spec.name for spec in history.tools]
-        return [*standing.untold(self.transcript.told, history.system, frozen), *self._notes]
+        untold = standing.untold(self.transcript.told, history.system, frozen)
+        return [*untold, *self._unheard.notes]
 
     async def _remember(self, rule: Rule) -> None:
         self._rules.append(rule)
         await self._store.add_rule(self.info.id, rule)
-
-    def _note(self, draft_id: str, status: DraftStatus) -> None:
-        """The model will hear of a draft's end."""
-        if text := note_of(self.drafts.get(draft_id), status):
-            self._notes.append(Told("draft", text))
-
-    def _note_drafts(self) -> None:
-        """A new history has the calls that made drafts; what became of these was told beside it."""
-        if ends := ends_of(self.transcript.drafts):
-            self._notes.append(Told("draft", ends))
 
     async def _workspace(self) -> Workspace:
         def make() -> Workspace:
@@ -366,12 +348,8 @@ class Session:
     def _record(self, event: Event) -> None:
         index = self.transcript.apply(event)
         self._journal.append(event)
-        _note_unsent(self._unsent, event)
+        self._unheard.apply(event)
         match event:
-            case Told() if event in self._notes:
-                self._notes.remove(event)
-            case HistoryBegun():
-                self._note_drafts()
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():
@@ -397,24 +375,3 @@ def _title(said: Sequence[Said]) -> str:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
     return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
-
-
-def _since_last_request(events: Sequence[Event]) -> list[Event]:
-    """What the model has not heard of: neither a request nor a tool's result came after it."""
-    told = (n for n, e in enumerate(events) if isinstance(e, StepStarted | ToolFinished))
-    return list(events[max(told, default=-1) + 1 :])
-
-
-def _unsent(events: Sequence[Event]) -> list[Said]:
-    """What the person said in turns that ended before a request was made of it."""
-    unsent: list[Said] = []
-    for event in events:
-        _note_unsent(unsent, event)
-    return unsent
-
-
-def _note_unsent(unsent: list[Said], event: Event) -> None:
-    if isinstance(event, TurnStarted):
-        unsent.extend(event.said)
-    elif isinstance(event, StepStarted):
-        unsent.clear()

@@ -1,0 +1,66 @@
+"""What a session's model has not heard yet: words of the person, ends of drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from studio.domain.events import (
+    DraftResolved,
+    Event,
+    HistoryBegun,
+    StepStarted,
+    Told,
+    ToolFinished,
+    TurnStarted,
+)
+from studio.domain.messages import Said
+from studio.domain.tools import DraftStatus
+
+from .drafts import SessionDrafts
+
+
+class Unheard:
+    """Made from a session's stored events, kept by those that follow.
+
+    ``said`` is what the person said in turns that ended before a request was
+    made of it. ``notes`` is what the next request has to tell beside it.
+    """
+
+    def __init__(self, events: Iterable[Event], drafts: SessionDrafts) -> None:
+        self.said: list[Said] = []
+        self.notes: list[Told] = []
+        self._drafts = drafts
+        for event in events:
+            match event:
+                case StepStarted() | ToolFinished():
+                    self.notes.clear()  # a request or a tool's result told it
+                case DraftResolved():
+                    self.draft_ended(event.draft_id, event.status)
+                case Told():
+                    continue  # the program may have ended before the history had it
+                case _:
+                    pass
+            self.apply(event)
+
+    def apply(self, event: Event) -> None:
+        match event:
+            case TurnStarted():
+                self.said.extend(event.said)
+            case StepStarted():
+                self.said.clear()
+            case Told() if event in self.notes:
+                self.notes.remove(event)
+            case HistoryBegun():  # it has the calls that made drafts, not what came of them
+                self._note(self._drafts.ends())
+            case _:
+                pass
+
+    def draft_ended(self, draft_id: str, status: DraftStatus) -> None:
+        self._note(self._drafts.note(draft_id, status))
+
+    def draft_edited(self, path: str) -> None:
+        self._note(f"The person edited the draft of {path} by hand.")
+
+    def _note(self, text: str) -> None:
+        if text:
+            self.notes.append(Told("draft", text))
