@@ -115,7 +115,7 @@ class AnthropicAccumulator:
             return
         block = self._blocks[index] = _Block(dict(as_object(event.get("content_block"))))
         if block.kind == "tool_use":
-            wanted = as_text(block.native.get("id")) or "toolu"
+            wanted = mended(as_text(block.native.get("id"))) or "toolu"
             call_id, number = wanted, 1
             while call_id in self._ids:
                 number += 1

@@ -16,7 +16,7 @@ from studio.domain.models import StopReason, Usage
 
 from .arguments import parse_arguments
 from .base import Reply
-from .shapes import as_object, as_objects
+from .shapes import as_cost, as_object, as_objects
 from .wire import DONE, Unreadable, Words, mended
 
 UNREADABLE = "unreadable_arguments"
@@ -151,7 +151,7 @@ class ChatAccumulator:
                     merge_detail(self._details, detail)
                     words = detail.get("text") or detail.get("summary")
                     if not shown and isinstance(words, str) and words:
-                        deltas.append(ReasoningDelta(words))
+                        deltas.append(ReasoningDelta(mended(words)))
         content = delta.get("content")
         if isinstance(content, list):  # some servers stream parts, as Mistral does
             content = "".join(_part_text(part) for part in content)
@@ -169,7 +169,8 @@ class ChatAccumulator:
 
     def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:
         function = as_object(piece.get("function"))
-        identifier, name = _string(piece.get("id")), _string(function.get("name"))
+        identifier = mended(_string(piece.get("id")))
+        name = mended(_string(function.get("name")))
         call = self._find(piece.get("index"), identifier, bool(name))
         if identifier and not call.started and not call.id:
             call.id = identifier
@@ -218,9 +219,9 @@ class ChatAccumulator:
         usage = event.get("usage")
         if isinstance(usage, dict):
             self._usage = usage_of(usage)
-            cost = usage.get("cost")  # OpenRouter's word for what it charges, in US dollars
-            if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
-                self._cost = float(cost)
+            # OpenRouter's word for what it charges, in US dollars.
+            if (cost := as_cost(usage.get("cost"))) is not None:
+                self._cost = cost
 
     def reply(self) -> Reply:
         if self._finish == "error":

@@ -66,7 +66,7 @@ def calls_of(content: JsonObject, history: Sequence[JsonObject]) -> list[ToolCal
         native = part.get("functionCall")
         if not isinstance(native, dict):
             continue
-        given, arguments = as_text(native.get("id")), native.get("args")
+        given, arguments = mended(as_text(native.get("id"))), native.get("args")
         call_id = given
         if not given or given in taken or given.startswith(OURS):
             call_id = f"{stem}-{len(calls)}" + (f"={given}" if given else "")

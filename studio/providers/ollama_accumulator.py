@@ -14,8 +14,8 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .chat_accumulator import UNREADABLE, call_ids, made_up_id
-from .shapes import as_count
-from .wire import Unreadable, Words
+from .shapes import as_count, as_text
+from .wire import Unreadable, Words, mended
 
 _CERTAIN = 1.2
 """How much larger than the context an estimate must be to be believed."""
@@ -74,12 +74,16 @@ class OllamaAccumulator:
             name = function.get("name")
             if not isinstance(name, str) or not name:
                 continue
-            identifier = call.get("id")
-            if not isinstance(identifier, str) or not identifier or identifier in self._taken:
+            name, identifier = mended(name), mended(as_text(call.get("id")))
+            if not identifier or identifier in self._taken:
                 identifier = self._free_id()
             self._taken.add(identifier)
             self._calls.append(
-                {**call, "id": identifier, "function": {**function, "arguments": _object(function)}}
+                {
+                    **call,
+                    "id": identifier,
+                    "function": {**function, "name": name, "arguments": _object(function)},
+                }
             )
             yield CallStarted(identifier, name)
 

@@ -13,7 +13,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_count, as_object, as_text
-from .wire import Words
+from .wire import Words, mended
 
 INCOMPLETE: dict[str, StopReason] = {
     "max_output_tokens": "max_tokens",
@@ -80,7 +80,8 @@ class ResponsesAccumulator:
             return
         self._begun[place] = item
         if item.get("type") == "function_call":
-            self._ids[place] = call_id = self._unused(as_text(item.get("call_id")) or "call")
+            wanted = mended(as_text(item.get("call_id"))) or "call"
+            self._ids[place] = call_id = self._unused(wanted)
             yield CallStarted(call_id, as_text(item.get("name")))
 
     def _unused(self, wanted: str) -> str:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from studio.domain.jsonvalue import Json, JsonObject
+
+DEAREST = 1e6
+"""US dollars; no request costs that much, whatever a server says."""
 
 
 def as_object(value: Json) -> JsonObject:
@@ -23,7 +28,16 @@ def as_count(value: Json) -> int:
     """A number of tokens: never negative, 0 for anything that is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0
     return max(int(value), 0)
+
+
+def as_cost(value: Json) -> float | None:
+    """US dollars; None for what is no amount of money."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 <= value < DEAREST else None
 
 
 def as_limit(value: Json) -> int | None:

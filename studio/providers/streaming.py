@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from time import monotonic
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
+from studio.domain.jsonvalue import Json, JsonObject
 
 from .base import Reply, ended_early
+from .wire import mended, sendable, sound
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -76,10 +79,15 @@ class NativeStream(Generic[E]):
     def reply(self) -> Reply:
         if not self._accumulator.complete:
             raise ended_early(self._provider)
-        return self._accumulator.reply()
+        try:
+            return _sendable(self._accumulator.reply())
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._translate(error) from error
 
     def interrupted(self) -> Reply:
-        return self._accumulator.interrupted()
+        return _sendable(self._accumulator.interrupted())
 
     async def aclose(self) -> None:
         stack, self._stack = self._stack, AsyncExitStack()
@@ -87,3 +95,22 @@ class NativeStream(Generic[E]):
             await stack.aclose()
         except Exception:  # a connection that is already gone cannot be hung up twice
             return
+
+
+def _sendable(reply: Reply) -> Reply:
+    """A reply that can be sent back: a server may write what nobody would take from us."""
+    items = cast("Json", reply.items)
+    calls = [(call.id, call.name, call.arguments, call.raw) for call in reply.calls]
+    if sendable(items) and sendable(cast("Json", calls)):
+        return reply
+    mended_calls = [
+        replace(
+            call,
+            id=mended(call.id),
+            name=mended(call.name),
+            arguments=cast("JsonObject | None", sound(call.arguments)),
+            raw=mended(call.raw),
+        )
+        for call in reply.calls
+    ]
+    return replace(reply, items=cast("list[JsonObject]", sound(items)), calls=mended_calls)

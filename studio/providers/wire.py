@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from typing import cast
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import Json, JsonObject
 
 from .faults import Border, fault_of_status, is_too_long, words_of
 from .http import Http
@@ -54,7 +54,10 @@ class Endpoint:
         Raises ProviderError for any status that is not a success.
         """
         client = await self._http.client()
-        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        try:
+            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise self.border.fault("bad_history") from error
         headers = {"content-type": "application/json", **self._authorization()}
         response = await stack.enter_async_context(
             client.stream("POST", self._url + path, content=content, headers=headers)
@@ -210,6 +213,33 @@ def mended(text: str) -> str:
     else:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def sound(value: Json) -> Json:
+    """``value`` as every server can read it: whole Unicode, numbers that JSON has.
+
+    The value itself where nothing is wrong with it.
+    """
+    if sendable(value):
+        return value
+    match value:
+        case str():
+            return mended(value)
+        case list():
+            return [sound(one) for one in value]
+        case dict():
+            return {mended(name): sound(one) for name, one in value.items()}
+        case _:
+            return None  # NaN, or a number too large to be one
+
+
+def sendable(value: Json) -> bool:
+    """Whether it can be written as JSON in UTF-8; what is nested too deeply cannot."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class Words:
