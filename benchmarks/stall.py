@@ -75,9 +75,14 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
     ticking = asyncio.create_task(ticker.run())
     await asyncio.sleep(0.3)  # the ticker alone
     http = Http()
-    connections = Connections(SettingsFile(Path("nowhere")), Keychain(), http, {})
+    settings, keychain = SettingsFile(Path("nowhere")), Keychain()
+    settings.values.base_urls[name] = url
+    keychain.keep_for_session(name, "sk-benchmark")
+    connections = Connections(settings, keychain, http, {})
     await ticker.enter("make")
-    provider = connections.make(name, "sk-benchmark", url)
+    if on_loop:
+        connections.make(name, "", url)
+    provider = await connections.provider(name)
     await ticker.enter("tls")
     if on_loop:
         http._client = http._make()

@@ -77,7 +77,7 @@ class Connections:
         key = await self.key(name)
         if not key and name in KEYED:
             raise no_key(name)
-        return self._cached(name, key, self.base_url(name))
+        return await self._cached(name, key, self.base_url(name))
 
     async def key(self, name: str) -> str:
         """From the keychain, else the environment; an empty string if there is none.
@@ -152,11 +152,17 @@ class Connections:
         for local in self._local.values():
             await local.stop()
 
-    def _cached(self, name: str, key: str, base_url: str) -> Provider:
+    async def _cached(self, name: str, key: str, base_url: str) -> Provider:
+        if self._stale(name, key, base_url):
+            # Its first time imports the adapter.
+            provider = await asyncio.to_thread(self.make, name, key, base_url)
+            if self._stale(name, key, base_url):
+                self._made[name] = (key, base_url, provider)
+        return self._made[name][2]
+
+    def _stale(self, name: str, key: str, base_url: str) -> bool:
         made = self._made.get(name)
-        if made is None or made[:2] != (key, base_url):
-            made = self._made[name] = (key, base_url, self.make(name, key, base_url))
-        return made[2]
+        return made is None or made[:2] != (key, base_url)
 
 
 def no_key(name: str) -> ProviderError:

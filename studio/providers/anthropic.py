@@ -6,7 +6,6 @@ pass by its typed models: what is stored is what came, and goes back unchanged.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -182,7 +181,7 @@ class AnthropicProvider(Provider):
             raise self._border.fault("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
-            self._sdk = (http, await asyncio.to_thread(self._make, http))
+            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
         return self._sdk[1]
 
     def _make(self, http: httpx2.AsyncClient) -> AsyncAnthropic:

@@ -7,7 +7,6 @@ another alphabet, and a native history has to stay what it was.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
@@ -189,7 +188,7 @@ class GeminiProvider(Provider):
             raise self._border.fault("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
-            self._sdk = (http, await asyncio.to_thread(self._make, http))
+            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
         api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
         request = api._build_request(method, path, {})
         if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import ssl
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import httpx2
+
+T = TypeVar("T")
 
 LOOPBACK = ("all://127.0.0.1", "all://localhost", "all://[::1]")
 
@@ -25,16 +32,29 @@ class Http:
         self._read = read_seconds
         self._client: httpx2.AsyncClient | None = None
         self._lock = asyncio.Lock()
+        self._importing = asyncio.Lock()
 
     async def client(self) -> httpx2.AsyncClient:
         async with self._lock:
             if self._client is None:
-                self._client = await asyncio.to_thread(self._make)
+                self._client = await self.imported(self._make)
             return self._client
+
+    async def imported(self, make: Callable[[], T]) -> T:
+        """What ``make`` returns, which imports an SDK; in a thread, one at a time.
+
+        An import gives way to the event loop every few milliseconds. A full
+        garbage collection does not: among the objects of an SDK, 90 ms. So
+        there is none meanwhile, and what was imported is not looked at again.
+        """
+        async with self._importing:
+            return await asyncio.to_thread(_without_collections, make)
 
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
+        with suppress(ImportError):  # else the first connection imports it, on the event loop
+            import_module("anyio._backends._asyncio")
         try:
             verify: ssl.SSLContext | bool = httpx2.create_ssl_context()
         except FileNotFoundError:  # SSL_CERT_FILE names a file that is gone
@@ -55,6 +75,19 @@ class Http:
             if self._client is not None:
                 client, self._client = self._client, None
                 await client.aclose()
+
+
+def _without_collections(make: Callable[[], T]) -> T:
+    if not gc.isenabled():
+        return make()
+    known = len(sys.modules)
+    gc.disable()
+    try:
+        return make()
+    finally:
+        if len(sys.modules) > known:
+            gc.freeze()
+        gc.enable()
 
 
 def from_environment(*names: str) -> str:

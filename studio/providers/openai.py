@@ -7,7 +7,6 @@ items come and go as plain JSON, fields unknown to this SDK version included.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
@@ -222,7 +221,7 @@ class OpenAIProvider(Provider):
         transport = await self._http.client()
         if self._client is None or transport is not self._transport:
             self._transport = transport
-            self._client = await asyncio.to_thread(self._make, transport)
+            self._client = await self._http.imported(lambda: self._make(transport))
         return self._client
 
     def _make(self, transport: AsyncClient) -> AsyncOpenAI:
