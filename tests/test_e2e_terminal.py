@@ -384,7 +384,7 @@ async def test_usage_is_a_table_of_what_was_used_and_spent(tmp_path: Path) -> No
         assert every[:7] == ["All", "4", "40,000", "12,000", "11,000", "610", "50"]
         # 16,000 at $4, 12,000 read at $0.20, 11,000 written at $5, 600 out at $20
         assert opus[7] == every[7] == "$0.13" and opus[8].startswith("$0.0") and opus[8] == every[8]
-        assert shown.err == "Cost: estimate.\n1 request has no known price and counts as nothing.\n"
+        assert shown.err == "Cost: estimate.\n1 request has no known price.\n"
         ends = {line.rindex(" " + word) + len(word) for word, line in
                 zip(("39,000", "1,000", "40,000"), shown.out.splitlines()[1:], strict=True)}  # fmt: skip
         assert len(ends) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import time
 from contextlib import closing
@@ -333,8 +334,11 @@ def stored(requests: list[tuple[str, LedgerEntry]]) -> sqlite3.Connection:
     return db
 
 
+tiers = functools.cache(sizes)
+
+
 def summed(db: sqlite3.Connection, by: UsageKey, session: str = "") -> dict[str, Spent]:
-    apart = sizes()
+    apart = tiers()
     return by_key(((row, None) for row in usage_by(db, by, session, 0.0, apart)), apart)
 
 
@@ -390,6 +394,9 @@ def test_counts_that_cannot_be_are_counted_without_a_price() -> None:
 def test_amounts_in_words() -> None:
     words = [dollars(amount) for amount in (0.0, 12.345, 0.314, 0.0421, 0.00421)]
     assert words == ["", "$12.35", "$0.31", "$0.042", "$0.0042"]
+    assert [Spent(unpriced=count).gap for count in (0, 1, 2000)] == [
+        "", "1 request has no known price", "2,000 requests have no known price",
+    ]  # fmt: skip
     kinds = [Spent(own=1.0), Spent(estimate=1.0), Spent(own=1.0, estimate=1.0), Spent(unpriced=1)]
     assert [kind.source for kind in kinds] == [
         "The provider’s figure", "Estimate", "Partly an estimate", "",

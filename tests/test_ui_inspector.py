@@ -54,7 +54,10 @@ def test_the_run_page_counts_each_token_in_one_line() -> None:
     ]  # fmt: skip
     tall = page.sizeHint().height()
     page.set(RunFacts(input=100, output=20))
-    assert page.sizeHint().height() < tall
+    low = page.sizeHint().height()
+    assert low < tall
+    page.set(RunFacts(input=100, output=20, notes=["Estimate", "1 request has no known price"]))
+    assert page.sizeHint().height() - low == 2 * theme.px(24)
     page.deleteLater()
     theme.deleteLater()
 

@@ -48,6 +48,14 @@ class Spent:
             return "The provider’s figure" if self.own else ""
         return "Partly an estimate" if self.own else "Estimate"
 
+    @property
+    def gap(self) -> str:
+        """How many requests the cost leaves out, in words; empty if none."""
+        if not self.unpriced:
+            return ""
+        what = "1 request has" if self.unpriced == 1 else f"{self.unpriced:,} requests have"
+        return f"{what} no known price"
+
 
 def of_request(entry: LedgerEntry, cost: float | None) -> Spent:
     """One request; ``cost`` is the provider's own figure, or else an estimate."""

@@ -56,11 +56,7 @@ def _cells(spent: Spent) -> tuple[str, ...]:
 
 def _notes(whole: Spent) -> list[str]:
     notes = [f"Cost: {whole.source[0].lower()}{whole.source[1:]}."] if whole.source else []
-    if whole.unpriced:
-        one = "1 request has no known price and counts as nothing."
-        many = f"{whole.unpriced:,} requests have no known price and count as nothing."
-        notes.append(one if whole.unpriced == 1 else many)
-    return notes
+    return [*notes, f"{whole.gap}."] if whole.gap else notes
 
 
 def _json(spent: Spent) -> dict[str, object]:

@@ -61,7 +61,7 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
     total = spent.all
-    lost = f". Broken caches cost about {dollars(total.lost)}" if total.lost else ""
+    lost = f"Broken caches cost about {dollars(total.lost)}" if total.lost else ""
     seconds = time.monotonic() - began if began is not None and session.running else None
     return RunFacts(
         state=state,
@@ -79,7 +79,7 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         reasoning=total.usage.reasoning,
         cost=dollars(total.cost),
         today=spent.today,
-        note=f"{total.source}{lost}" if total.source else "",
+        notes=[note for note in (total.source, total.gap, lost) if note],
     )
 
 

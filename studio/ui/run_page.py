@@ -46,7 +46,7 @@ class RunFacts:
     ``parts`` of the context are (name, tokens); ``window`` is the model's, or
     None where nobody knows it. ``input`` counts everything sent, ``cached`` and
     ``written`` too; ``output`` counts ``reasoning`` too. ``cost`` and ``today``
-    are in words, ``note`` says whose figure the cost is.
+    are in words, ``notes`` say whose figure the cost is.
     """
 
     state: str = "idle"
@@ -65,7 +65,7 @@ class RunFacts:
     reasoning: int = 0
     cost: str = ""
     today: str = ""
-    note: str = ""
+    notes: Sequence[str] = ()
     agents: Sequence[AgentFacts] = ()
 
 
@@ -114,7 +114,7 @@ class RunPage(QWidget):
         t, f = self.theme, self._facts
         height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
         height += t.px(38) + t.px(21) * len(f.parts) + t.px(20)
-        height += t.px(24) * (1 + len(self._tokens()) + bool(f.note)) + t.px(6)
+        height += t.px(24) * (1 + len(self._tokens()) + len(f.notes)) + t.px(6)
         height += (t.px(20) + t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
@@ -203,8 +203,8 @@ class RunPage(QWidget):
         for left, right in self._tokens():
             self._pair(painter, y, left, right)
             y += t.px(24)
-        if f.note:
-            self._pair(painter, y, f.note, "", "small", "text3")
+        for note in f.notes:
+            self._pair(painter, y, note, "", "small", "text3")
             y += t.px(24)
         return y
 
