@@ -51,7 +51,7 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]])
 
 
 def _logo(theme: Theme) -> QIcon:
-    from studio.ui.first_run import paint_logo
+    from studio.ui.logo import paint_logo
 
     picture = QPixmap(128, 128)
     picture.fill(Qt.GlobalColor.transparent)

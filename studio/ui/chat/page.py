@@ -15,7 +15,6 @@ from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.errors import StudioError
 from studio.ui.controls import Label
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
@@ -27,21 +26,17 @@ from .header import Header
 from .incoming import Drops
 from .opening import Opening
 from .runs import Runs
+from .sending import Sending
 from .strip import Strip
 from .suggestions import Suggestions
 from .ways_on import WaysOn
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
-    from collections.abc import Sequence
-
     from studio.agent.session import Session
     from studio.agent.studio import Studio
-    from studio.domain.blocks import ToolBlock
     from studio.domain.events import Event
     from studio.domain.messages import File, Image
     from studio.ui.transcript import TranscriptView
-
-    from .chip import Attached
 
 
 class ChatPage(QWidget):
@@ -75,6 +70,7 @@ class ChatPage(QWidget):
         self.strip = Strip(theme, self)
         self.choices = Choices(self.composer, self.later)
         self.ways = WaysOn(self)
+        self.sending = Sending(self)
         self._opening = Opening()
         attachments = self.composer.attachments
         attachments.connect_to(self.later, self._refuses)
@@ -91,7 +87,7 @@ class ChatPage(QWidget):
 
         self.header.folder_clicked.connect(self.choices.choose_folder)
         self.header.parent_clicked.connect(self.open_wanted)
-        self.composer.sent.connect(self._sent)
+        self.composer.sent.connect(self.sending.sent)
         self.composer.stopped.connect(self.stop)
         self.composer.recalled.connect(self.ways.recall)
         self.composer.menus_opening.connect(self.show_choices)
@@ -124,7 +120,7 @@ class ChatPage(QWidget):
         view.draft_action.connect(self._draft)
         view.failure_action.connect(self.ways.do)
         view.turn_action.connect(self.ways.said)
-        view.continue_requested.connect(lambda: self.say("Continue."))
+        view.continue_requested.connect(lambda: self.sending.say("Continue."))
         view.link_activated.connect(_open_link)
         view.file_opened.connect(lambda part: self.later(self._open_file(part)))
         view.left.connect(self.composer.setFocus)
@@ -140,6 +136,7 @@ class ChatPage(QWidget):
         self._studio, self._runs = studio, runs
         self.choices.live(studio)
         self.ways.live(studio, runs)
+        self.sending.live(studio, runs)
 
     def begin(
         self, *, provider: str = "", text: str = "", folder: str = ""
@@ -233,71 +230,6 @@ class ChatPage(QWidget):
 
     # What a person does
 
-    def say(self, text: str) -> None:
-        """Send words, as if typed."""
-        self.later(self._send(text))
-
-    def _sent(self, text: str) -> None:
-        session = self.session
-        if session is not None and session.running:
-            asking = self._asking()
-            if asking is not None and text:
-                session.reply(asking.call_id, text)
-                self.composer.clear()
-                return
-            for question in session.transcript.questions:
-                session.answer(question.id, "deny")
-            session.stop()  # words instead of an answer: no to the question, and a new turn
-        editing, attached = self.ways.editing, self.composer.attachments.take()
-        self.composer.clear()
-        self.composer.set_state("running")
-        self.later(self._send(text, editing, attached))
-
-    async def _send(self, text: str, editing: str = "", attached: Sequence[Attached] = ()) -> None:
-        """Begin a turn; whatever stands in its way, the words and files are not lost.
-
-        Words that replace those of the turn ``editing`` go to a new chat.
-        """
-        try:
-            if editing:
-                await self.ways.edited(editing)
-            await self._begin_turn(text, attached)
-        except StudioError as error:
-            self.composer.set_state("idle")
-            self.composer.set_text(text)
-            self.composer.attachments.put_back(attached)
-            self.trouble.emit(str(error))
-
-    async def _begin_turn(self, text: str, attached: Sequence[Attached]) -> None:
-        from studio.domain.messages import Text
-
-        studio, runs, choices = self._studio, self._runs, self.choices
-        if studio is None or runs is None:
-            self.composer.set_text(text)
-            self.composer.attachments.put_back(attached)
-            self.composer.set_state("idle")
-            return
-        if self.session is None:
-            await choices.found()
-        session = self.session
-        if session is None:
-            session = await studio.sessions.create(
-                folder=choices.folder,
-                agent=choices.agent,
-                provider=choices.provider,
-                model=choices.model_id,
-                permission_mode=choices.mode,
-            )
-            if choices.effort is not None:
-                await session.change(effort=choices.effort)
-            self.open(session)
-            await choices.remember_folder()
-        self.composer.set_state("running")
-        self.view.scroll_to_end()
-        words = [Text(text)] if text else []
-        runs.start(session, [*(one.block for one in attached), *words])
-        self.session_changed.emit()
-
     async def _refuses(self, block: Image | File) -> str:
         """Why the model that is chosen now refuses a picture or file."""
         studio, choices = self._studio, self.choices
@@ -387,15 +319,6 @@ class ChatPage(QWidget):
             elif state == "idle" or (answered and self.view.hasFocus()):
                 self.composer.setFocus()
             self.session_changed.emit()
-
-    def _asking(self) -> ToolBlock | None:
-        from studio.domain.blocks import ToolBlock
-
-        assert self.session is not None
-        for block in reversed(self.session.transcript.blocks):
-            if isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
-                return block if block.reply is None else None
-        return None
 
     def _leave(self) -> None:
         """Hear no more of the session on screen."""

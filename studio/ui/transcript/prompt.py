@@ -13,8 +13,8 @@ from .buttons import button_row, button_width, paint_button
 from .items import Context, Hit, Item, Paint
 from .look import Look
 from .model import Action
+from .output import OutputLeaf
 from .text import ParagraphLeaf
-from .tools import OutputLeaf
 
 _FACTS = {
     "folder": "folder",

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QTextCharFormat
 
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
 from studio.ui.controls import paint_spinner
-from studio.ui.markdown import Block, utf16
 
 from . import enclosed, model
 from .buttons import button_row, paint_button
 from .items import Context, Hit, Item, Paint
 from .look import LEFT, RIGHT, Look
 from .model import Action, Row
-from .text import CodeLeaf
-from .words import Words, span_format
+from .output import OutputLeaf
 
 TAIL_LINES = 6
 """Lines shown of a tool that runs."""
@@ -29,41 +25,6 @@ MOST_LINES = 80
 """Lines shown of a result before “Show all”."""
 FEW = 3
 """Rows shown of a merged row before “4 more”."""
-_BAD = re.compile(r"^(E\s|\S*(Error|Exception)\b|Timed out\b|fatal:|FAILED\b)")
-
-
-class OutputLeaf(CodeLeaf):
-    """What a tool printed: fixed pitch, quiet, lines that say what failed in red."""
-
-    def __init__(self, text: str, failed: bool = False, color: str = "text2") -> None:
-        super().__init__(Block("code", text), None)
-        self.failed, self.ink = failed, color
-
-    def lay(self, look: Look, width: float) -> None:
-        self._indent = self._top = self._left = 0
-        self._width = width
-        text = self.block.text.expandtabs(8)
-        ranges = []
-        if self.failed:
-            at = 0
-            form = QTextCharFormat()
-            form.setForeground(look.color("err"))
-            for line in text.split("\n"):
-                size = utf16(line)
-                if _BAD.match(line):
-                    ranges.append(span_format(at, size, form))
-                at += size + 1
-        self.words = Words(
-            text.replace("\n", "\u2028"), look.font("code"), look.code_line, ranges, anywhere=True
-        )
-        self.words.lay(max(40.0, width))
-        self.height = self.words.height
-        self.laid = True
-
-    def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
-    ) -> None:
-        self.words.paint(painter, 0, y, look, selected, self.ink)
 
 
 @dataclass
