@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 LATER = {
+    "PIL",
     "anthropic",
     "genai_prices",
     "google.genai",
@@ -23,10 +24,13 @@ LATER = {
     "keyring",
     "openai",
     "pygments",
+    "pypdf",
     "pyromark",
     "sqlite3",
+    "studio.agent.spending",
     "studio.agent.studio",
     "studio.domain.events",
+    "studio.domain.ledger",
     "studio.ui.transcript",
     "xllamacpp",
     "yaml",

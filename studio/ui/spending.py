@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from studio.agent.spending import Spent, of_request, total
-
 if TYPE_CHECKING:
+    from studio.agent.spending import Spent
     from studio.agent.studio import Studio
     from studio.domain.ledger import LedgerEntry
 
@@ -25,10 +24,14 @@ class Spending:
 
     @property
     def all(self) -> Spent:
+        from studio.agent.spending import total
+
         return total(spent for _, spent in self.requests)
 
 
 async def spending(studio: Studio, session_id: str) -> Spending:
+    from studio.agent.spending import of_request
+
     entries = await studio.ledger(session_id)
     today = await studio.cost_today()
     costs = await studio.costs(entries)
