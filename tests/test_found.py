@@ -39,3 +39,17 @@ async def test_a_damaged_chat_that_ended_within_a_turn_does_not_seem_to_run(tmp_
     reply = Reply((Call("read", {"path": "a.txt"}),))
     steps = [Say(replies=(reply,)), Damage("transcript", "unreadable", -1), Restart()]
     await lived(tmp_path, "anthropic", *steps)
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_blanks_alone_are_not_sent(tmp_path: Path, provider: str) -> None:
+    """H-5: left out of a request they left the model's own words at its end, which is refused."""
+    blank = Say(said=("space",))
+    await lived(tmp_path, provider, blank, Say(), blank, Say(said=()), Restart(), Say(said=()))
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_a_server_may_use_an_id_again_in_a_later_reply(tmp_path: Path, provider: str) -> None:
+    """H-3, H-5: the history is not taken for a damaged one."""
+    reply = Reply((Call("read", {"path": "a.txt"}, id="call_same"),))
+    await lived(tmp_path, provider, Say(replies=(reply, reply)), Restart(), Say(replies=(reply,)))

@@ -7,6 +7,7 @@ checks after each that nothing was broken (H-1 to H-9, L-2, L-12).
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import json
 import re
@@ -85,7 +86,7 @@ UNKEPT = [
     "ollama.one_message_a_turn",
 ]
 """House rules that our histories do not keep, on purpose."""
-PATIENCE = Patience(attempts=3, base=0.002, longest=0.05, silence=0.1, limit=0.3)
+PATIENCE = Patience(attempts=3, base=0.002, longest=0.05, silence=0.1, limit=0.4)
 NAME = re.compile(r"[\w-]{1,64}", re.ASCII).fullmatch
 QUICK = Pace(ttft=0.0, tokens_per_s=1e6)
 LONG = "A long line of words that says nothing at all. " * 800
@@ -106,11 +107,11 @@ class Reply:
     usage: Usage | None = None
 
     def turn(self, surface: str) -> Turn:
-        """Clouds hold their models to well-formed names; local models write what they like."""
+        """Clouds hold their models to well-formed names and ids; local ones write what they like."""
         parts = self.parts
-        if surface not in ("chat", "ollama"):
+        if surface != "ollama":
             parts = tuple(
-                replace(part, name="fly")
+                replace(part, name="fly", id="")
                 if isinstance(part, Call) and not NAME(part.name)
                 else part
                 for part in parts
@@ -212,6 +213,13 @@ Step = Say | Edit | Branch | Compact | Switch | Change | Day | Decide | Restart 
 
 
 @cache
+def warmed() -> None:
+    """The SDKs take longer to import than a provider is waited for here."""
+    for name in ("anthropic", "openai", "google.genai"):
+        importlib.import_module(name)
+
+
+@cache
 def pictured() -> bytes:
     return documents.picture()
 
@@ -279,6 +287,7 @@ class World:
 
     async def live(self, steps: Sequence[Step]) -> None:
         """Take the steps; what is left when the program ends is taken after a restart."""
+        await asyncio.to_thread(warmed)
         left = [*steps, Say(("words",), (Reply((Text("The end."),)),))]
         (self.home / "work").mkdir()
         for name, text in FILES.items():
@@ -592,12 +601,12 @@ class Fate:
                 world.session.stop()
             case "try_now":
                 world.session.try_now()
-            case "quit":
+            case "quit" if not self.quit:
                 self.quit = True
                 self.tasks.append(asyncio.create_task(world.studio.close()))
             case "crash":
                 self.snapshot = snapshot(world)
-            case "leave":
+            case "quit" | "leave":
                 pass
 
     async def over(self) -> None:
@@ -628,8 +637,18 @@ async def _nap(seconds: float) -> None:
 
 def _goes_on(was: Any, now: Any) -> bool:
     """Words that got no answer may be sent as one message with those that followed."""
-    old, new = was.get("content"), now.get("content")
-    return was.get("role") == "user" == now.get("role") and new[: len(old)] == old
+    *old, last = _parts(was)
+    new = _parts(now)[: len(old) + 1]
+    return (
+        was.get("role") == "user" == now.get("role")
+        and old == new[:-1]
+        and (last == new[-1] or str(new[-1].get("text")).startswith(last["text"]))
+    )
+
+
+def _parts(row: Any) -> list[Any]:
+    content = row["content"] if "content" in row else row["parts"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _marks(block: UserBlock) -> list[str]:

@@ -140,7 +140,7 @@ class Session:
                 preparing.result()
             if turn := self._prepared(preparing):
                 self._turn = turn
-                async with aclosing(turn.events([*self._unheard.said, *said])) as events:
+                async with aclosing(turn.events(self._unheard.words(said))) as events:
                     async for event in events:
                         yield event
             else:
@@ -276,8 +276,9 @@ class Session:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         self._opened = await self._open(ground)
-        if not (started.said or self._unheard.said or self._history.items):
-            raise ConfigurationError("Nothing was said yet. Write a message first.")
+        words = self._unheard.words(started.said)
+        if not words and (started.said or not self._history.items):
+            raise ConfigurationError("There is nothing to send. Write a message first.")
         if self._ledger is None:
             self._ledger = Ledger(await self._store.last_sent(info.id))
         limits = limits or LIMITS[agent.mode]

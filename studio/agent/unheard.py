@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from studio.domain.events import (
     DraftResolved,
@@ -13,7 +13,7 @@ from studio.domain.events import (
     ToolFinished,
     TurnStarted,
 )
-from studio.domain.messages import Said
+from studio.domain.messages import Said, Text
 from studio.domain.tools import DraftStatus
 
 from .drafts import SessionDrafts
@@ -54,6 +54,12 @@ class Unheard:
                 self._note(self._drafts.ends())
             case _:
                 pass
+
+    def words(self, said: Sequence[Said]) -> list[Said]:
+        """What a turn sends: what was kept, then what is said now; blanks alone are nothing."""
+        words = [*self.said, *said]
+        blank = all(isinstance(part, Text) and not part.text.strip() for part in words)
+        return [] if blank else words
 
     def draft_ended(self, draft_id: str, status: DraftStatus) -> None:
         self._note(self._drafts.note(draft_id, status))

@@ -36,8 +36,9 @@ def examine(history: Sequence[JsonObject]) -> str:
         match item.get("type"):
             case "function_call":
                 call_id = str(item["call_id"])
-                if call_id in calls:
+                if call_id in calls and call_id not in answered:
                     return f"item {place + 1}: a second call with the id {call_id}"
+                answered.discard(call_id)  # some servers count anew with each reply
                 calls[call_id] = place
             case "function_call_output":
                 call_id = str(item["call_id"])
