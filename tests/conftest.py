@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from studio.providers.http import Http
 
 settings.register_profile("default", max_examples=50, deadline=None)
 settings.register_profile(
@@ -40,6 +45,15 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "disabled:")
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[Http]:
+    from studio.providers.http import Http
+
+    http = Http(connect_seconds=2, read_seconds=10)
+    yield http
+    await http.aclose()
 
 
 RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -57,13 +56,6 @@ from studio.providers.simulator import Usage as Tokens
 
 PRESERVED = "sim-preserved-1"
 """The simulated model that binds thinking to everything before it."""
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def provider(simulator: Simulator, http: Http, key: str = "sim-key") -> AnthropicProvider:

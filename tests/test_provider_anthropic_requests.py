@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncIterator
 from itertools import pairwise
 from typing import Any
 
@@ -27,13 +26,6 @@ from studio.providers.simulator import Call, Raw, Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
 
 NEW = "claude-opus-5-5"
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def provider(simulator: Simulator, http: Http) -> AnthropicProvider:

@@ -55,13 +55,6 @@ from studio.providers.simulator import (
 from studio.providers.wire import DONE, sse_objects
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
-
-
 def provider(simulator: Simulator, http: Http, key: str = "sim-key") -> CompatibleProvider:
     return CompatibleProvider(key, simulator.url("chat"), http)
 

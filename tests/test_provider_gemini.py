@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -53,13 +52,6 @@ from studio.providers.simulator import Usage as Tokens
 SIGNED = "sim-gemini-3"
 PLAIN = "sim-gemini-25"
 """The simulated model that signs nothing and gives no ids."""
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def provider(simulator: Simulator, http: Http, key: str = "sim-key") -> GeminiProvider:

@@ -33,13 +33,6 @@ from studio.providers.wire import Endpoint
 GIBIBYTE = 1 << 30
 
 
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
-
-
 def provider(simulator: Simulator, http: Http) -> OllamaProvider:
     return OllamaProvider("", simulator.url("ollama"), http)
 

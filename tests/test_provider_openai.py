@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -50,13 +49,6 @@ from studio.providers.simulator import (
 )
 from studio.providers.simulator import Text as Say
 from studio.providers.simulator import Usage as Tokens
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def provider(simulator: Simulator, http: Http, key: str = "sim-key") -> OpenAIProvider:

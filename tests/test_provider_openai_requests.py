@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -23,13 +22,6 @@ from studio.providers.simulator import Call, Raw, Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
 
 PDF = File("a.pdf", "application/pdf", b"%PDF")
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def openai(simulator: Simulator, http: Http) -> OpenAIProvider:

@@ -8,7 +8,6 @@ use for are listed with the reason.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -85,13 +84,6 @@ REPLIES = [
 
 def each(found: list[Exchange]) -> list[Any]:
     return [pytest.param(exchange, id=exchange.id) for exchange in found]
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def test_nothing_is_left_out() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -59,13 +58,6 @@ MOST = 1500
 """Cuts in one body; of more, an even choice is made."""
 SMALL = 2500
 """Bytes; bodies up to this size also arrive byte by byte."""
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 def some(places: list[int], most: int) -> list[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -198,13 +197,6 @@ def test_l7_a_call_cut_off_inside_its_json_is_none(text: str, data: Any) -> None
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
     spoken_calls(text, TOOLS)
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[Http]:
-    http = Http(connect_seconds=2, read_seconds=10)
-    yield http
-    await http.aclose()
 
 
 @pytest.mark.parametrize("surface", ["chat", "ollama"])
