@@ -61,11 +61,15 @@ def _demo(http: Http) -> Local:
     """The simulator inside this program, started with the first request."""
     running: list[DemoProvider] = []
 
-    async def start() -> Provider:
+    def imported() -> type[DemoProvider]:
         from studio.providers.demo import DemoProvider
 
+        return DemoProvider
+
+    async def start() -> Provider:
         if not running:
-            running.append(await DemoProvider.start(http))
+            provider = await asyncio.to_thread(imported)
+            running.append(await provider.start(http))
         return running[0]
 
     async def stop() -> None:
@@ -79,17 +83,19 @@ def _builtin(paths: Paths, settings: SettingsFile) -> Local:
     """The built-in model, in a child process that starts with the first request."""
     made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
 
-    async def start() -> Provider:
+    def make(chosen: str) -> tuple[Provider, Callable[[], Awaitable[None]]]:
         from studio.providers.builtin import BuiltinModel, BuiltinProvider
 
+        path = Path(chosen) if chosen else None
+        model = BuiltinModel(path, paths.resources, child_environment())
+        return BuiltinProvider(model), model.aclose
+
+    async def start() -> Provider:
         chosen = settings.values.builtin_model
         if made and made[0][0] != chosen:
             await stop()
-        if not made:
-            model = BuiltinModel(
-                Path(chosen) if chosen else None, paths.resources, child_environment()
-            )
-            made.append((chosen, BuiltinProvider(model), model.aclose))
+        if not made:  # the first time imports it
+            made.append((chosen, *await asyncio.to_thread(make, chosen)))
         return made[0][1]
 
     async def stop() -> None:
