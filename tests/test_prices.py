@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 from subprocess import run
 
 import pytest
+from house import house, say
 
 from studio.domain.models import NOTHING, ModelInfo, Usage
 from studio.providers.prices import cache_loss, cost, is_local
+from studio.providers.simulator import Text, Turn
 
 MILLION = 1_000_000
 HALF_CACHED = Usage(input=100_000, cache_read=50_000, output=1_000)
@@ -97,3 +101,27 @@ def test_h9_what_a_broken_cache_costs() -> None:
     assert cache_loss("openai", "mine", MILLION, facts) == pytest.approx(2.5)
     no_discount = ModelInfo("mine", input_price=3.0, output_price=1.0, cache_read_price=9.0)
     assert cache_loss("openai", "mine", MILLION, no_discount) == 0.0
+
+
+async def test_p5_an_entry_in_the_settings_reaches_the_request_and_its_price(
+    tmp_path: Path,
+) -> None:
+    """From the file to the facts of a request, and to what the chat costs."""
+    async with house(tmp_path, "anthropic", [Turn(Text("Well."))]) as home:
+        studio = home.studio
+        studio.settings.values.models["anthropic/sim-model"] = {
+            "context_window": 64_000,
+            "input_price": 1_000,
+            "output_price": 0,
+            "tools": True,
+        }
+        facts = studio.model("anthropic", "sim-model")
+        assert (facts.source, facts.context_window, facts.tools) == ("yours", 64_000, True)
+        assert "sim-model" in {one.id for one in studio.catalogue.listing("anthropic").models}
+        session = await home.session()
+        await say(session, "Hello")
+        (entry,) = await studio.ledger(session.info.id)
+        assert await studio.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
+        studio.settings.values.models.clear()
+        assert await studio.costs([entry]) == [None]
+        assert await studio.costs([replace(entry, cost=0.25)]) == [0.25]

@@ -30,7 +30,8 @@ from studio.storage.keychain import ENVIRONMENT, Keychain
 from studio.storage.settings import SettingsFile
 from studio.ui.first_run import FirstRun
 from studio.ui.settings import SettingsDialog
-from studio.ui.settings.known import ago, masked, price, recognise, tokens
+from studio.ui.settings.known import abilities, ago, mark, masked, price, recognise, tokens
+from studio.ui.settings.model_list import ModelList
 from studio.ui.theme import Theme
 
 KEY = "sk-ant-good-0123456789-7Q4A"
@@ -346,6 +347,48 @@ def test_words_on_keys_prices_and_times() -> None:
     assert masked(KEY).endswith("7Q4A") and "good" not in masked(KEY)
     assert [tokens(n) for n in (None, 200_000, 1_048_576, 1_500_000)] == ["", "200k", "1M", "1.5M"]
     assert (price(3, 15), price(0.3, 2.5), price(None, 1)) == ("$3 / $15", "$0.30 / $2.50", "")
+    assert price(0.075, 0.005) == "$0.075 / $0.005"
     assert [ago(s) for s in (5, 130, 7300, 3 * 86400)] == [
         "just now", "2 min ago", "2 h ago", "3 days ago",
     ]  # fmt: skip
+
+
+def test_p5_what_a_list_says_of_a_model() -> None:
+    able = ModelInfo("m", images=True, documents=True, tools=True, reasoning=True)
+    assert abilities(able) == "reads pictures and PDF, calls tools, thinks"
+    assert abilities(ModelInfo("m", images=True, tools=False)) == "reads pictures"
+    assert abilities(ModelInfo("m")) == ""
+    assert mark(ModelInfo("m", source="yours")) == "Yours"
+    assert mark(ModelInfo("m", lifecycle="deprecated", retires="2026-12-01")) == "Until 1 Dec 2026"
+    assert mark(ModelInfo("m", retires="soon")) == "Until soon"
+    assert mark(ModelInfo("m", lifecycle="deprecated")) == "Deprecated"
+    assert mark(ModelInfo("m", lifecycle="active", retires="2028-01-01")) == ""
+    assert mark(ModelInfo("m")) == ""
+
+
+def test_p5_marks_are_painted_where_there_is_room(theme: Theme, qtbot: QtBot) -> None:
+    """The name comes first; every mark is also in what a screen reader says."""
+    shown = ModelList(theme)
+    qtbot.addWidget(shown)
+    old = ModelInfo("old", "Old", 1000, lifecycle="deprecated", retires="2026-12-01", tools=True)
+    mine = ModelInfo("mine", "Mine", source="yours")
+    shown.set_models([old, mine], set(), "old")
+
+    def painted(width: int, colour: str) -> bool:
+        shown.resize(width, shown.height())
+        image = shown.grab().toImage()
+        wanted = theme.color(colour).rgb()
+        return any(
+            image.pixel(x, y) == wanted for x in range(image.width()) for y in range(image.height())
+        )
+
+    shown.show()
+    assert painted(600, "warn_soft") and painted(600, "accent_soft")
+    assert painted(410, "warn_soft") and not painted(410, "accent_soft")
+    assert not painted(150, "warn_soft")
+    says = [
+        shown.shown.data(shown.shown.index(row), int(Qt.ItemDataRole.AccessibleTextRole))
+        for row in (0, 1)
+    ]
+    assert "Until 1 Dec 2026" in str(says[0]) and "calls tools" in str(says[0])
+    assert "Yours" in str(says[1])

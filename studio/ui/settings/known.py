@@ -5,6 +5,8 @@ from __future__ import annotations
 import calendar
 from dataclasses import dataclass
 
+from studio.domain.models import ModelInfo
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -83,14 +85,39 @@ def tokens(count: int | None) -> str:
 
 
 def price(dollars_in: float | None, dollars_out: float | None) -> str:
-    """Dollars for a million tokens, in and out: $3 / $15."""
+    """Dollars for a million tokens, in and out: $3 / $15, $0.075 / $0.30."""
     if dollars_in is None or dollars_out is None:
         return ""
 
     def money(value: float) -> str:
-        return f"${value:.0f}" if value == int(value) else f"${value:.2f}"
+        if value == int(value):
+            return f"${value:.0f}"
+        exact = f"${value:.3f}"
+        return exact[:-1] if exact.endswith("0") else exact
 
     return f"{money(dollars_in)} / {money(dollars_out)}"
+
+
+def abilities(model: ModelInfo) -> str:
+    """What a model is known to do: reads pictures and PDF, calls tools, thinks."""
+    reads = [word for word, able in (("pictures", model.images), ("PDF", model.documents)) if able]
+    does = [
+        f"reads {' and '.join(reads)}" if reads else "",
+        "calls tools" if model.tools else "",
+        "thinks" if model.reasoning else "",
+    ]
+    return ", ".join(word for word in does if word)
+
+
+def mark(model: ModelInfo) -> str:
+    """What sets a model apart in a list: Yours, Until 1 Dec 2026, Deprecated."""
+    if model.source == "yours":
+        return "Yours"
+    if model.lifecycle not in ("", "deprecated"):
+        return ""
+    if model.retires:
+        return f"Until {day(model.retires)}"
+    return "Deprecated" if model.lifecycle else ""
 
 
 def ago(seconds: float) -> str:
@@ -110,4 +137,12 @@ def month(date: str) -> str:
     year, _, number = date.partition("-")
     if number.isdigit() and 1 <= int(number) <= 12:
         return f"{calendar.month_name[int(number)]} {year}"
+    return date
+
+
+def day(date: str) -> str:
+    """2026-12-01 as 1 Dec 2026; anything else as it is."""
+    parts = date.split("-")
+    if len(parts) == 3 and all(part.isdigit() for part in parts) and 1 <= int(parts[1]) <= 12:
+        return f"{int(parts[2])} {calendar.month_abbr[int(parts[1])]} {parts[0]}"
     return date

@@ -22,7 +22,7 @@ from studio.ui.controls import OverlayBar, paint_check, paint_rounded, paint_tag
 from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided, joined
 
-from .known import price, tokens
+from .known import abilities, mark, price, tokens
 
 Index = QModelIndex | QPersistentModelIndex
 VISIBLE = 8
@@ -55,16 +55,19 @@ class _Models(QAbstractListModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return model.title
         if role == Qt.ItemDataRole.ToolTipRole:
-            return model.id
+            able = abilities(model)
+            return f"{model.id}\n{able[:1].upper()}{able[1:]}." if able else model.id
         if role == Qt.ItemDataRole.AccessibleTextRole:
             size = tokens(model.context_window)
             return joined(
                 (
                     model.title,
                     "default" if model.id == self.default else "",
+                    mark(model),
                     "not offered" if model.id in self.off else "offered",
                     f"context {size}" if size else "",
                     price(model.input_price, model.output_price),
+                    abilities(model),
                 )
             )
         if role == Qt.ItemDataRole.CheckStateRole:
@@ -125,16 +128,26 @@ class _ModelDelegate(QStyledItemDelegate):
         else:  # a narrow window has room for the name and the price
             end = right - t.metrics("small").horizontalAdvance(cost) - t.px(10)
         x = box.right() + t.px(10)
-        default = model.id == shown.default
-        room = end - x - (tag_width(t, "Default") + 10 if default else 0)
+        tags = [("Default", "accent")] if model.id == shown.default else []
+        if word := mark(model):
+            tags.append((word, "neutral" if model.source == "yours" else "warn"))
+        # A name comes before what is said of it; the default is named above the list too.
+        least = x + min(t.px(90), t.metrics("ui").horizontalAdvance(model.title))
+        choices = (tags, tags[1:], tags[:1])
+        tags = next((some for some in choices if least + _width(t, some) <= end), [])
+        room = end - x - _width(t, tags)
         title = elided(t.metrics("ui"), model.title, room)
         painter.setFont(t.font("ui"))
         painter.setPen(t.color("text1"))
         painter.drawText(QRectF(x, rect.y(), room + 4, rect.height()), middle, title)
-        if default:
-            at = x + t.metrics("ui").horizontalAdvance(title) + 9
-            paint_tag(painter, t, QPointF(at, rect.center().y() + 0.5), "Default", "accent")
+        at = x + t.metrics("ui").horizontalAdvance(title) + 9
+        for word, kind in tags:
+            at += 6 + paint_tag(painter, t, QPointF(at, rect.center().y() + 0.5), word, kind)
         painter.restore()
+
+
+def _width(theme: Theme, tags: Sequence[tuple[str, str]]) -> float:
+    return sum(tag_width(theme, word) + 10 for word, _ in tags)
 
 
 class ModelList(QListView):
