@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
+    CallStarted,
+    Delta,
     Event,
     Notice,
     ReasoningDelta,
@@ -68,16 +71,34 @@ class _Attempt:
 
     def __init__(self, stream: ReplyStream) -> None:
         self.stream = stream
-        self.began = time.monotonic()
+        self.began = self._said = time.monotonic()
+        self._writes = False
         self.timeout = asyncio.timeout(None)
 
     @property
     def heard(self) -> float:
         return max(self.stream.heard, self.began)
 
+    def said(self, delta: Delta) -> None:
+        self._said = time.monotonic()
+        self._writes = isinstance(delta, CallStarted)
+
+    @property
+    def shown(self) -> float:
+        """When something came last that the person could see: a server may send pings for ever.
+
+        A call shows nothing while it is written.
+        """
+        return self.heard if self._writes else self._said
+
+    @property
+    def silent(self) -> float:
+        """Seconds for which the person has seen nothing."""
+        return time.monotonic() - self.shown
+
     @property
     def quiet(self) -> float:
-        """Seconds since anything came."""
+        """Seconds since anything came, pings too."""
         return time.monotonic() - self.heard
 
     def give_up(self) -> None:
@@ -116,14 +137,16 @@ class Asking:
         self._emit = emit
         self._clock = clock
         self._renewed = self._warned = False
+        self._waits = False
         self._skip = asyncio.Event()
         self._attempt: _Attempt | None = None
 
     def try_now(self) -> None:
         """Skip the wait before an attempt, or give up one that has gone silent."""
         if self._attempt is None:
-            self._skip.set()
-        elif self._attempt.quiet >= self._patience.silence:
+            if self._waits:
+                self._skip.set()
+        elif self._attempt.silent >= self._patience.silence:
             self._skip.set()
             self._attempt.give_up()
 
@@ -144,10 +167,10 @@ class Asking:
                     self._renewed = True
                     await self._renew()
                     continue
-                wait = 0.0 if self._skip.is_set() else self._patience.wait(error, failed)
-                if wait is None or failed >= self._patience.attempts:
+                wait = self._patience.wait(error, failed)
+                if wait is None:
                     raise
-                await self._wait(wait, failed + 1, error)
+                await self._wait(0.0 if self._skip.is_set() else wait, failed + 1, error)
 
     async def resume(self) -> None:
         """Ask for more where the history ends with the model's own words (some refuse that)."""
@@ -175,6 +198,7 @@ class Asking:
             )
         )
         self._clock.pause()
+        self._waits = True
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
@@ -182,6 +206,7 @@ class Asking:
         except TimeoutError:
             pass  # the wait is over
         finally:
+            self._waits = False
             self._clock.resume()
         self._emit(Retried(time.monotonic() - began))
 
@@ -206,9 +231,14 @@ class Asking:
         finally:
             watch.cancel()
             await attempt.stream.aclose()
-        if reply.items and not reply.calls:
-            await self._history.append(reply.items)
-        await self._ended(step, reply, sent, attempt)
+        try:
+            if reply.items and not reply.calls:
+                await self._history.append(reply.items)
+            await self._ended(step, reply, sent, attempt)
+        except BaseException as error:
+            if reply.calls:  # nobody else has them yet
+                await self.close(reply, self._why(error))
+            raise
         return reply
 
     async def _read(self, attempt: _Attempt) -> Reply:
@@ -222,6 +252,7 @@ class Asking:
                     elif thinking is not None:
                         self._emit(ReasoningEnded(time.monotonic() - thinking))
                         thinking = None
+                    attempt.said(delta)
                     self._emit(delta)
         except TimeoutError as error:
             if not attempt.timeout.expired():
@@ -237,19 +268,24 @@ class Asking:
 
     async def _watch(self, attempt: _Attempt) -> None:
         """Say once when nothing comes; give up when nothing has come for too long."""
+        silence, limit = self._patience.silence, self._patience.limit
         said = 0.0
-        while (quiet := attempt.quiet) < self._patience.limit:
-            if quiet >= self._patience.silence and said != attempt.heard:
-                said = attempt.heard
-                self._emit(Silent(quiet))
-            until = self._patience.limit if said == attempt.heard else self._patience.silence
-            await asyncio.sleep(max(until - quiet, 0.01))
+        while (quiet := attempt.quiet) < limit:
+            silent = attempt.silent
+            if silent >= silence and said != attempt.shown:
+                said = attempt.shown
+                self._emit(Silent(silent))
+            next_look = silence if said == attempt.shown else silence - silent
+            await asyncio.sleep(max(min(next_look, limit - quiet), 0.01))
         attempt.give_up()
 
     async def _ended(self, step: int, reply: Reply, sent: Sent, attempt: _Attempt) -> None:
         seconds = time.monotonic() - attempt.began
-        sent = await self._ledger.settle(sent, reply.usage)
-        self._emit(StepEnded(step, reply.stop, reply.usage, seconds, sent, reply.cost))
+        settled = replace(sent, broke="")
+        try:
+            settled = await self._ledger.settle(sent, reply.usage)
+        finally:
+            self._emit(StepEnded(step, reply.stop, reply.usage, seconds, settled, reply.cost))
 
 
 def failed(call: ToolCall, why: str) -> ToolResult:

@@ -30,10 +30,13 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import File, Said, Text
+from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
+from studio.providers.attachments import left_out
+from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
@@ -83,7 +86,7 @@ class Session:
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
-        self._stop_asked = False
+        self._stop_asked = self._compacting = False
         self._history = NativeHistory(store, info.id)
         self._opened: list[Event] = []
         self._ledger: Ledger | None = None
@@ -99,7 +102,7 @@ class Session:
 
     @property
     def running(self) -> bool:
-        return self._preparing is not None
+        return self._preparing is not None or self._compacting
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on, with the transcript block it changed."""
@@ -224,12 +227,17 @@ class Session:
         The transcript stays whole. Raises what a turn's set-up would raise.
         """
         self._must_be_free()
-        ground = await ground_of(self.info, self._around)
-        conversation = self.transcript.messages
-        opened = await self._open(ground)
-        renewed = await self._history.renew(WHY, lambda: shortened(conversation()))
-        for event in [*opened, *renewed]:
-            self._record(event)
+        self._compacting = True
+        try:
+            await self._none_elsewhere()
+            ground = await ground_of(self.info, self._around)
+            conversation = self.transcript.messages
+            opened = await self._open(ground)
+            renewed = await self._history.renew(WHY, lambda: shortened(conversation()))
+            for event in [*opened, *renewed]:
+                self._record(event)
+        finally:
+            self._compacting = False
         await self.flush()
 
     async def flush(self) -> None:
@@ -259,13 +267,16 @@ class Session:
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
+    async def _none_elsewhere(self) -> None:
+        if await self._store.running_elsewhere(self.info.id):
+            raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
+
     # How a turn is made
 
     async def _prepare(
         self, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
     ) -> Turn:
-        if await self._store.running_elsewhere(self.info.id):
-            raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
+        await self._none_elsewhere()
         if started.said and not self.info.title:
             await self.change(title=_title(started.said))
         info = self.info
@@ -275,6 +286,8 @@ class Session:
         for block in started.said:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
+        said = self._unheard.said
+        said[:] = [_readable(block, provider, fact) for block in said]
         self._opened = await self._open(ground)
         words = self._unheard.words(started.said)
         if not words and (started.said or not self._history.items):
@@ -368,6 +381,12 @@ class Session:
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
         self.info = replace(self.info, state=state, updated=time.time())
+
+
+def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:
+    """The block, or words in its place: what was refused must not come back with the next words."""
+    why = provider.refuses(block, facts)
+    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
 
 
 def _title(said: Sequence[Said]) -> str:

@@ -104,7 +104,7 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """Nothing has come from the provider for ``seconds``; the request still waits (L-12)."""
+    """For ``seconds`` nothing to show has come from the provider; it may send pings (L-12)."""
 
     seconds: float
 

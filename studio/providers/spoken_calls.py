@@ -4,7 +4,8 @@ Small and local models often write ``{"name": "read", "arguments": {…}}`` wher
 they should call, or their server does not know their way of calling. A reply
 that is such a call and nothing more, for a tool that is on offer, with
 arguments that fit it, becomes a proper call. Everything else stays text: an
-example in an explanation is not to be run.
+example in an explanation is not to be run, nor what the model only repeats from
+a file, a page or the person's words.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from studio.domain.tools import ToolSpec
 
 from .base import Reply, ReplyStream, Request
 from .chat_accumulator import made_up_id
-from .shapes import as_text
+from .shapes import as_objects, as_text
 
 LONGEST = 20_000
 """Characters; a longer reply is an answer, whatever it holds."""
@@ -41,6 +42,8 @@ _SHOWS = re.compile(
     r"|schema|you can|you may|should be|instead of|don't|do not|never)\b",
     re.IGNORECASE,
 )
+_BLANK = re.compile(r"[\s\\]")
+"""What may differ between a text and its quote: a page may have it inside a string."""
 _NAMES = ("name", "tool", "tool_name", "function_name", "function", "action")
 _ARGUMENTS = ("arguments", "parameters", "input", "args", "params", "action_input", "tool_input")
 _MARKS = frozenset({"id", "type", "index", "call_id", "tool_call_id", "thought", "reason"})
@@ -108,6 +111,8 @@ class SpokenCalls:
         if spoken is None:
             return reply
         history = self._request.history
+        if any(quoted(name, given, history) for name, given in spoken.calls):
+            return reply
         calls = [
             ToolCall(made_up_id(history, n), name, given, json.dumps(given, ensure_ascii=False))
             for n, (name, given) in enumerate(spoken.calls)
@@ -142,6 +147,27 @@ def spoken_calls(text: str, tools: Sequence[ToolSpec]) -> Spoken | None:
             return None
         calls.append(call)
     return Spoken(before, tuple(calls)) if calls else None
+
+
+def quoted(name: str, arguments: JsonObject, history: Sequence[JsonObject]) -> bool:
+    """Whether the model was given these words: by the person, or by a tool's result.
+
+    A file may hold a call; showing the file must not run it.
+    """
+    wanted = json.dumps(arguments, ensure_ascii=False) if arguments else f'"{name}"'
+    needle = _BLANK.sub("", wanted)
+    return any(
+        needle in _BLANK.sub("", text)
+        for message in history
+        if message.get("role") in ("user", "tool")
+        for text in _texts(message.get("content"))
+        if name in text
+    )
+
+
+def _texts(content: Json) -> list[str]:
+    parts = [as_text(part.get("text")) for part in as_objects(content)]
+    return [as_text(content), *parts]
 
 
 def fits(arguments: JsonObject, schema: JsonObject) -> bool:
