@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from house import PROTOCOLS
 from world import Damage, Reply, Restart, Say, Step, World
 
 from studio.providers.simulator import Call
+from studio.tools.processes import run_shell
 
 
 async def lived(home: Path, provider: str, *steps: Step, **world: object) -> World:
@@ -53,3 +56,20 @@ async def test_a_server_may_use_an_id_again_in_a_later_reply(tmp_path: Path, pro
     """H-3, H-5: the history is not taken for a damaged one."""
     reply = Reply((Call("read", {"path": "a.txt"}, id="call_same"),))
     await lived(tmp_path, provider, Say(replies=(reply, reply)), Restart(), Say(replies=(reply,)))
+
+
+async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path: Path) -> None:
+    """L-11: who cancels a group of tasks cancels each again; the child was then forgotten."""
+    before = set(threading.enumerate())
+    running = asyncio.create_task(
+        run_shell("sleep 60", folder=tmp_path, environment={}, time_limit=60, emit=print)
+    )
+    await asyncio.sleep(0)
+    for _ in range(2):
+        running.cancel()
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    for thread in set(threading.enumerate()) - before:
+        thread.join()
+    gc.collect()  # a child that is forgotten warns, which is an error here

@@ -166,14 +166,27 @@ async def _show(capture: Capture, arrived: asyncio.Event, emit: Callable[[str], 
 async def _start(
     command: str, folder: Path, environment: Mapping[str, str], mark: str
 ) -> subprocess.Popen[bytes]:
-    """Starting takes a thread; a cancelled caller must not leave the child behind."""
-    starting = asyncio.ensure_future(in_daemon_thread(lambda: _popen(command, folder, environment)))
+    """Starting takes a thread; a caller cancelled once or twice must not leave the child behind."""
+    begun: list[subprocess.Popen[bytes]] = []
+    left = False
+    handing = threading.Lock()
+
+    def begin() -> subprocess.Popen[bytes]:
+        child = _popen(command, folder, environment)
+        with handing:
+            begun.append(child)
+            wanted = not left
+        if not wanted:
+            _abandon(child, mark)
+        return child
+
     try:
-        return await asyncio.shield(starting)
+        return await in_daemon_thread(begin)
     except asyncio.CancelledError:
-        with contextlib.suppress(OSError):
-            child = await starting
-            threading.Thread(target=_abandon, args=(child, mark), daemon=True).start()
+        with handing:
+            left = True
+            for child in begun:
+                threading.Thread(target=_abandon, args=(child, mark), daemon=True).start()
         raise
 
 
