@@ -11,7 +11,16 @@ from pathlib import Path
 
 from measure import HERE, Row, table
 
-WITH_ROWS = ("start", "streaming", "adapters", "step", "history", "loop")
+WITH_ROWS = (
+    "start",
+    "streaming",
+    "adapters",
+    "step",
+    "history",
+    "stall",
+    "sessions",
+    "loop",
+)
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""
 
