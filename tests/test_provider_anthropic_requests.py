@@ -46,6 +46,9 @@ def test_the_nearest_effort() -> None:
     assert nearest_effort("medium", ("low", "high")) == "low"
     assert nearest_effort("low", ("none", "high")) == "high"
     assert nearest_effort("high", ("none",)) == "none"
+    assert nearest_effort("none", ("minimal", "low")) == "minimal"
+    assert nearest_effort("minimal", ("none", "low")) == "low"  # not none: to think was asked for
+    assert nearest_effort("medium", ("xhigh",)) == "xhigh"
     for effort in EFFORTS:
         assert nearest_effort(effort, EFFORTS) == effort
 

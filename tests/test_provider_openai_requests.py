@@ -11,13 +11,13 @@ from steps import answer, drain, fails, request, result
 
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
-from studio.domain.models import EFFORTS, Effort, ModelInfo
+from studio.domain.models import ModelInfo
 from studio.providers.compatible import CompatibleProvider
 from studio.providers.dialect import Dialect
 from studio.providers.http import Http
 from studio.providers.openai import OpenAIProvider
 from studio.providers.openai_errors import fault_of_error
-from studio.providers.openai_reasoning import efforts_of, nearest, reasons
+from studio.providers.openai_reasoning import efforts_of, reasons
 from studio.providers.simulator import Call, Raw, Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
 
@@ -67,22 +67,6 @@ def test_reasoning_facts_win_over_names() -> None:
     assert not reasons("gpt-5", ModelInfo("gpt-5", efforts=()))
     assert not reasons("gpt-5", ModelInfo("gpt-5", reasoning=False))
     assert reasons("house-model", ModelInfo("house-model", reasoning=True))
-
-
-@pytest.mark.parametrize(
-    ("wanted", "efforts", "found"),
-    [
-        ("max", ("low", "medium", "high"), "high"),
-        ("none", ("minimal", "low"), "minimal"),
-        ("minimal", ("none", "low"), "none"),
-        ("medium", ("high", "low"), "low"),
-        ("medium", ("xhigh",), "xhigh"),
-        ("medium", (), None),
-        ("high", EFFORTS, "high"),
-    ],
-)
-def test_reasoning_the_nearest_effort(wanted: Effort, efforts: Any, found: Effort | None) -> None:
-    assert nearest(wanted, efforts) == found
 
 
 async def test_reasoning_and_temperature_as_the_model_takes_them(http: Http) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from studio.domain.errors import ProviderError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
-from studio.domain.models import ModelInfo
+from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 
 from .attachments import PDF, Limits, as_text, data_url, is_picture, left_out, refusal
@@ -26,7 +26,7 @@ from .dialect import Dialect
 from .faults import Border
 from .http import Http
 from .openai_errors import fault_of_error
-from .openai_reasoning import efforts_of, nearest, reasons
+from .openai_reasoning import efforts_of, reasons
 from .shapes import as_flag, as_limit, as_object
 from .spoken_calls import SpokenCalls
 from .streaming import NativeStream
@@ -181,7 +181,7 @@ class CompatibleProvider(Provider):
             "stream": True,
         }
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [function_tool(tool) for tool in request.tools]
         return body
 
     def _optional(self, request: Request) -> JsonObject:
@@ -194,12 +194,12 @@ class CompatibleProvider(Provider):
             (facts and facts.sampling is False) or (self._hosted and reasons(model, facts))
         ):
             wanted["temperature"] = request.temperature
-        if request.effort:
+        if request.effort and not (facts and facts.reasoning is False):
             efforts = efforts_of(model, facts) if self._hosted else facts and facts.efforts
-            # Where nothing is known of the model, the person knows what was chosen.
-            effort = request.effort if efforts is None else nearest(request.effort, efforts)
-            if effort and not (facts and facts.reasoning is False):
-                wanted["reasoning_effort"] = effort
+            if efforts:
+                wanted["reasoning_effort"] = nearest_effort(request.effort, efforts)
+            elif efforts is None:  # nothing is known: the person knows what was chosen
+                wanted["reasoning_effort"] = request.effort
         return {name: value for name, value in wanted.items() if self._dialect.takes(model, name)}
 
     def _limit_name(self, model: str) -> str:
@@ -302,7 +302,8 @@ def unanswered(
     return []
 
 
-def _tool(tool: ToolSpec) -> JsonObject:
+def function_tool(tool: ToolSpec) -> JsonObject:
+    """A tool as Chat Completions and Ollama describe it."""
     return {
         "type": "function",
         "function": {

@@ -12,12 +12,11 @@ from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo
-from studio.domain.tools import ToolSpec
 
 from .attachments import PDF, Limits, as_text, encoded, is_picture, left_out, refusal
 from .base import Provider, ReplyStream, Request
 from .chat_history import examine_ollama
-from .compatible import readable, result_text, unanswered
+from .compatible import function_tool, readable, result_text, unanswered
 from .conversation import paired
 from .dialect import Dialect
 from .faults import Border, is_too_long
@@ -235,7 +234,7 @@ class OllamaProvider(Provider):
             "shift": False,
         }
         if request.tools and shown.tools is not False:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [function_tool(tool) for tool in request.tools]
         think = shown.think(request.effort)
         if think is not None and self._dialect.takes(model, "think"):
             body["think"] = think
@@ -324,17 +323,6 @@ def _fault(error: object) -> ProviderFault | None:
     if ("model" in words and "not found" in words) or "file does not exist" in words:
         return "not_found"
     return "bad_request" if "does not support" in words else None
-
-
-def _tool(tool: ToolSpec) -> JsonObject:
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.schema,
-        },
-    }
 
 
 def _info(entry: JsonObject) -> ModelInfo | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from studio.domain.errors import ProviderError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
-from studio.domain.models import ModelInfo
+from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 
 from .attachments import Limits, as_text, data_url, is_picture, left_out, refusal
@@ -28,7 +28,7 @@ from .dialect import Dialect
 from .faults import Border, words_of
 from .http import Http
 from .openai_errors import fault_in_stream, fault_of_error
-from .openai_reasoning import efforts_of, nearest, reasons
+from .openai_reasoning import efforts_of, reasons
 from .responses_accumulator import ResponsesAccumulator, calls_of
 from .responses_history import examine
 from .streaming import NativeStream
@@ -189,8 +189,8 @@ class OpenAIProvider(Provider):
         if reasons(request.model, request.facts):
             wanted["reasoning.summary"] = "auto"
             efforts = efforts_of(request.model, request.facts)
-            if request.effort and (effort := nearest(request.effort, efforts)):
-                wanted["reasoning.effort"] = effort
+            if request.effort and efforts:
+                wanted["reasoning.effort"] = nearest_effort(request.effort, efforts)
         elif request.temperature is not None and not (
             request.facts and request.facts.sampling is False
         ):

@@ -8,9 +8,8 @@ decide: the table is what the API answered, model by model, up to GPT-5.2
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
-from studio.domain.models import EFFORTS, Effort, ModelInfo
+from studio.domain.models import Effort, ModelInfo
 
 _REASONS = re.compile(r"^(gpt-([5-9]|\d\d)|codex-|o\d)")
 
@@ -44,10 +43,3 @@ def efforts_of(model: str, facts: ModelInfo | None) -> tuple[Effort, ...]:
     if not reasons(model, facts):
         return ()
     return next((efforts for named, efforts in _BY_NAME if named.search(model)), _NEWEST)
-
-
-def nearest(wanted: Effort, efforts: Sequence[Effort]) -> Effort | None:
-    """The effort a model has that is closest to the wanted one; of two, the lesser."""
-    place = EFFORTS.index(wanted)
-    ranked = sorted(efforts, key=EFFORTS.index)
-    return min(ranked, key=lambda effort: abs(EFFORTS.index(effort) - place), default=None)

@@ -28,6 +28,13 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
+def joined(content: Any) -> str:
+    """The words of a message: a string, or a list of parts or blocks."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(text(part.get("text")) for part in objs(content) if "text" in part)
+
+
 def compact(value: Any, *, ascii_only: bool = False) -> str:
     """JSON without spaces."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=ascii_only)

@@ -20,7 +20,7 @@ from studio.providers.simulator.view import (
     Said,
     named,
 )
-from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
+from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
 from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
 
@@ -57,13 +57,6 @@ _KINDS = {
     "invalid_request": ("invalid_request_error", "Invalid request"),
     "timeout": ("timeout_error", "The request timed out"),
 }
-
-
-def joined(content: Any) -> str:
-    """The words in a string or a list of blocks."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(text(block.get("text")) for block in objs(content) if "text" in block)
 
 
 class Anthropic(Surface):

@@ -18,7 +18,7 @@ from studio.providers.simulator.view import (
     Said,
     named,
 )
-from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
+from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
 from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
 from .openai_errors import error_answer, error_body, no_model
@@ -30,13 +30,6 @@ _STOPS: dict[Stop, str] = {
     "content_filter": "content_filter",
     "safety": "content_filter",
 }
-
-
-def joined(content: Any) -> str:
-    """The words in a string or a list of content parts."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(text(part.get("text")) for part in objs(content) if "text" in part)
 
 
 class Chat(Surface):
