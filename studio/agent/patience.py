@@ -38,4 +38,4 @@ class Patience:
         asked = error.retry_after or 0.0
         if asked > self.longest:
             return None
-        return asked + drawn if asked else drawn
+        return asked + drawn if asked > 0 else drawn  # not a number is no wait either

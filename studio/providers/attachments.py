@@ -97,7 +97,7 @@ def megabytes(count: int) -> str:
 
 def left_out(block: Image | File, why: str) -> str:
     """The words that stand where a picture or file would be."""
-    name = block.name if isinstance(block, File) else "picture"
+    name = _safe(block.name) if isinstance(block, File) else "picture"
     return f"(Left out: {name}. {why})"
 
 
@@ -173,4 +173,9 @@ def as_text(file: File) -> str | None:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
-    return f'<file name="{file.name}">\n{text}\n</file>'
+    return f'<file name="{_safe(file.name)}">\n{text}\n</file>'
+
+
+def _safe(name: str) -> str:
+    """A file's name that cannot end the mark it stands in: a name may hold line ends and quotes."""
+    return "".join(c if c.isprintable() and c not in '"<>' else "_" for c in name)

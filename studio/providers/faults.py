@@ -121,6 +121,11 @@ def is_bad_history(message: str) -> bool:
     return _BAD.search(message) is not None
 
 
+def plain(text: str) -> str:
+    """A server's words on one line, without what would steer a terminal or turn text around."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
 def redact(text: str, *keys: str) -> str:
     """The text without the given keys and without anything that looks like one."""
     for key in keys:
@@ -198,7 +203,7 @@ def words_of(body: object) -> str:
     if isinstance(body, str):
         try:
             body = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return "" if _is_page(str(body)) else str(body).strip()
     if isinstance(body, list):
         body = cast("list[object]", body)[0] if body else None
@@ -249,7 +254,7 @@ class Border:
         """The error of this kind; ``detail`` is the provider's text, quoted without keys."""
         text = self._text(fault, model)
         if detail and fault in QUOTED and not (fault == "not_found" and model):
-            quote = " ".join(redact(detail, self.key).split())
+            quote = plain(redact(detail, self.key))
             text = f"{text} {quote[:600]}"
         return ProviderError(fault, text, provider=self.provider, status=status, retry_after=wait)
 
