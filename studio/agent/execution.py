@@ -132,8 +132,11 @@ class Execution:
                 )
             )
         tasks: list[asyncio.Task[None]] = []
+        ended_alone: list[asyncio.Event] = []
         for index, call in enumerate(calls):
-            before = [e for n, e in enumerate(ended[:index]) if alone[index] or alone[n]]
+            before = ended[:index] if alone[index] else [*ended_alone]
+            if alone[index]:
+                ended_alone.append(ended[index])
             work = self._into(results, index, call, before, ended[index])
             tasks.append(asyncio.create_task(work))
         try:

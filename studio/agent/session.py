@@ -86,7 +86,8 @@ class Session:
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
-        self._stop_asked = self._compacting = False
+        self._stop_asked = False
+        self._compacting = asyncio.Lock()
         self._history = NativeHistory(store, info.id)
         self._opened: list[Event] = []
         self._ledger: Ledger | None = None
@@ -102,7 +103,7 @@ class Session:
 
     @property
     def running(self) -> bool:
-        return self._preparing is not None or self._compacting
+        return self._preparing is not None
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on, with the transcript block it changed."""
@@ -227,8 +228,7 @@ class Session:
         The transcript stays whole. Raises what a turn's set-up would raise.
         """
         self._must_be_free()
-        self._compacting = True
-        try:
+        async with self._compacting:  # a turn that begins meanwhile waits
             await self._none_elsewhere()
             ground = await ground_of(self.info, self._around)
             conversation = self.transcript.messages
@@ -236,8 +236,6 @@ class Session:
             renewed = await self._history.renew(WHY, lambda: shortened(conversation()))
             for event in [*opened, *renewed]:
                 self._record(event)
-        finally:
-            self._compacting = False
         await self.flush()
 
     async def flush(self) -> None:
@@ -276,7 +274,8 @@ class Session:
     async def _prepare(
         self, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
     ) -> Turn:
-        await self._none_elsewhere()
+        async with self._compacting:
+            await self._none_elsewhere()
         if started.said and not self.info.title:
             await self.change(title=_title(started.said))
         info = self.info
