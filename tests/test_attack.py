@@ -16,6 +16,7 @@ from house import say
 
 from studio.agent.patience import Patience
 from studio.domain.agents import Limits
+from studio.domain.blocks import NoticeBlock
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import (
     CallStarted,
@@ -29,6 +30,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import File, Text
 from studio.providers import attachments
+from studio.providers.arguments import parse_arguments
 
 HALF = "\\ud800"
 
@@ -74,6 +76,11 @@ ODD = {
         "gemini",
         contents(f'{{"functionCall":{{"id":"{HALF}","name":"read","args":{{"path":"{HALF}"}}}}}}'),
     ),
+    "ollama-deep": ("ollama", line(call(f'{{"path":{"[" * 500}{"]" * 500}}}'))),
+    "gemini-deep": (
+        "gemini",
+        contents(f'{{"functionCall":{{"name":"read","args":{{"a":{"[" * 500}{"]" * 500}}}}}}}'),
+    ),
     "gemini-part": ("gemini", contents('{"text":"x","zork":[1e999]}')),
 }
 
@@ -100,6 +107,8 @@ async def test_what_nobody_would_take_back_is_never_sent_back(case: str, tmp_pat
             again = await studio.sessions.open(session.info.id)
             assert (await say(again, "More"))[-1].reason == "done"  # type: ignore[union-attr]
             assert not again.damage
+            notices = [b.text for b in again.transcript.blocks if isinstance(b, NoticeBlock)]
+            assert not notices
         assert all(sendable(body) for body in server.bodies)
 
 
@@ -279,6 +288,13 @@ async def test_a_servers_words_about_an_error_are_plain(provider: str, tmp_path:
             (failed,) = [event for event in events if isinstance(event, Failed)]
             assert failed.fault != "internal"
             assert failed.title.isprintable() and "0123456789" not in repr(events)
+
+
+@pytest.mark.parametrize("depth", [101, 400, 975, 5_000])
+def test_arguments_nested_too_deeply_are_none(depth: int) -> None:
+    """L-6, H-1: they parse alone, but not every message around them can be written."""
+    assert parse_arguments('{"a":' + "[" * depth + "]" * depth + "}") is None
+    assert parse_arguments('{"a":' + "[" * 90 + "]" * 90 + "}") is not None
 
 
 def test_a_files_name_cannot_end_the_mark_it_stands_in() -> None:

@@ -13,6 +13,8 @@ from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject
 
+from .wire import sendable
+
 REPAIR_LIMIT = 20_000
 """Characters. The repair's time grows with the square of the length."""
 
@@ -33,7 +35,7 @@ def parse_arguments(raw: str) -> JsonObject | None:
     if not isinstance(value, dict):
         return None
     found = cast("JsonObject", value)
-    return found if _sendable(found) else None
+    return found if sendable(found) else None
 
 
 def _repaired(text: str) -> object:
@@ -55,12 +57,3 @@ def _ends_inside_a_string(text: str) -> bool:
 
 def _reject(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _sendable(value: object) -> bool:
-    """NaN and halves of surrogate pairs parse, but no provider takes them back."""
-    try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -13,7 +13,10 @@ from studio.domain.events import Delta
 from studio.domain.jsonvalue import Json, JsonObject
 
 from .base import Reply, ended_early
-from .wire import mended, sendable, sound
+from .wire import DEPTH, mended, sendable, sound
+
+AROUND = 20
+"""Levels that a message has around the arguments of its calls, and some to spare."""
 
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
@@ -101,7 +104,7 @@ def _sendable(reply: Reply) -> Reply:
     """A reply that can be sent back: a server may write what nobody would take from us."""
     items = cast("Json", reply.items)
     calls = [(call.id, call.name, call.arguments, call.raw) for call in reply.calls]
-    if sendable(items) and sendable(cast("Json", calls)):
+    if sendable(items, DEPTH + AROUND) and sendable(cast("Json", calls), DEPTH + AROUND):
         return reply
     mended_calls = [
         replace(
@@ -113,4 +116,6 @@ def _sendable(reply: Reply) -> Reply:
         )
         for call in reply.calls
     ]
-    return replace(reply, items=cast("list[JsonObject]", sound(items)), calls=mended_calls)
+    return replace(
+        reply, items=cast("list[JsonObject]", sound(items, DEPTH + AROUND)), calls=mended_calls
+    )

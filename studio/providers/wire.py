@@ -8,6 +8,7 @@ not this protocol is an error, and half an object at the end is never data.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import cast
@@ -20,6 +21,9 @@ from .http import Http
 
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
+
+DEPTH = 100
+"""Levels of nesting in a call's arguments: what protocol buffers take, so Gemini's API too."""
 
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of one line or body that we are ready to hold."""
@@ -215,30 +219,48 @@ def mended(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def sound(value: Json) -> Json:
+def sound(value: Json, depth: int = DEPTH) -> Json:
     """``value`` as every server can read it: whole Unicode, numbers that JSON has.
 
-    The value itself where nothing is wrong with it.
+    What lies deeper than ``depth`` is left out.
     """
-    if sendable(value):
-        return value
     match value:
         case str():
             return mended(value)
+        case float() if not math.isfinite(value):
+            return None
         case list():
-            return [sound(one) for one in value]
+            return [sound(one, depth - 1) for one in value] if depth else None
         case dict():
-            return {mended(name): sound(one) for name, one in value.items()}
+            if not depth:
+                return None
+            return {mended(name): sound(one, depth - 1) for name, one in value.items()}
         case _:
-            return None  # NaN, or a number too large to be one
+            return value
 
 
-def sendable(value: Json) -> bool:
-    """Whether it can be written as JSON in UTF-8; what is nested too deeply cannot."""
+def sendable(value: Json, depth: int = DEPTH) -> bool:
+    """Whether every server can read it: see ``sound``."""
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
     except (ValueError, RecursionError):
         return False
+    return text.count("[") + text.count("{") <= depth or not _deeper(value, depth)
+
+
+def _deeper(value: Json, depth: int) -> bool:
+    level: list[Json] = [value]
+    for _ in range(depth + 1):
+        inner: list[Json] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return False
+        level = inner
     return True
 
 
