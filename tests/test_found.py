@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from world import Damage, Reply, Restart, Say, Step, World
+from world import Damage, Reply, Restart, Say, Step, Switch, World
 
 from studio.providers.simulator import Call
 from studio.tools.processes import run_shell
@@ -73,3 +73,18 @@ async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path:
     for thread in set(threading.enumerate()) - before:
         thread.join()
     gc.collect()  # a child that is forgotten warns, which is an error here
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_half_a_character_in_a_paste_is_not_sent(tmp_path: Path, provider: str) -> None:
+    """H-5: no provider reads it, so that every later request was refused too."""
+    await lived(tmp_path, provider, Say(said=("odd",)), Restart(), Say())
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_a_name_that_a_local_model_made_up_does_not_block_a_switch(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-7: clouds refuse a name or an id with a space in it."""
+    reply = Reply((Call("fly away, é", {"to": "moon"}, id="so odd an id: é"), Call("")))
+    await lived(tmp_path, "ollama", Say(replies=(reply,)), Switch(provider))

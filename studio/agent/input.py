@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.messages import File, Image, Said, Text
+from studio.providers.wire import mended
 from studio.tools import pdf, pictures
 from studio.tools.result import size
 from studio.tools.text import encoding_of
@@ -74,6 +76,21 @@ def weigh(blocks: Sequence[Said]) -> None:
             f"The files have {size(total)} together; a message takes {size(TOGETHER)}."
             " Send some of them later."
         )
+
+
+def whole(said: Sequence[Said]) -> tuple[Said, ...]:
+    """The blocks without halves of characters: a paste or a name may have one, no provider does."""
+    return tuple(map(_whole, said))
+
+
+def _whole(block: Said) -> Said:
+    match block:
+        case Text():
+            return Text(mended(block.text))
+        case File():
+            return replace(block, name=mended(block.name))
+        case Image():
+            return block
 
 
 def _attach(path: Path) -> Image | File:

@@ -45,6 +45,7 @@ from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
+from .input import whole
 from .ledger import Ledger
 from .policy import Policy
 from .standing import Standing
@@ -127,10 +128,11 @@ class Session:
         what the person typed is kept.
         """
         self._must_be_free()
+        said = whole(said)
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
-            tuple(said),
+            said,
             self.info.agent,
             self.info.provider,
             self.info.model,

@@ -31,6 +31,7 @@ from .shapes import as_objects
 
 LOST = "The result of this call was not recorded."
 ID_LENGTH = 64
+NAME_LENGTH = 64
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
 _THOUGHT_KEYS = ("thinking", "reasoning", "reasoning_content", "reasoning_details", "thought")
 
@@ -58,7 +59,8 @@ def paired(
     ``refuses`` says why a picture or file cannot be read; words that say so
     take its place, in results too. A call without a result gets an error
     result that says so; a result without its call is dropped; an id used
-    before is made unique.
+    before is made unique, and a name that some model made up gets letters that
+    every provider takes.
     """
     exchanges: list[Exchange] = []
     used: set[str] = set()
@@ -71,7 +73,7 @@ def paired(
             block.text for block in message.blocks if isinstance(block, Text) and block.text.strip()
         )
         old = [block for block in message.blocks if isinstance(block, ToolCall)]
-        calls = [replace(call, id=_unique(call.id, used)) for call in old]
+        calls = [replace(c, id=_unique(c.id, used), name=_named(c.name)) for c in old]
         results = [
             replace(result, content=tuple(_readable(part, refuses) for part in result.content))
             for result in _results(old, calls, _answers(messages, index))
@@ -147,8 +149,16 @@ def _results(
     return results
 
 
+def _plain(name: str) -> str:
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)
+
+
+def _named(name: str) -> str:
+    return _plain(name)[:NAME_LENGTH] or "tool"
+
+
 def _unique(wanted: str, used: set[str]) -> str:
-    base = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in wanted)
+    base = _plain(wanted)
     base = base[: ID_LENGTH - 6] if len(base) > ID_LENGTH else base
     candidate, number = base or "call", 1
     while candidate in used:
