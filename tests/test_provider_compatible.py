@@ -444,16 +444,22 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None
     assert asyncio.run(read()) == [{"a": "ü\u2028\x85"}, {"b": 1}, {"c": 2}, DONE]
 
 
-async def test_a_role_never_comes_twice_in_a_row(http: Http) -> None:
-    """H-6: what the engine adds joins the person's words; strict templates take it."""
-    async with Simulator([Turn(Say("Yes."))], strict="beyond") as simulator:
+async def test_a_template_that_wants_roles_to_alternate_gets_them(http: Http) -> None:
+    """H-6: what the engine adds joins the person's words where a template demands it."""
+    words = b'{"error":{"code":500,"message":"Conversation roles must alternate user/assistant/"}}'
+    refusal = Raw("chat", words, "application/json", 500)
+    async with Simulator([refusal, Turn(Say("Yes.")), Turn(Say("No."))]) as simulator:
         provider = CompatibleProvider("k", simulator.url("chat"), http)
         history = provider.said([Text("What is it?"), Image("image/png", b"\x89PNG\r\n\x1a\n....")])
         history += provider.steer("Today is Sunday.") + provider.said([Text("Answer.")])
         before = [dict(item) for item in history]
         await answer(provider, history, tools=())
-        sent = simulator.requests[0].json["messages"]
-        assert [message["role"] for message in sent] == ["system", "user"]
-        texts = [part["text"] for part in sent[1]["content"] if part["type"] == "text"]
+        roles = [[m["role"] for m in one.json["messages"]] for one in simulator.requests]
+        assert roles == [["system", "user", "user", "user"], ["system", "user"]]
+        content = simulator.requests[1].json["messages"][1]["content"]
+        texts = [part["text"] for part in content if part["type"] == "text"]
         assert texts == ["What is it?", "Today is Sunday.", "Answer."]
-        assert history[:-1] == before and not simulator.violations
+        assert history[:-1] == before
+        history += provider.said([Text("Really?")])
+        await answer(provider, history, tools=())
+        assert len(simulator.requests) == 3 and not simulator.violations

@@ -156,8 +156,7 @@ class CompatibleProvider(Provider):
                         stack, "/chat/completions", body, model=request.model
                     )
                 except ProviderError as error:
-                    refused = error.status in (400, 422)
-                    if not (refused and self._dialect.learn(request.model, optional, str(error))):
+                    if not self._learns(request.model, optional, error):
                         raise
                 else:
                     return sse_objects(chunks)
@@ -170,14 +169,24 @@ class CompatibleProvider(Provider):
         )
         return native if self._hosted else SpokenCalls(native, request, native_call)
 
+    def _learns(self, model: str, optional: JsonObject, error: ProviderError) -> bool:
+        """Whether the next request can be one that this server takes."""
+        words = str(error)
+        refused = error.status in (400, 422)
+        return self._dialect.learn_order(model, words) or (
+            refused and self._dialect.learn(model, optional, words)
+        )
+
     def _body(self, request: Request) -> JsonObject:
         system: list[Json] = [{"role": "system", "content": request.system}]
         history = request.history
         if request.facts is not None and request.facts.images is False:
             history = [blind(message) for message in history]
+        if self._dialect.alternates(request.model):
+            history = alternating(history)
         body: JsonObject = {
             "model": request.model,
-            "messages": [*(system if request.system else []), *alternating(history)],
+            "messages": [*(system if request.system else []), *history],
             "stream": True,
         }
         if request.tools:
@@ -264,7 +273,7 @@ def result_text(result: ToolResult) -> str:
 def alternating(history: Sequence[JsonObject]) -> list[JsonObject]:
     """With the person's messages that follow each other as one.
 
-    Many chat templates of local models raise an error when a role comes twice in a row.
+    Some chat templates of local models raise an error when a role comes twice in a row.
     """
     messages: list[JsonObject] = []
     for message in history:

@@ -1,4 +1,4 @@
-"""Parameters that a server turned out to refuse: left out from then on.
+"""What a server turned out to refuse: left out, or put otherwise, from then on.
 
 Servers of one protocol differ in what they take. What is not needed for an
 answer is sent, and when a 400 names it, remembered and left out.
@@ -22,6 +22,18 @@ class Dialect:
 
     def __init__(self) -> None:
         self._refused: set[tuple[str, str]] = set()
+        self._alternates: set[str] = set()
+
+    def alternates(self, model: str) -> bool:
+        """Whether no role may come twice in a row."""
+        return model in self._alternates
+
+    def learn_order(self, model: str, words: str) -> bool:
+        """Whether a refusal is the chat template's, about roles that do not alternate."""
+        if model in self._alternates or "roles must alternate" not in words.lower():
+            return False
+        self._alternates.add(model)
+        return True
 
     def takes(self, model: str, parameter: str) -> bool:
         return (model, parameter) not in self._refused
