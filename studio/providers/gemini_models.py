@@ -125,7 +125,7 @@ def facts_of(model: JsonObject) -> ModelInfo:
         documents=is_gemini,
         reasoning=thinks,
         sampling=True if _is_number(model.get("temperature")) else None,
-        efforts=() if thinks is False else _efforts(id_) or None,
+        efforts=() if thinks is False else None,  # the list does not say which
     )
 
 

@@ -274,21 +274,24 @@ def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
         identifier, created = fields.get("id"), fields.get("created")
         if not isinstance(identifier, str) or not _CHAT.match(identifier):
             continue
-        if _NOT_CHAT.search(identifier) or _is_past(fields.get("shutdown_date"), now):
+        retires = _date(fields.get("shutdown_date"))
+        if _NOT_CHAT.search(identifier) or (retires and retires < _day(now)):
             continue
         age = float(created) if isinstance(created, int | float) else 0.0
-        found.append((age, ModelInfo(identifier)))
+        found.append((age, ModelInfo(identifier, retires=retires)))
     found.sort(key=lambda pair: (-pair[0], pair[1].id))
     return [info for _, info in found]
 
 
-def _is_past(date: object, now: float) -> bool:
-    """``2026-11-21`` or seconds since 1970; anything else is not past."""
-    if isinstance(date, int | float):
-        return 0 < date < now
-    if isinstance(date, str) and re.match(r"\d{4}-\d\d-\d\d", date):
-        return date[:10] < time.strftime("%Y-%m-%d", time.gmtime(now))
-    return False
+def _date(value: object) -> str:
+    """``2026-11-21`` of such a text or of seconds since 1970; empty for anything else."""
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value):
+        return value[:10]
+    return _day(value) if isinstance(value, int | float) and 0 < value < 1e11 else ""
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
 
 
 def _put(body: JsonObject, name: str, value: Json) -> None:
