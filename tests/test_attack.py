@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import math
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,6 +33,7 @@ from studio.domain.events import (
 from studio.domain.messages import File, Text
 from studio.providers import attachments
 from studio.providers.arguments import parse_arguments
+from studio.storage.paths import Paths
 
 HALF = "\\ud800"
 
@@ -310,3 +313,27 @@ def test_a_wait_that_is_none_is_drawn(asked: float) -> None:
     """L-12: whatever a server asks for, the wait is a time from now."""
     error = ProviderError("rate_limited", "", retry_after=asked)
     assert Patience().wait(error, 1, lambda: 0.5) == 0.5
+
+
+async def test_words_that_a_full_disk_kept_back_are_sent_once(tmp_path: Path) -> None:
+    """H-5: neither lost nor repeated, whichever turns failed meanwhile."""
+    kind, fine = FINE["openai-compatible"]
+    async with (
+        Adversary(lambda n, _: (200, kind, fine)) as server,
+        home_of(tmp_path, "openai-compatible", server.port) as (studio, folder),
+    ):
+        session = await made(studio, folder)
+        await say(session, "first")
+        with contextlib.closing(sqlite3.connect(Paths.below(tmp_path / "studio").database)) as db:
+            db.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON native "
+                "BEGIN SELECT raise(ABORT, 'database or disk is full'); END"
+            )
+            db.commit()
+            for words in ("second", "third"):
+                assert (await say(session, words))[-1].reason == "error"  # type: ignore[union-attr]
+            db.execute("DROP TRIGGER full")
+            db.commit()
+        assert (await say(session, "fourth"))[-1].reason == "done"  # type: ignore[union-attr]
+        sent = json.dumps(server.bodies[-1]["messages"][1:])
+        assert [sent.count(words) for words in ("first", "second", "third", "fourth")] == [1] * 4

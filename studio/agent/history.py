@@ -97,9 +97,11 @@ class NativeHistory:
             begun = await self._begin(why, fresh)
             unsent.clear()
             return [begun, Notice(why)]
-        added = provider.said(unsent) if unsent else []
-        if added and self.items[-len(added) :] == added:
-            unsent.clear()  # stored, but the turn ended before it said so
+        for many in range(len(unsent), 0, -1):
+            added = provider.said(unsent[:many])
+            if added and self.items[-len(added) :] == added:
+                del unsent[:many]  # stored, but the turn ended before it said so
+                break
         return await self._repair(provider)
 
     async def append(self, items: Sequence[JsonObject]) -> None:
