@@ -184,7 +184,7 @@ async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path)
             await say(session, "Two")
         with pytest.raises(ConfigurationError, match="can only be read"):
             await session.compact()
-        new = await home.studio.sessions.continue_from(identifier)
+        new = await home.studio.sessions.branch(identifier)
         assert not new.damage and new.info.parent == identifier
         events = await say(new, "Two")
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"

@@ -361,7 +361,7 @@ class World:
             with pytest.raises(ConfigurationError, match="can only be read"):
                 await session.compact()
             self.story.append(f"read-only: {session.damage}")
-            session = await sessions.continue_from(session.info.id)
+            session = await sessions.branch(session.info.id)
             assert not session.damage
             self.rows = []
         self.adopt(session)

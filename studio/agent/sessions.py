@@ -106,10 +106,6 @@ class Sessions:
         await self.store.branch(session_id, info, turn_id)
         return await self.open(info.id)
 
-    async def continue_from(self, session_id: str) -> Session:
-        """Go on in a new session from what can be read of a damaged one."""
-        return await self.branch(session_id)
-
     async def list(self) -> list[SessionInfo]:
         """Newest first; open sessions as they are this moment, crashed ones as failed."""
         ended = set(await self.store.interrupted())

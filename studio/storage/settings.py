@@ -47,18 +47,15 @@ class Settings:
     models: dict[str, object] = field(default_factory=dict[str, object])
     """Facts by ``provider/model`` where the person knows better, as they wrote them (P-5);
     see ``model_facts``."""
-    disabled_providers: list[str] = field(default_factory=list[str])
     ollama_connected: bool = False
     builtin_model: str = ""
     """Path of a GGUF file for the built-in model; empty for the one that ships."""
 
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
-    last_session: str = ""
 
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
-    window_state: str = ""
     sidebar_width: int = 0
     """As the person dragged it; 0 for the usual."""
     sidebar_open: bool = True

@@ -97,7 +97,7 @@ class WaysOn:
             case "new_chat_from_here" if session is not None:
                 page.later(self._branch(session, compact=True))
             case "continue_from" if session is not None:
-                page.later(self._continue_from(session))
+                page.later(self._branch(session))
             case "stop_editing":
                 page.composer.clear()
                 page.composer.attachments.replace([])
@@ -141,11 +141,6 @@ class WaysOn:
         self._page.session_changed.emit()
         if compact:
             await made.compact()
-
-    async def _continue_from(self, session: Session) -> None:
-        assert self._studio is not None
-        self._page.open(await self._studio.sessions.continue_from(session.info.id))
-        self._page.session_changed.emit()
 
     # What was said, once more
 
