@@ -102,6 +102,11 @@ STOPS = [
 ]
 PLACES = st.one_of(integers(0, 12), integers(-3, -1), builds(Byte, integers(0, 1500)))
 EVENTS = st.one_of(integers(0, 12), integers(-3, -1))
+RETRIED = builds(
+    status,
+    sampled_from([429, 500, 503, 529, 408, 409]),
+    retry_after=sampled_from([None, 0, 0.02, 3600, "Sun, 22 Nov 2026 10:00:00 GMT", "soon"]),
+)
 FAULTS = st.one_of(
     builds(eof, PLACES),
     builds(cut, PLACES, reset=st.booleans()),
@@ -114,11 +119,7 @@ FAULTS = st.one_of(
     builds(garbage, EVENTS, sampled_from(["json", "utf8", "truncated"])),
     builds(stall, st.one_of(PLACES, just("headers"))),
     builds(stall, PLACES, just(0.05)),
-    builds(
-        status,
-        sampled_from([429, 500, 503, 529, 408, 409]),
-        retry_after=sampled_from([None, 0, 0.02, 3600, "Sun, 22 Nov 2026 10:00:00 GMT", "soon"]),
-    ),
+    RETRIED,
     builds(status, sampled_from([400, 401, 402, 403, 404, 413, 418])),
     builds(status, just(429), variant=just("insufficient_quota")),
     builds(html, sampled_from([200, 502])),
@@ -132,51 +133,58 @@ FAULTS = st.one_of(
 )
 
 
+def mix(*strategies: st.SearchStrategy) -> st.SearchStrategy:
+    """One of these, each as often as it is named; ``one_of`` counts each once."""
+    return sampled_from(strategies).flatmap(lambda chosen: chosen)
+
+
 def some(of: st.SearchStrategy, most: int) -> st.SearchStrategy[tuple]:
     """Mostly several, for little happens in short lives; but shrinks to none."""
     few, many = lists(of, max_size=most), lists(of, min_size=most // 2, max_size=most)
-    return st.one_of(few, many, many).map(tuple)
+    return mix(few, many, many).map(tuple)
 
 
-SOMETIMES = sampled_from([False, False, True])
+def seldom(of: st.SearchStrategy) -> st.SearchStrategy[tuple]:
+    """None, one or two."""
+    return mix(just(()), just(()), tuples(of), tuples(of, of))
+
+
 REPLIES = builds(
     Reply,
     some(sampled_from(PARTS), 5),
     sampled_from([None, None, None, None, *STOPS]),
-    SOMETIMES.flatmap(lambda any_: lists(FAULTS, min_size=any_, max_size=2 * any_)).map(tuple),
+    seldom(FAULTS),
     sampled_from([None, None, Usage(inp=50_000, cache_read=40_000, out=900)]),
 )
-ACTS = builds(
-    Act,
-    sampled_from(["stop", "stop", "crash", "leave", "quit", "try_now"]),
-    integers(0, 20),
-    just(""),
-    integers(0, 20),
-) | builds(
-    Act,
-    sampled_from(["stop", "stop", "crash", "leave", "quit", "try_now"]),
-    integers(0, 2),
-    sampled_from(
-        [
-            "TextDelta",
-            "ReasoningDelta",
-            "CallStarted",
-            "ToolQueued",
-            "ToolStarted",
-            "ToolFinished",
-            "AwaitingPermission",
-            "AwaitingReply",
-            "StepStarted",
-            "StepEnded",
-            "RetryScheduled",
-            "Retried",
-            "Silent",
-            "HistoryBegun",
-            "Told",
-            "stalled",
-        ]
+WHAT = sampled_from(["stop", "stop", "crash", "leave", "quit", "try_now"])
+ACTS = st.one_of(
+    builds(Act, WHAT, integers(0, 20), just(""), integers(0, 20)),
+    builds(
+        Act,
+        WHAT,
+        integers(0, 2),
+        sampled_from(
+            [
+                "TextDelta",
+                "ReasoningDelta",
+                "CallStarted",
+                "ToolQueued",
+                "ToolStarted",
+                "ToolFinished",
+                "AwaitingPermission",
+                "AwaitingReply",
+                "StepStarted",
+                "StepEnded",
+                "RetryScheduled",
+                "Retried",
+                "Silent",
+                "HistoryBegun",
+                "Told",
+                "stalled",
+            ]
+        ),
+        integers(0, 14),
     ),
-    integers(0, 14),
 )
 KINDS = sampled_from(
     [
@@ -195,9 +203,9 @@ KINDS = sampled_from(
 )
 SAYS = builds(
     Say,
-    st.one_of(*[just(("words",))] * 3, lists(KINDS, max_size=3).map(tuple)),
+    mix(*[just(("words",))] * 3, lists(KINDS, max_size=3).map(tuple)),
     some(REPLIES, 4),
-    SOMETIMES.flatmap(lambda any_: lists(ACTS, min_size=any_, max_size=2 * any_)).map(tuple),
+    seldom(ACTS),
     sampled_from(["once", "session", "deny", "stop"]),
     sampled_from([4, 4, 2, 1]),
     sampled_from([3.0, 3.0, 3.0, 0.05]),
@@ -211,11 +219,9 @@ SWITCHES = st.one_of(
     *(builds(Switch, just(name), integers(0, len(models) - 1)) for name, models in MODELS.items())
 )
 STEPS = some(
-    st.one_of(
-        SAYS,
-        SAYS,
-        SAYS,
-        SAYS,
+    mix(
+        *[SAYS] * 8,
+        SWITCHES,
         SWITCHES,
         CHANGES,
         builds(Decide, sampled_from(["approve", "discard", "undo"])),

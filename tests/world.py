@@ -89,10 +89,10 @@ UNKEPT = [
 PATIENCE = Patience(attempts=3, base=0.002, longest=0.05, silence=0.1, limit=0.4)
 NAME = re.compile(r"[\w-]{1,64}", re.ASCII).fullmatch
 QUICK = Pace(ttft=0.0, tokens_per_s=1e6)
-LONG = "A long line of words that says nothing at all. " * 800
+LONG = "A long line of words that says nothing at all. " * 300
 FILES = {
     "a.txt": "alpha\n",
-    "long.txt": "".join(f"line {n} of a long file\n" for n in range(2000)),
+    "long.txt": "".join(f"line {n} of a long file\n" for n in range(200)),
     "b ä😀.txt": "früh, \u2028 und 😀\n",
 }
 

@@ -176,7 +176,9 @@ def _fits(call: Called, item: Returned) -> bool:
 
 
 def asked_results(view: RequestView, maker: Maker) -> None:
-    """House rule: every result belongs to an open call."""
+    """House rule: every result belongs to an open call, which may have left a full window."""
+    if view.left_out:
+        return
     for item, open_ in _open(view):
         if isinstance(item, Returned) and not any(_fits(call, item) for call in open_):
             raise Refused("pairing", f"house rule: no open call for a result of {item.name!r}")
