@@ -65,13 +65,31 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: Shown) -> None
     shown.key(Qt.Key.Key_R)
     assert wanted == ["try_now", "switch_model", "stop", "try_now"]
     shown.tell(Retried(2.4))
-    line = retry(shown)
+    assert card.height == tall and [hit.text for hit in card.hits] == ["Stop"]
+    assert not card.animated
+    shown.tell(TextDelta(" goes on."))
+    line = shown.view.canvas.items[-2]
     assert line is card and line.height < tall / 3 and not line.hits and not line.animated
     assert line.name == "Anthropic was overloaded. Tried again after 2.4 s."
-    shown.tell(TextDelta(" goes on."))
     assert [i.name for i in shown.view.canvas.items][2:] == [
         "Half an answer", line.name, " goes on.",
     ]  # fmt: skip
+
+
+def test_nothing_moves_while_attempt_after_attempt_fails(shown: Shown) -> None:
+    """L-12: a card stays one until something comes of the attempt, or the turn is over."""
+    shown.ask()
+    shown.tell(TextDelta("Words.\n\n" * 30), SCHEDULED)
+    first, place = retry(shown), shown.view.scroller.value
+    shown.tell(Retried(1.0))
+    assert shown.view.scroller.value == place
+    shown.tell(SCHEDULED)
+    assert shown.view.scroller.value > place and not first.hits
+    second = retry(shown)
+    shown.tell(Retried(1.0))
+    assert second.hits
+    shown.tell(TurnComplete("done"))
+    assert not second.hits and second.height < first.height * 2
 
 
 def test_a_wait_that_was_stopped_says_so(shown: Shown) -> None:

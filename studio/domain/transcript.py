@@ -365,6 +365,8 @@ class Transcript:
     def _end(self, event: TurnComplete) -> int | None:
         self.running = False
         first = self._waited("stopped")
+        if first is None and self.blocks and isinstance(self.blocks[-1], RetryBlock):
+            first = len(self.blocks) - 1  # nothing came of the attempt, not even words
         settled = self._settle()
         first = settled if first is None else first
         for index in self._tools.values():

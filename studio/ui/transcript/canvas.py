@@ -128,9 +128,10 @@ class Canvas:
             touched |= self._plan(start, end)
         self._planned = count
         if count > known:
-            # What counts as the newest has changed: an end's button, an error's.
+            # What counts as the newest has changed: an end's button, an error's, an attempt's.
             older = self.items[max(0, len(self.items) - 12) :]
-            touched |= {item for item in older if isinstance(item, EndItem | FailureItem)}
+            newest = EndItem | FailureItem | RetryItem
+            touched |= {item for item in older if isinstance(item, newest)}
         for item in touched:
             item.refresh(self.context)
         indexes = sorted(i for i in map(self.index, touched) if i is not None)

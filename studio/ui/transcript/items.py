@@ -57,6 +57,8 @@ class Context:
     """An agent's icon and hue by its name."""
     model: Callable[[str, str], str] = lambda provider, model: model
     """A model's title by its provider and id."""
+    running: bool = False
+    """Whether the turn at the end goes on."""
     width: float = 680.0
     started: dict[int, float] = field(default_factory=dict[int, float])
     """When a running block was first seen, by its id."""

@@ -21,7 +21,11 @@ _ACTIONS = (
 
 
 class RetryItem(Item):
-    """Counts down only a wait that was seen to begin, so never one that was loaded."""
+    """Counts down only a wait that was seen to begin, so never one that was loaded.
+
+    It stays a card until something comes of the attempt: what is above would
+    jump if it shrank with each attempt and grew again with each failure.
+    """
 
     @property
     def retry(self) -> RetryBlock:
@@ -35,14 +39,18 @@ class RetryItem(Item):
 
     @property
     def animated(self) -> bool:
-        return bool(self.hits)
+        return bool(self.hits) and self.retry.state == "waiting"
 
     def estimate(self, context: Context) -> float:
         return context.look.px(109 if self._begun(context) is not None else 20)
 
     def _begun(self, context: Context) -> float | None:
-        """When the wait that goes on now began."""
-        return context.started.get(id(self.block)) if self.retry.state == "waiting" else None
+        """When the wait began, while it or the attempt after it goes on."""
+        newest = context.running and self.plan.last == len(self.blocks)
+        trying = newest and self.retry.state == "resumed"
+        if self.retry.state == "waiting" or trying:
+            return context.started.get(id(self.block))
+        return None
 
     def lay(self, context: Context) -> None:
         look = context.look
@@ -64,7 +72,9 @@ class RetryItem(Item):
         y += look.px(20) + look.px(7)
         self._bar = QRectF(left, y, width, look.px(4))
         y += look.px(4) + look.px(12)
-        self.hits = button_row(look, left, y, [(action, None, "") for action in _ACTIONS])
+        hits = button_row(look, left, y, [(action, None, "") for action in _ACTIONS])
+        waiting = self.retry.state == "waiting"
+        self.hits = hits if waiting else [hit for hit in hits if hit.action == "stop"]
         self.height = y + look.theme.height(28) + look.px(12)
 
     def paint(self, paint: Paint, context: Context) -> None:
@@ -81,7 +91,7 @@ class RetryItem(Item):
         look.tile(paint.painter, tile, icon, *look.tint(tint), 16)
         self.paint_leaves(paint, context)
         whole = self.retry.seconds
-        gone = min(whole, context.now() - begun)
+        gone = min(whole, context.now() - begun) if self.retry.state == "waiting" else whole
         words = model.countdown(self.retry, whole - gone)
         look.text(paint.painter, self._line, words, "ui digits", "text2")
         if look.theme.still:

@@ -242,6 +242,7 @@ class TranscriptView(QAbstractScrollArea):
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
         value, pill = self.scroller.value, self.stage.pill
+        self.context.running = self._transcript is not None and self._transcript.running
         changed, still = self.stage.update(dirty)
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
