@@ -52,6 +52,7 @@ from studio.providers.simulator import (
     RequestView,
     Simulator,
     Text,
+    Think,
     Turn,
     Usage,
     every,
@@ -116,6 +117,11 @@ class Reply:
                 else part
                 for part in parts
             )
+        if any(isinstance(part, Call) and part.raw for part in parts) or any(
+            fault.kind == "tool_json" for fault in self.faults
+        ):
+            # What is thought after a call is bound to it, and one that is broken cannot be sent back.
+            parts = tuple(sorted(parts, key=lambda part: not isinstance(part, Think)))
         return Turn(*parts, stop=self.stop, faults=self.faults, usage=self.usage, pace=QUICK)
 
 
@@ -332,9 +338,8 @@ class World:
         )
         self.studio.patience = PATIENCE
         self.studio.today = lambda: self.day
-        for name in PROTOCOLS:
-            if name != "ollama":
-                self.studio.keychain.keep_for_session(name, KEY)
+        for name in PROTOCOLS:  # Ollama's too: to look for one leaves a thread behind each time
+            self.studio.keychain.keep_for_session(name, KEY)
         try:
             await self.opened()
             yield
