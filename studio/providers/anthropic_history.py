@@ -100,6 +100,8 @@ def examine(history: Sequence[JsonObject]) -> str:
                 answered.add(id_)
             else:
                 words = True
+    if answered and len(answered) < len(asked):  # results come together, or not at all
+        return f"message {len(history)}: a call before it has no result"
     return ""
 
 
