@@ -166,7 +166,7 @@ async def is_carried(on: Stage, session: Session, before: int) -> None:
     assert body.count("(Left out: ") == len(lost)
     for one in enclosed(blocks):
         if one not in lost:
-            words = one.data.decode().strip() if one is NOTES else base64_of(one.data)
+            words = one.data.decode().strip() if one == NOTES else base64_of(one.data)
             assert words in body
     assert "Deep thoughts" not in body and "Deeper still" not in body
 
