@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from world import Damage, Reply, Restart, Say, Step, Switch, World
+from world import Act, Change, Damage, Reply, Restart, Say, Step, Switch, World
 
 from studio.providers.simulator import Call
 from studio.tools.processes import run_shell
@@ -88,3 +88,20 @@ async def test_a_name_that_a_local_model_made_up_does_not_block_a_switch(
     """H-7: clouds refuse a name or an id with a space in it."""
     reply = Reply((Call("fly away, é", {"to": "moon"}, id="so odd an id: é"), Call("")))
     await lived(tmp_path, "ollama", Say(replies=(reply,)), Switch(provider))
+
+
+@pytest.mark.parametrize("later", range(6))
+async def test_words_of_turns_that_were_cut_short_are_sent_once(tmp_path: Path, later: int) -> None:
+    """H-5: stored one by one, they were not recognised together after a crash, and sent again."""
+    stopped = Say(acts=(Act("stop", 1, later=later),))
+    crashed = Say(acts=(Act("crash", 1, later=later),))
+    await lived(tmp_path, "gemini", Say(), stopped, crashed, stopped, stopped, crashed, Say())
+
+
+@pytest.mark.parametrize("later", range(0, 24, 2))
+async def test_a_history_begun_just_before_a_crash_is_told_how_things_stand(
+    tmp_path: Path, later: int
+) -> None:
+    """H-6, H-9: it was stored, but not that it had begun, so what the old one knew counted."""
+    mode, crash = Change("permission_mode", "plan"), Say(acts=(Act("crash", later=later),))
+    await lived(tmp_path, "anthropic", Say(), mode, Say(), Switch("anthropic", 1), crash, Say())

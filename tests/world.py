@@ -28,6 +28,7 @@ from house import KEY, PROTOCOLS
 from studio.agent.asking import REJECTED
 from studio.agent.patience import Patience
 from studio.agent.session import Session
+from studio.agent.standing import MODES, dated
 from studio.agent.studio import Studio
 from studio.app import build
 from studio.domain.agents import Limits
@@ -427,6 +428,10 @@ class World:
             self.wrong.append(f"the request is shorter: {last + 1} rows, then {len(view.rows)}")
         self.rows = view.rows
         words = json.dumps(view.rows, ensure_ascii=False)
+        mode = self.session.info.permission_mode
+        for known in (dated(self.day), *([MODES[mode]] if mode != "ask" else [])):
+            if known not in words:  # H-6
+                self.wrong.append(f"the model does not know: {known}")
         for block in self.session.transcript.blocks:
             if isinstance(block, UserBlock):
                 for mark in _marks(block):

@@ -75,14 +75,15 @@ class NativeHistory:
         tools: list[ToolSpec],
         conversation: Callable[[], Sequence[Message]],
         unsent: list[Said],
+        heard: int,
         facts: ModelInfo | None = None,
     ) -> list[Event]:
         """Go on with the stored epoch if it fits, else begin one; returns what happened.
 
         ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
         what it is built from (H-7), for a model of these ``facts``.
-        ``unsent`` is what was said and may be in no request yet; what the
-        history has of it is taken out.
+        ``unsent`` is what was said and may be in no history yet; what it has is
+        taken out. ``heard`` is the epoch that the session's events tell of.
         """
         await self.save()  # what a failing disk left behind
         self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
@@ -100,9 +101,12 @@ class NativeHistory:
         for many in range(len(unsent), 0, -1):
             added = provider.said(unsent[:many])
             if added and self.items[-len(added) :] == added:
-                del unsent[:many]  # stored, but the turn ended before it said so
+                del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
-        return await self._repair(provider)
+        events = await self._repair(provider)
+        if self.epoch == heard:
+            return events
+        return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
 
     async def append(self, items: Sequence[JsonObject]) -> None:
         """Durable when it returns; a cancelled caller does not undo it."""

@@ -338,6 +338,7 @@ class Session:
             ground.offered,
             self.transcript.messages,
             self._unheard.said,
+            self._unheard.epoch,
             self._around.model(self.info.provider, self.info.model),
         )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -197,9 +198,12 @@ class Turn:
             if said:
                 if self._history.items:  # a conversation begins with the person's words
                     await self._tell()
-                await self._history.append(self._provider.said(said))
+                words = self._provider.said(said)
+                self._begin(1)  # stored with the words, so that they count as said once they are
+                await self._history.append(words)
             else:
                 await self._asking.resume()
+                self._begin(1)
             return await self._steps()
         except asyncio.CancelledError:
             limit = f"The turn reached its limit of {self._setting.limits.seconds:g} s."
@@ -208,10 +212,14 @@ class Turn:
             self._emit(failure(error))
             return "error", str(error)
 
+    def _begin(self, step: int) -> None:
+        self._step = step
+        self._emit(StepStarted(step))
+
     async def _steps(self) -> tuple[CompletionReason, str]:
         for step in range(1, self._setting.limits.steps + 1):
-            self._step = step
-            self._emit(StepStarted(self._step))
+            if step > 1:
+                self._begin(step)
             reply = await self._asking.reply(step)
             if reply.calls:
                 await self._act(reply)
@@ -290,7 +298,8 @@ def failure(error: Exception) -> Failed:
     """What the person is told of an error that ended a turn, or kept it from beginning."""
     match error:
         case ProviderError():
-            return Failed(error.fault, str(error), "Your message is kept.", error.provider)
+            detail = f"{_asked(error)} Your message is kept.".lstrip()
+            return Failed(error.fault, str(error), detail, error.provider)
         case StorageError():
             return Failed("storage", "This could not be saved", str(error))
         case FolderGone():
@@ -301,3 +310,13 @@ def failure(error: Exception) -> Failed:
             log.error("a turn failed", exc_info=error)
             detail = f"{type(error).__name__}: {error}"
             return Failed("internal", "Something went wrong in the program", detail)
+
+
+def _asked(error: ProviderError) -> str:
+    """The wait that a provider asks for, where it is worth saying."""
+    minutes = math.ceil((error.retry_after or 0.0) / 60)
+    if minutes < 2:
+        return ""
+    if minutes < 120:
+        return f"It asks for a wait of {minutes} minutes."
+    return f"It asks for a wait of {math.ceil(minutes / 60)} hours."

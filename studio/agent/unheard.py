@@ -22,13 +22,16 @@ from .drafts import SessionDrafts
 class Unheard:
     """Made from a session's stored events, kept by those that follow.
 
-    ``said`` is what the person said in turns that ended before a request was
-    made of it. ``notes`` is what the next request has to tell beside it.
+    ``said`` is what the person said in turns that ended before the history had
+    it: a turn's first step and its words are stored together. ``notes`` is what
+    the next request has to tell beside it. ``epoch`` is the native history's
+    last one as the events tell, 0 before any.
     """
 
     def __init__(self, events: Iterable[Event], drafts: SessionDrafts) -> None:
         self.said: list[Said] = []
         self.notes: list[Told] = []
+        self.epoch = 0
         self._drafts = drafts
         for event in events:
             match event:
@@ -51,6 +54,7 @@ class Unheard:
             case Told() if event in self.notes:
                 self.notes.remove(event)
             case HistoryBegun():  # it has the calls that made drafts, not what came of them
+                self.epoch = event.epoch
                 self._note(self._drafts.ends())
             case _:
                 pass
