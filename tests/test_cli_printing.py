@@ -39,7 +39,7 @@ def test_waits_and_silence_go_to_standard_error(capsys: pytest.CaptureFixture[st
     assert told.out == "Half\nway.\n"
     assert told.err.splitlines() == [
         "Anthropic is overloaded. Trying again in 12 s (attempt 2 of 5).",
-        "No sign of Anthropic for 1 min 30 s.",
+        "Nothing from Anthropic for 1 m 30 s.",
     ]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from studio.agent.asking import RESUME
 from studio.agent.patience import Patience
+from studio.agent.turn import failure
 from studio.domain.blocks import RetryBlock, TextBlock
 from studio.domain.errors import RETRYABLE, ProviderError
 from studio.domain.events import Event, Failed, Retried, RetryScheduled, Silent, TurnComplete
@@ -219,3 +220,18 @@ def test_waits_are_bounded(failed: int, fault, asked: float | None, seed: int) -
     else:
         assert wait is not None
         assert (asked or 0) <= wait <= (asked or 0) + min(patience.cap, 2.0 ** (failed - 1))
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (None, ""),
+        (23.0, ""),
+        (600.0, "It asks for a wait of 10 minutes. "),
+        (7300.0, "It asks for a wait of 3 hours. "),
+    ],
+)
+def test_a_wait_too_long_to_sit_out_is_told(asked: float | None, told: str) -> None:
+    """L-12: the person decides, so the person is told what is asked."""
+    error = ProviderError("rate_limited", "Slow down.", retry_after=asked)
+    assert failure(error).detail == f"{told}Your message is kept."

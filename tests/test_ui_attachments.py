@@ -234,6 +234,10 @@ async def test_a_chip_is_removed_by_mouse_and_keyboard(tmp_path: Path) -> None:
         first, second = await settled(person, 2)
         assert first.remove.accessibleName() == "Remove a.txt, Text, 1 byte"
         assert person.composer.height() > plain
+        for chip in (second, first):  # above the words, and before them
+            person.press(Key.Key_Backtab, SHIFT)
+            assert person.focused() is chip.remove
+        person.composer.setFocus()
         person.click(first.remove)
         assert chips(person) == [second]
         second.remove.setFocus()

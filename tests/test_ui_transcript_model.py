@@ -124,6 +124,7 @@ def test_a_refusal_says_why_in_plain_words() -> None:
     assert told("cyber: It asks for malware.") == (
         "The model declined to answer (computer security). It asks for malware."
     )
+    assert told("other") == "The model declined to answer."
     assert told("PROHIBITED_CONTENT") == "The model declined to answer (prohibited content)."
     assert told("") == told("The model declined to answer.") == "The model declined to answer."
     assert model.outcome(TurnComplete("refused", "SAFETY"), "Coder").endswith("(safety).")
@@ -133,6 +134,6 @@ def test_the_first_sentence_is_the_title() -> None:
     failed = FailureBlock("server", "Gemini had an error of its own. Try 2.5. Later.", "Kept.")
     card = model.card(failed)
     assert (card.title, card.detail) == (
-        "Gemini had an error of its own.", "Try 2.5. Later. Kept.",
+        "Gemini had an error of its own", "Try 2.5. Later. Kept.",
     )  # fmt: skip
     assert model.parted("No end") == ("No end", "")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtWidgets import QAbstractButton
-from window import Key, Person, alone, at_window, on_window_loop, popup, until
+from window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
 
 from studio.domain.blocks import RetryBlock, TextBlock, UserBlock
 from studio.providers.simulator import Text, Turn, stall, status
@@ -75,7 +75,7 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
         person.say("One")
         strip = person.window.chat.strip
         await until(strip.isVisible)
-        assert strip.text.startswith("No sign of OpenAI-compatible for 0:0")
+        assert strip.text.startswith("Nothing from OpenAI-compatible for 0:0")
         assert person.view.geometry().bottom() < strip.y()
         person.click(button(person, "Try now"))
         await person.done()
@@ -129,7 +129,25 @@ async def test_a_branch_keeps_what_was_said_and_answered(tmp_path: Path) -> None
         await until(person.composer.editor.hasFocus)
         person.say("Instead")
         await person.done(2)
-        assert texts(person)[-1] == "Another." and len(person.chats()) == 2
+        assert texts(person)[-1] == "Another."
+        await until(lambda: len(person.chats()) == 2)
+
+
+@on_window_loop
+async def test_an_empty_chat_has_no_figures(tmp_path: Path) -> None:
+    """The inspector says nothing of the chat that was on screen before."""
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Fine."))]) as person:
+        person.press(Key.Key_I, CTRL)
+        inspector = person.window.inspector
+        assert inspector is not None
+        person.say("Hello")
+        await person.done()
+        await until(lambda: "Done" in inspector.run.accessibleName())
+        await until(lambda: inspector.requests._rows and inspector.history._items)
+        person.window.new_chat()
+        assert "Not started" in inspector.run.accessibleName()
+        assert not inspector.requests._rows and not inspector.history._items
+        assert inspector.history.label.text() == "Nothing was sent yet"
 
 
 @on_window_loop
@@ -165,6 +183,8 @@ async def test_a_full_chat_goes_on_in_a_new_one(tmp_path: Path) -> None:
         await person.click_hit(FailureItem, "new_chat_from_here")
         await until(lambda: person.session is not old)
         await until(lambda: person.says("shortened to save room"))
+        assert [hit.text for hit in person.item(FailureItem).hits] == ["Continue"]
+        assert person.says("This chat was full.")
         await until(person.composer.editor.hasFocus)
         person.say("On")
         await person.done(2)

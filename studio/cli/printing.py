@@ -104,7 +104,7 @@ class TextPrinter:
                     f"{event.title} {when} (attempt {event.attempt} of {event.attempts})."
                 )
             case Silent():
-                self._console.say(f"No sign of {self._provider} for {_span(event.seconds)}.")
+                self._console.say(f"Nothing from {self._provider} for {_span(event.seconds)}.")
             case Failed():
                 end = "" if event.title.endswith(".") else ":"
                 self._console.say(f"{event.title}{end} {event.detail}")
@@ -123,9 +123,9 @@ class TextPrinter:
 
 
 def _span(seconds: float) -> str:
-    """“12 s”, “1 min 30 s”; at least a second."""
+    """“12 s”, “1 m 30 s”; at least a second."""
     whole = max(1, round(seconds))
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
 
 
 def _line(text: str) -> str:

@@ -10,6 +10,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from studio.agent.connections import TITLES
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.ui.controls import Button, Combo, Label, MenuItem
 from studio.ui.theme import Theme
@@ -25,8 +26,8 @@ class HistoryFacts:
     ``others`` are all epochs to choose from: number, words, detail.
     """
 
-    provider: str
-    items: Sequence[JsonObject]
+    provider: str = ""
+    items: Sequence[JsonObject] = ()
     number: int = 1
     remark: str = ""
     others: Sequence[tuple[int, str, str]] = ()
@@ -57,10 +58,10 @@ class HistoryPage(QWidget):
         column.addWidget(self.remark)
         head = QHBoxLayout()
         self.label = Label(theme, "", "small", "text2")
-        copy = Button(theme, "Copy", "ghost", icon="copy")
-        copy.clicked.connect(self._copy)
+        self.copy = Button(theme, "Copy", "ghost", icon="copy")
+        self.copy.clicked.connect(self._copy)
         head.addWidget(self.label, 1)
-        head.addWidget(copy)
+        head.addWidget(self.copy)
         column.addLayout(head)
         self.text = QPlainTextEdit()
         self.text.setReadOnly(True)
@@ -77,7 +78,10 @@ class HistoryPage(QWidget):
         self._items = facts.items
         self._stale = True
         count = len(facts.items)
-        self.label.setText(f"{facts.provider}, {count} {'item' if count == 1 else 'items'}")
+        items = f"{count} {'item' if count == 1 else 'items'}"
+        provider = TITLES.get(facts.provider, facts.provider)
+        self.label.setText(f"{provider}, {items}" if provider else "Nothing was sent yet")
+        self.copy.setEnabled(bool(facts.items))
         self.remark.setText(facts.remark)
         self.remark.setVisible(bool(facts.remark))
         self.epochs.setVisible(len(facts.others) > 1)
@@ -93,7 +97,8 @@ class HistoryPage(QWidget):
         if self._stale:
             self._stale = False
             shortened = [_short(item) for item in self._items]
-            self.text.setPlainText(json.dumps(shortened, indent=2, ensure_ascii=False))
+            text = json.dumps(shortened, indent=2, ensure_ascii=False) if shortened else ""
+            self.text.setPlainText(text)
 
     def _copy(self) -> None:
         whole = json.dumps(list(self._items), indent=2, ensure_ascii=False)

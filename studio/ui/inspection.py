@@ -169,7 +169,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "refresh-cw", "Trying again", ""
         case Silent():
             name = TITLES.get(session.info.provider, session.info.provider)
-            return "hourglass", f"No sign of {name}", whole_seconds(event.seconds)
+            return "hourglass", f"Nothing from {name}", whole_seconds(event.seconds)
         case HistoryBegun():
             words = f"History begins anew. {event.why}" if event.why else "History begins"
             return "history", words, TITLES.get(event.provider, event.provider)

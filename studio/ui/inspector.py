@@ -208,6 +208,12 @@ class Inspector(QWidget):
     def clear_events(self) -> None:
         self._events.clear()
 
+    def clear(self) -> None:
+        """Show nothing of the chat before: this one has not begun."""
+        self.set_run(RunFacts())
+        self.set_requests([])
+        self.set_history(HistoryFacts())
+
     def set_requests(self, rows: Sequence[RequestRow]) -> None:
         """Show the chat's requests, the newest first."""
         self.requests.set(rows)

@@ -67,6 +67,8 @@ class Watching(QObject):
         self._spent, self._epoch = Spending(), None
         if self.inspector is not None:
             self.inspector.clear_events()
+            if self._chat.session is None:
+                self.inspector.clear()
         self._read()
 
     def stop(self) -> None:
@@ -119,6 +121,7 @@ class Watching(QObject):
         self._read()
 
     async def _look(self, studio: Studio, session: Session) -> None:
+        from studio.ui.history_page import HistoryFacts
         from studio.ui.inspection import history_facts, request_rows
 
         spent = await spending(studio, session.info.id)
@@ -130,5 +133,6 @@ class Watching(QObject):
             self._spent = spent
             self._show(session)
             self.inspector.set_requests(request_rows(spent))
-            if native is not None:
-                self.inspector.set_history(history_facts(native, epochs))
+            self.inspector.set_history(
+                HistoryFacts() if native is None else history_facts(native, epochs)
+            )

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QBuffer, QRectF, Signal
+from PySide6.QtCore import QBuffer, QRectF, Qt, Signal
 from PySide6.QtGui import QImage, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -143,6 +143,11 @@ class Attachments(QWidget):
     def _chip(self, name: str, place: int) -> Chip:
         chip = Chip(self.theme, name, self)
         chip.removed.connect(lambda: self._remove(chip))
+        # Tab goes through the chips in their order, and from the last one to the words.
+        before = self.chips[place - 1].remove if place else self.previousInFocusChain()
+        while before.focusPolicy() == Qt.FocusPolicy.NoFocus:  # Qt would leave the order as it is
+            before = before.previousInFocusChain()
+        QWidget.setTabOrder(before, chip.remove)
         self.chips.insert(place, chip)
         chip.show()
         return chip

@@ -214,9 +214,9 @@ class Composer(QWidget):
         self.theme = theme
         self._state: State = "idle"
         self._closed = ""
+        self.attachments = Attachments(theme, self)
         self.editor = Editor(theme, self)
         self.editor.setAccessibleName("Message")
-        self.attachments = Attachments(theme, self)
         self._welcoming = False
         self.add = IconButton(theme, "plus", "Add files (Ctrl+Shift+A)", parent=self)
         self.agent = MenuButton(theme, "Agent", parent=self)

@@ -49,7 +49,7 @@ class ChatPage(QWidget):
     settings_wanted = Signal(str, str)
     """A page of the settings, and a provider on it."""
     opened = Signal()
-    """Another chat that has begun is on screen."""
+    """Another chat is on screen, or an empty one."""
     trouble = Signal(str)
     open_wanted = Signal(str)
 
@@ -160,6 +160,7 @@ class ChatPage(QWidget):
         self._arrangement.show(new=True)
         self.show_choices()
         self.composer.setFocus()
+        self.opened.emit()
         return self.choices.find(provider)
 
     def open(self, session: Session) -> None:

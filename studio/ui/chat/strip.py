@@ -92,18 +92,18 @@ class Strip(QWidget):
         shown = ("silence", provider, round(since))
         if shown != self._shown:
             self._counting.words = lambda: (
-                f"No sign of {provider} for {clock(time.monotonic() - since)}"
+                f"Nothing from {provider} for {clock(time.monotonic() - since)}"
             )
             self._show(shown, "hourglass", "warn", (TRY_NOW, STOP), counting=True)
 
     def show_damage(self, damage: str) -> None:
         """The chat can only be read."""
-        words = f"This chat can only be read. {damage.rstrip('.')}."
+        words = f"This chat is damaged and can only be read: {damage.rstrip('.')}."
         self._say(words, "triangle-alert", "warn", (CONTINUE,))
 
     def show_editing(self) -> None:
         """What goes out next replaces something that was said, in a new chat."""
-        words = "You are editing an earlier message. It goes out in a new chat, this one stays."
+        words = "You are editing an earlier message. It goes out in a new chat; this one stays."
         self._say(words, "git-branch", "neutral", (KEEP,))
 
     def clear(self) -> None:

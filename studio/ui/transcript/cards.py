@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
+from studio.agent.compaction import WHY as SHORTENED
 from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
 from studio.ui.markdown import Block
 
@@ -105,7 +106,9 @@ class FailureItem(Item):
     def card(self) -> Card:
         block = self.block
         assert isinstance(block, FailureBlock | EndBlock)
-        return model.card(block)
+        after = self.blocks[self.plan.last :]
+        shortened = bool(after) and isinstance(after[0], NoticeBlock) and after[0].text == SHORTENED
+        return model.card(block, shortened)
 
     @property
     def name(self) -> str:

@@ -285,15 +285,22 @@ def can_go_on(block: EndBlock) -> bool:
     )
 
 
-def card(block: FailureBlock | EndBlock) -> Card:
-    """An error, or a turn that ended because the context is full."""
+def card(block: FailureBlock | EndBlock, shortened: bool = False) -> Card:
+    """An error, or a turn that ended because the context is full.
+
+    ``shortened`` says that room was made since.
+    """
     if isinstance(block, EndBlock) or block.fault == "too_long":
         told = block.detail if isinstance(block, EndBlock) else block.title
         icon, tint, actions = failure("too_long")
+        if shortened:
+            actions = (Action("try_again", "Continue", "primary"),)
+            return Card(icon, "neutral", "This chat was full", "It has room again.", actions)
         return Card(icon, tint, "This chat is full", told, actions)
     icon, tint, actions = failure(block.fault)
     title, rest = parted(block.title)
-    return Card(icon, tint, title, " ".join(filter(None, (rest, block.detail))), actions)
+    detail = " ".join(filter(None, (rest, block.detail)))
+    return Card(icon, tint, title.rstrip("."), detail, actions)
 
 
 def parted(told: str) -> tuple[str, str]:
@@ -328,9 +335,9 @@ def retrying(block: RetryBlock) -> str:
 
 
 _ENDS = {
-    "step_limit": "Stopped at the limit of steps.",
-    "token_limit": "Stopped at the limit of tokens.",
-    "money_limit": "Stopped at the limit of money.",
+    "step_limit": "Stopped at the step limit.",
+    "token_limit": "Stopped at the token limit.",
+    "money_limit": "Stopped at the money limit.",
     "time_limit": "Stopped at the time limit.",
     "stalled": "Stopped, because nothing new came of it.",
     "cancelled": "Stopped.",
@@ -355,7 +362,8 @@ def ending(block: EndBlock) -> str:
     if block.reason == "refused" and (found := _CATEGORY.fullmatch(block.detail)):
         name, why = found[1].lower(), found[2] or ""
         category = _CATEGORIES.get(name, name.replace("_", " "))
-        return f"The model declined to answer ({category}). {why}".rstrip()
+        declined = _ENDS["refused"] if name == "other" else f"{_ENDS['refused'][:-1]} ({category})."
+        return f"{declined} {why}".rstrip()
     return block.detail or _ENDS.get(block.reason, "The turn ended.")
 
 
