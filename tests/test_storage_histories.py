@@ -193,10 +193,10 @@ async def test_a_transcript_that_nothing_happened_to_is_sound(
         ("UPDATE transcript SET body = '{}', sum = NULL WHERE seq = 2", "1 entry cannot be read"),
         ("UPDATE transcript SET body = replace(body, 'answer', 'axswer')", "1 entry was changed"),
         ("UPDATE transcript SET turn_id = 'x' WHERE seq < 3", "2 entries were changed"),
-        ("DELETE FROM transcript WHERE seq = 1", "entries are missing after 0"),
+        ("DELETE FROM transcript WHERE seq = 1", "entries are missing after number 0"),
         (
             "DELETE FROM transcript WHERE seq IN (2, 4)",
-            "entries are missing after 1",
+            "entries are missing after number 1",
         ),
         ("UPDATE sessions SET title = x'ff'", "the chat's title cannot be read"),
         (

@@ -161,6 +161,13 @@ def test_ends_offer_a_way_on(shown: Shown, reason: str, detail: str, offered: li
     shown.tell(TurnComplete(reason, detail))  # type: ignore[arg-type]
     item = shown.view.canvas.items[-1]
     assert [hit.action for hit in item.hits] == offered
+    shown.view.set_transcript(shown.transcript, read_only=True)
+    shown.view.flush()
+    assert not shown.view.canvas.items[-1].hits
+    shown.view.set_transcript(shown.transcript)
+    shown.view.flush()
+    item = shown.view.canvas.items[-1]
+    assert [hit.action for hit in item.hits] == offered
     assert detail in item.name or not detail
     shown.ask()
     assert item.hits == []

@@ -92,7 +92,7 @@ def damage(db: Connection, session_id: str) -> str:
     if changed:
         found.append(f"{_entries(changed)} {'was' if changed == 1 else 'were'} changed")
     if missing:
-        found.append(f"entries are missing after {missing[0]}")
+        found.append(f"entries are missing after number {missing[0]}")
     return ", ".join(found)
 
 

@@ -67,8 +67,8 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         state=state,
         title=title,
         time="" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d}",
-        steps=transcript.steps,
-        tool_calls=transcript.tool_calls,
+        steps=0 if state == "idle" else transcript.steps,  # a branch has the steps of its parent
+        tool_calls=0 if state == "idle" else transcript.tool_calls,
         folder=short_path(info.folder),
         used=transcript.last_usage.total,
         window=model.context_window,

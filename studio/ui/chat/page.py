@@ -170,7 +170,7 @@ class ChatPage(QWidget):
         self.choices.take(session.info)
         self._unsubscribe = session.subscribe(self._heard)
         since = self._runs.since(session.info.id) if self._runs and session.running else None
-        self.view.set_transcript(session.transcript, since)
+        self.view.set_transcript(session.transcript, since, read_only=bool(session.damage))
         self.composer.set_closed("This chat can only be read" if session.damage else "")
         self._arrangement.show(new=False)
         self.composer.setFocus()

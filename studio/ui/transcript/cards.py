@@ -88,7 +88,8 @@ class EndItem(NoticeItem):
         self.hits = []
         block, look = self.block, context.look
         assert isinstance(block, EndBlock)
-        if model.can_go_on(block) and self.plan.last == len(self.blocks):
+        newest = self.plan.last == len(self.blocks) and not context.read_only
+        if model.can_go_on(block) and newest:
             action = Action("continue", "Continue")
             self.hits = button_row(look, 0, self.height + look.px(8), [(action, None, "")])
             self.height += look.px(8) + look.theme.height(28)
@@ -134,7 +135,7 @@ class FailureItem(Item):
         y += look.px(7)
         # Only the newest error can still be acted on, and only before the next turn.
         over = any(isinstance(b, AgentBlock | FailureBlock) for b in self.blocks[self.plan.last :])
-        actions = () if over else card.actions
+        actions = () if over or context.read_only else card.actions
         self.hits = button_row(look, left, y, [(action, None, "") for action in actions])
         if self.hits:
             y += look.theme.height(28) + look.px(5)

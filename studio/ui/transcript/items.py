@@ -59,6 +59,8 @@ class Context:
     """A model's title by its provider and id."""
     running: bool = False
     """Whether the turn at the end goes on."""
+    read_only: bool = False
+    """Whether nothing can follow, so that no error or end offers a way on."""
     width: float = 680.0
     started: dict[int, float] = field(default_factory=dict[int, float])
     """When a running block was first seen, by its id."""

@@ -109,12 +109,15 @@ class TranscriptView(QAbstractScrollArea):
 
     # -- what the owner tells ---------------------------------------------------------
 
-    def set_transcript(self, transcript: Transcript, since: float | None = None) -> None:
+    def set_transcript(
+        self, transcript: Transcript, since: float | None = None, *, read_only: bool = False
+    ) -> None:
         """Show another transcript, from its end.
 
         ``since`` is when its wait before another attempt began, by ``time.monotonic``.
         """
         self._transcript = transcript
+        self.context.read_only = read_only
         self._dirty.clear()
         self._timer.stop()
         self._mouse.forget()
