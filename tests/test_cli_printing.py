@@ -50,3 +50,24 @@ def test_json_has_every_event(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr()
     names = [json.loads(line)["event"] for line in told.out.splitlines()]
     assert names[2:5] == ["retry_scheduled", "retried", "silent"] and not told.err
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (TurnComplete("refused", "other"), "The model declined to answer."),
+        (
+            TurnComplete("refused", "cyber: No."),
+            "The model declined to answer (computer security). No.",
+        ),
+        (TurnComplete("step_limit", ""), "Stopped at the step limit."),
+        (TurnComplete("cancelled", ""), "Stopped."),
+        (TurnComplete("done", ""), ""),
+    ],
+)
+def test_an_end_is_told_in_words(
+    end: TurnComplete, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """L-7: as the window tells it, never a provider's code alone."""
+    TextPrinter(Console()).event(end)
+    assert capsys.readouterr().err.strip() == told

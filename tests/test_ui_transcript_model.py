@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.agent.endings import ending
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
@@ -119,7 +120,7 @@ def test_a_refusal_says_why_in_plain_words() -> None:
     """L-7: its category, and the provider's explanation if it gives one."""
 
     def told(detail: str) -> str:
-        return model.ending(EndBlock("refused", detail))
+        return ending("refused", detail)
 
     assert told("cyber: It asks for malware.") == (
         "The model declined to answer (computer security). It asks for malware."

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from studio.agent.connections import TITLES
+from studio.agent.endings import ending
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
@@ -24,7 +25,6 @@ from studio.domain.events import (
 from studio.domain.transcript import Transcript
 
 from .console import Console
-from .exits import LIMITS
 
 
 class JsonPrinter:
@@ -110,10 +110,8 @@ class TextPrinter:
                 self._console.say(f"{event.title}{end} {event.detail}")
             case TurnComplete():
                 self._console.end_line()
-                if event.reason in LIMITS or event.reason == "refused":
-                    self._console.say(event.detail)
-                elif event.reason == "cancelled":
-                    self._console.say("Stopped.")
+                if event.reason not in ("done", "error"):
+                    self._console.say(ending(event.reason, event.detail))
             case _:
                 pass
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.agent.compaction import WHY as SHORTENED
+from studio.agent.endings import ending
 from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
 from studio.ui.markdown import Block
 
@@ -81,7 +82,7 @@ class EndItem(NoticeItem):
     def name(self) -> str:
         block = self.block
         assert isinstance(block, EndBlock)
-        return model.ending(block)
+        return ending(block.reason, block.detail)
 
     def lay(self, context: Context) -> None:
         super().lay(context)

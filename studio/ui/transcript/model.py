@@ -6,13 +6,13 @@ calls is one item, a call that waits for the person is one by itself.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
 from studio.agent.connections import TITLES
+from studio.agent.endings import ending
 from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
@@ -334,39 +334,6 @@ def retrying(block: RetryBlock) -> str:
     return f"{what} Tried again after {duration(block.seconds)}."
 
 
-_ENDS = {
-    "step_limit": "Stopped at the step limit.",
-    "token_limit": "Stopped at the token limit.",
-    "money_limit": "Stopped at the money limit.",
-    "time_limit": "Stopped at the time limit.",
-    "stalled": "Stopped, because nothing new came of it.",
-    "cancelled": "Stopped.",
-    "refused": "The model declined to answer.",
-}
-
-
-_CATEGORIES = {
-    "bio": "biology",
-    "blocklist": "forbidden words",
-    "content_filter": "content filter",
-    "cyber": "computer security",
-    "recitation": "quoting too closely",
-    "spii": "personal data",
-}
-"""Reasons of refusals whose names do not say it; the others are plain words."""
-_CATEGORY = re.compile(r"([A-Za-z_]{3,40})(?:: (.*))?", re.DOTALL)
-
-
-def ending(block: EndBlock) -> str:
-    """The quiet line at the end of a turn."""
-    if block.reason == "refused" and (found := _CATEGORY.fullmatch(block.detail)):
-        name, why = found[1].lower(), found[2] or ""
-        category = _CATEGORIES.get(name, name.replace("_", " "))
-        declined = _ENDS["refused"] if name == "other" else f"{_ENDS['refused'][:-1]} ({category})."
-        return f"{declined} {why}".rstrip()
-    return block.detail or _ENDS.get(block.reason, "The turn ended.")
-
-
 def outcome(event: Event, agent: str) -> str:
     """What a screen reader says when a turn fails or ends; empty for all else."""
     if isinstance(event, Failed):
@@ -380,4 +347,4 @@ def outcome(event: Event, agent: str) -> str:
         return ""  # an error has been told by its ``Failed``
     if event.reason == "done":
         return f"{agent} is done."
-    return ending(EndBlock(event.reason, event.detail))
+    return ending(event.reason, event.detail)
