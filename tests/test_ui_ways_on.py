@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QMenu
 from window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
 
 from studio.domain.blocks import RetryBlock, TextBlock, UserBlock
 from studio.providers.simulator import Text, Turn, stall, status
+from studio.ui.chat.menus import model_items
+from studio.ui.controls import MenuItem
+from studio.ui.controls.choice import fill_menu
 from studio.ui.transcript.cards import EndItem, FailureItem
 from studio.ui.transcript.retry import RetryItem
 
@@ -250,3 +253,36 @@ async def test_how_much_it_thinks_is_chosen_with_the_model(tmp_path: Path) -> No
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
         assert model.text() == "sim-model"
+
+
+@on_window_loop
+async def test_many_models_of_other_providers_have_menus_of_their_own(tmp_path: Path) -> None:
+    """P-3: the chosen provider's come first, then what belongs to the model, then the others."""
+    async with at_window(tmp_path, COMPATIBLE, []) as person:
+        own = person.studio.settings.values.own_models
+        own["anthropic"], own[COMPATIBLE] = ["one", "two"], ["mine"]
+        thinking = [MenuItem("", "Thinking"), MenuItem("effort high", "High")]
+
+        def menu() -> QMenu:
+            made = QMenu(person.window)
+            items = model_items(
+                person.studio, ("anthropic", COMPATIBLE), f"{COMPATIBLE}/mine", thinking
+            )
+            fill_menu(made, person.window.theme, items, picked.append)
+            return made
+
+        picked: list[str] = []
+        lines = [action.text() for action in menu().actions()]
+        assert [line for line in lines if line in ("mine", "High", "one")] == [
+            "mine",
+            "High",
+            "one",
+        ]
+        own["anthropic"] = [f"model-{n}" for n in range(12)]
+        made = menu()
+        lines = [action.text() for action in made.actions()]
+        assert lines.index("High") < lines.index("Anthropic") and "model-3" not in lines
+        within = made.actions()[lines.index("Anthropic")].menu()
+        assert isinstance(within, QMenu)
+        next(action for action in within.actions() if action.text() == "model-3").trigger()
+        assert picked == ["anthropic/model-3"]

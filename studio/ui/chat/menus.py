@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CHOOSE_FOLDER = "…"
 SETTINGS = "settings"
+FEW = 10
+"""As many models of other providers are seen at once, without a menu in the menu."""
 
 
 def model_key(provider: str, model: str) -> str:
@@ -30,11 +32,12 @@ def model_items(
 ) -> list[MenuItem]:
     """The models of every connected provider; the chosen one stays even if unlisted (P-3).
 
-    ``thinking`` is a section of its own after them.
+    The chosen one's provider comes first, and then ``thinking``, a section of
+    its own. The others have menus of their own where all would be too long.
     """
     from studio.agent.connections import TITLES
 
-    items: list[MenuItem] = []
+    sections: dict[str, list[MenuItem]] = {}
     values = studio.settings.values
     for name in providers:
         enabled = values.enabled_models.get(name)
@@ -47,12 +50,23 @@ def model_items(
         own = [model for model in values.own_models.get(name, []) if model not in known]
         if not listed and not own:
             continue
-        items.append(MenuItem("", TITLES[name]))
-        items += [MenuItem(model_key(name, m.id), m.title, detail=_window(m)) for m in listed]
-        items += [MenuItem(model_key(name, model), model) for model in own]
-    if current and all(item.key != current for item in items):
+        sections[name] = [
+            *(MenuItem(model_key(name, m.id), m.title, detail=_window(m)) for m in listed),
+            *(MenuItem(model_key(name, model), model) for model in own),
+        ]
+    chosen = split_key(current)[0]
+    first = sections.pop(chosen, [])
+    items = [MenuItem("", TITLES[chosen]), *first] if first else []
+    if current and all(item.key != current for item in first):
         items = [MenuItem(current, split_key(current)[1]), *items]
-    return [*items, *thinking, MenuItem("", ""), MenuItem(SETTINGS, "Providers and models…")]
+    items += thinking
+    if sum(map(len, sections.values())) <= FEW:
+        for name, section in sections.items():
+            items += [MenuItem("", TITLES[name]), *section]
+    elif sections:
+        items.append(MenuItem("", "Other providers"))
+        items += [MenuItem(n, TITLES[n], items=tuple(s)) for n, s in sections.items()]
+    return [*items, MenuItem("", ""), MenuItem(SETTINGS, "Providers and models…")]
 
 
 EFFORT_WORDS: dict[Effort, str] = {
@@ -99,7 +113,7 @@ def _window(model: object) -> str:
     tokens = getattr(model, "context_window", None)
     if not tokens:
         return ""
-    return f"{tokens / 1_000_000:g}M" if tokens >= 1_000_000 else f"{tokens // 1000}k"
+    return f"{round(tokens / 1_000_000, 2):g}M" if tokens >= 1_000_000 else f"{tokens // 1000}k"
 
 
 def folder_items(recent: Sequence[str]) -> list[MenuItem]:

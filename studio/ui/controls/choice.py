@@ -175,7 +175,8 @@ class Check(Painted):
 class MenuItem:
     """One line of a menu. ``detail`` stands at its right; an empty ``key`` heads a section.
 
-    ``checked`` marks a line whatever the menu's current one is.
+    ``checked`` marks a line whatever the menu's current one is. A line with
+    ``items`` opens a menu of its own.
     """
 
     key: str
@@ -184,6 +185,7 @@ class MenuItem:
     detail: str = ""
     enabled: bool = True
     checked: bool = False
+    items: tuple[MenuItem, ...] = ()
 
 
 class MenuButton(Painted):
@@ -362,6 +364,9 @@ def fill_menu(
                 head.setEnabled(False)
             continue
         words = item.text.replace("&", "&&")
+        if item.items:
+            fill_menu(menu.addMenu(words), theme, item.items, picked, current)
+            continue
         action = QAction(f"{words}\t{item.detail}" if item.detail else words, menu)
         if item.icon:
             action.setIcon(theme.icon(item.icon))
