@@ -231,6 +231,21 @@ async def test_models_are_chosen_and_added_and_saved(room: Room) -> None:
     assert saved["own_models"] == {"anthropic": ["my-own-model"]}
 
 
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    return "http://127.0.0.1:9"
+
+
+async def test_an_address_of_the_environment_is_shown(elsewhere: str, room: Room) -> None:
+    """The vendor's own must not stand where messages go elsewhere."""
+    room.dialog.open_page("providers", "anthropic")
+    url = room.dialog.providers.sections["anthropic"].url
+    assert url is not None and url.text() == ""
+    assert url.placeholderText() == elsewhere
+    assert url.toolTip() == "Set by ANTHROPIC_BASE_URL"
+
+
 async def test_an_address_must_be_one(room: Room) -> None:
     room.dialog.open_page("providers", "openai-compatible")
     url = room.dialog.providers.sections["openai-compatible"].url

@@ -11,7 +11,9 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
+from studio.agent.connections import BASE_URL_VARIABLES
 from studio.providers.catalogue import Catalogue, Lister, Listing
+from studio.providers.http import from_environment
 from studio.storage.keychain import Keychain
 from studio.storage.settings import Settings
 from studio.ui.controls import (
@@ -92,7 +94,10 @@ class Section(QWidget):
             self.file.changed.connect(self._connection_changed)
             self._row("Model file", self.file)
         else:
-            self.url = Field(theme, known.base_url)
+            here = from_environment(BASE_URL_VARIABLES[known.name])
+            self.url = Field(theme, here or known.base_url)
+            if here:
+                self.url.setToolTip(f"Set by {BASE_URL_VARIABLES[known.name]}")
             self.url.setAccessibleName(f"Base URL of {known.title}")
             self.url.setText(pieces.settings.base_urls.get(known.name, ""))
             self.url.editingFinished.connect(self._url_changed)
