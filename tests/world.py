@@ -118,10 +118,13 @@ class Reply:
                 else part
                 for part in parts
             )
-        if any(isinstance(part, Call) and part.raw for part in parts) or any(
-            fault.kind == "tool_json" for fault in self.faults
-        ):
-            # What is thought after a call is bound to it, and one that is broken cannot be sent back.
+        odd = any(
+            (isinstance(part, Call) and part.raw is not None)
+            or (isinstance(part, Text) and not part.text.strip())
+            for part in parts
+        )
+        if odd or any(fault.kind == "tool_json" for fault in self.faults):
+            # Thoughts are bound to what comes before them, and this cannot be sent back.
             parts = tuple(sorted(parts, key=lambda part: not isinstance(part, Think)))
         return Turn(*parts, stop=self.stop, faults=self.faults, usage=self.usage, pace=QUICK)
 
