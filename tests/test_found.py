@@ -11,7 +11,7 @@ import pytest
 from house import PROTOCOLS
 from world import Act, Change, Damage, Reply, Restart, Say, Step, Switch, World
 
-from studio.providers.simulator import Call
+from studio.providers.simulator import Call, Text, Think
 from studio.tools.processes import run_shell
 
 
@@ -105,3 +105,12 @@ async def test_a_history_begun_just_before_a_crash_is_told_how_things_stand(
     """H-6, H-9: it was stored, but not that it had begun, so what the old one knew counted."""
     mode, crash = Change("permission_mode", "plan"), Say(acts=(Act("crash", later=later),))
     await lived(tmp_path, "anthropic", Say(), mode, Say(), Switch("anthropic", 1), crash, Say())
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_an_empty_message_after_reasoning_does_not_block_what_follows(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-5: OpenAI refuses a message without the reasoning that led to it, known by their ids."""
+    reply = Reply((Think("Hm."), Text(""), Text("Some words."), Call("list", {})))
+    await lived(tmp_path, provider, Say(replies=(reply,)), Say())

@@ -158,17 +158,24 @@ def acceptable(slots: Sequence[JsonObject | None]) -> list[JsonObject]:
     """The items without those that may not be sent; None marks an item that was left out.
 
     A reasoning item is refused without the item that followed it, so it goes
-    where that one goes.
+    where that one goes. What else it led to is refused without it as long as it
+    has its id.
     """
     kept: list[JsonObject] = []
-    follows = False
-    for item in reversed(slots):
-        if item is None or (item.get("type") == "reasoning" and not follows):
-            follows = False
+    lost = False
+    for place, item in enumerate(slots):
+        if item is None:
             continue
-        kept.append(item)
-        follows = True
-    kept.reverse()
+        if item.get("type") == "reasoning":
+            rest = slots[place + 1 :]
+            after = next(
+                (one for one in rest if one is None or one.get("type") != "reasoning"), None
+            )
+            lost = after is None
+            if not lost:
+                kept.append(item)
+        else:
+            kept.append({key: item[key] for key in item if key != "id"} if lost else item)
     return kept
 
 
