@@ -220,7 +220,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
         session = await home.studio.sessions.open(identifier)
         await say(session)
         pause = await last(home, session)
-        assert pause.broke.startswith("The pause of 1440 min was longer than the ")
+        assert pause.broke.startswith("The pause of 24 h was longer than the ")
 
         broken = [dropped, thinking, anew, model, pause]
         assert all(one.expected == 20_000 and one.lost > 0 for one in broken)
@@ -281,6 +281,12 @@ async def test_h9_an_older_part_that_changed_is_told() -> None:
     assert (sent.items, sent.prefix, sent.expected) == (1, "b", 0)
     sent = await ledger.settle(ledger.expect(provider, request, Chain(["a", "c", "d"])), used)
     assert sent.broke == "An earlier part of the conversation changed." and sent.lost > 0
+    less = Used(input=2_000, output=5)
+    short = await ledger.settle(ledger.expect(provider, request, Chain(["a", "e"])), less)
+    assert 0 < short.lost < sent.lost / 5  # no more than what was sent this time
+    kept = Used(input=2_000, cache_read=1_800, output=5)
+    short = await ledger.settle(ledger.expect(provider, request, Chain(["a", "e"])), kept)
+    assert (short.broke, short.lost) == ("", 0.0)
 
 
 # --- the sums themselves ----------------------------------------------------------------------

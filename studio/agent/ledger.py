@@ -70,9 +70,11 @@ class Ledger:
 
     async def settle(self, sent: Sent, usage: Usage) -> Sent:
         """The entry with what the provider said it used."""
-        now, short = self._now, sent.expected - usage.cache_read
+        now = self._now
         assert now is not None
-        broken = usage.total and short * 2 > sent.expected
+        expected = min(sent.expected, usage.input)  # a request that is shorter now loses no more
+        short = expected - usage.cache_read
+        broken = usage.total and short * 2 > expected
         if broken:
             lost = await asyncio.to_thread(cache_loss, now.provider, now.model, short, now.facts)
             sent = replace(sent, broke=sent.broke or UNEXPLAINED, lost=lost)
@@ -104,4 +106,7 @@ class Ledger:
 
 
 def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    for size, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
