@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from studio.domain.agents import Limits
@@ -47,12 +47,18 @@ OUT_OF_TIME = "The turn's time limit was reached before this was done."
 FAILED = "The program could not finish this. Its effect is unknown."
 
 
+async def _nothing() -> Sequence[Event]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a turn runs on, fixed when it begins.
 
     ``news`` is what the model has to be told now (H-6); telling it, an event,
-    takes it from there.
+    takes it from there. ``room`` is awaited ahead of each request and makes the
+    history fit (L-10). ``closing`` is awaited once when the work is over,
+    however it ended: what it returns happens before the turn is complete.
     """
 
     started: TurnStarted
@@ -62,6 +68,8 @@ class Setting:
     facts: ModelInfo | None = None
     effort: Effort | None = None
     temperature: float | None = None
+    room: Callable[[], Awaitable[Sequence[Event]]] = _nothing
+    closing: Callable[[], Awaitable[Sequence[Event]]] = _nothing
     opened: Sequence[Event] = ()
     """What happened when the history was opened, to be told after ``started``."""
 
@@ -195,6 +203,20 @@ class Turn:
 
     async def _run(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
         try:
+            return await self._work(said)
+        finally:
+            await self._close()
+
+    async def _close(self) -> None:
+        """Also of a turn that was stopped; a second stop does not wait for it."""
+        try:
+            for event in await asyncio.shield(asyncio.ensure_future(self._setting.closing())):
+                self._emit(event)
+        except Exception:
+            log.exception("the end of a turn failed")
+
+    async def _work(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
+        try:
             if said:
                 if self._history.items:  # a conversation begins with the person's words
                     await self._tell()
@@ -253,7 +275,9 @@ class Turn:
         )
 
     async def _tell(self) -> None:
-        """Bring the model up to date, in words appended to its history (H-6)."""
+        """Make room, and bring the model up to date in words appended to its history (H-6)."""
+        for event in await self._setting.room():
+            self._emit(event)
         for told in self._setting.news():
             self._emit(told)
             await self._history.append(self._provider.steer(told.text, self._model))

@@ -33,12 +33,29 @@ LIMITS: dict[Mode, Limits] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Caps:
+    """The most that may be used (L-14): tokens sent and answered, US dollars. 0 is no cap."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+
+NO_CAPS = Caps()
+
+Role: TypeAlias = Literal["all", "edits", "notes", "reads"]
+"""What an agent may use at most (T-6): every tool; all that reads, drafts of
+files and notes; all that reads, and notes; only what reads."""
+
+
+@dataclass(frozen=True, slots=True)
 class Agent:
     """What an agent's markdown file says; ``prompt`` is the body.
 
     ``provider`` and ``model`` are empty where the person's choice decides.
     ``tools`` lists names, ``("*",)`` for all of them. ``source`` is the file.
-    ``effort`` and ``temperature`` are None where the model's own default holds.
+    ``effort`` and ``temperature`` are None where the model's own default holds,
+    ``steps`` and ``seconds`` 0 where the mode's limits do. ``caps`` are of one
+    turn. ``mask`` names kinds of personal data that the model does not get (T-9).
     """
 
     name: str
@@ -51,6 +68,11 @@ class Agent:
     permissions: tuple[Rule, ...] = ()
     effort: Effort | None = None
     temperature: float | None = None
+    steps: int = 0
+    seconds: float = 0.0
+    caps: Caps = NO_CAPS
+    role: Role = "all"
+    mask: tuple[str, ...] = ()
     icon: str = "sparkle"
     hue: str = "slate"
     source: str = ""

@@ -22,6 +22,9 @@ class UserBlock:
 
     turn_id: str
     said: tuple[Said, ...]
+    pinned: bool = False
+    steered: bool = False
+    """Said while the turn ran, and taken up by it."""
 
     @property
     def text(self) -> str:
@@ -44,6 +47,8 @@ class TextBlock:
 
     text: str
     live: bool = True
+    pinned: bool = False
+    """Kept whole for the model, whatever is summed up (L-10)."""
 
 
 @dataclass(slots=True)
@@ -89,6 +94,7 @@ class ToolBlock:
     asks: str | None = None
     choices: tuple[str, ...] = ()
     reply: str | None = None
+    allowed_by: str = ""
     step: int = 0
     whole: bool = False
     """Whether the model wrote the call to its end."""
@@ -104,6 +110,29 @@ class DraftBlock:
 
     draft: Draft
     detail: str = ""
+    turn_id: str = ""
+
+
+@dataclass(slots=True)
+class SummaryBlock:
+    """Where the model's history was summed up; what is above stays readable (``Summarised``)."""
+
+    summary_id: str
+    text: str
+    blocks: int
+    before: int = 0
+    after: int = 0
+    state: Literal["holds", "undone", "replaced"] = "holds"
+
+
+@dataclass(slots=True)
+class FilesBlock:
+    """What a turn changed in the folder, at its end."""
+
+    turn_id: str
+    paths: tuple[str, ...]
+    undone: bool = False
+    left: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -151,6 +180,8 @@ TranscriptBlock: TypeAlias = (
     | ReasoningBlock
     | ToolBlock
     | DraftBlock
+    | SummaryBlock
+    | FilesBlock
     | NoticeBlock
     | FailureBlock
     | RetryBlock

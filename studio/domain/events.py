@@ -19,7 +19,7 @@ from .ledger import Sent
 from .messages import Image, Said
 from .models import NOTHING, StopReason, Usage
 from .permissions import Answer, Question
-from .tools import Draft, DraftStatus, Effect
+from .tools import Draft, DraftStatus, Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
     "done",
@@ -33,7 +33,9 @@ CompletionReason: TypeAlias = Literal[
     "error",
 ]
 
-Topic: TypeAlias = Literal["date", "mode", "instructions", "tools", "draft", "resume", "steer"]
+Topic: TypeAlias = Literal[
+    "date", "mode", "instructions", "tools", "draft", "resume", "steer", "wrap_up", "stall", "files"
+]
 """What a text of the engine is about; the last one of a topic holds."""
 
 
@@ -178,9 +180,13 @@ class ToolQueued:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool begins its work (sent before the work does, L-3)."""
+    """A tool begins its work (sent before the work does, L-3).
+
+    ``allowed_by`` says in a few words who or what allowed it, for the audit (L-15).
+    """
 
     call_id: str
+    allowed_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +263,109 @@ class DraftResolved:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageQueued:
+    """The person said something while a turn runs; it is sent when the turn is done (L-1)."""
+
+    message_id: str
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTaken:
+    """A queued message waits no longer: it was sent, taken into the turn, or removed."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Steered:
+    """The person's words were given to the running turn, before its next request."""
+
+    said: tuple[Said, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summarised:
+    """Everything in the transcript's first ``blocks`` blocks now stands in ``text`` (L-10).
+
+    For the model only: the person still sees it all. ``before`` and ``after``
+    are the tokens of the context, estimates. A later one takes the place of an
+    earlier one.
+    """
+
+    summary_id: str
+    text: str
+    blocks: int
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryEdited:
+    """The person changed a summary's text."""
+
+    summary_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryUndone:
+    """The summary is dropped: the model gets again what it stood for."""
+
+    summary_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The block of the transcript with this index is kept whole for the model, or no longer."""
+
+    block: int
+    pinned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """The session has met something that makes sending anything out a risk (T-7).
+
+    ``source`` names it: a path, an address, a server.
+    """
+
+    exposure: Exposure
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """The program chose how a turn is worked on (L-13); ``why`` is one sentence for the person."""
+
+    mode: Mode
+    provider: str
+    model: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """What a turn changed in the folder, so that it can be undone; ``paths`` are relative."""
+
+    turn_id: str
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRestored:
+    """A turn's changes were undone, or done again (``undone`` False).
+
+    ``left`` are paths that were not touched, because they had changed since.
+    """
+
+    turn_id: str
+    undone: bool
+    paths: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """The program says something in the transcript: a repair, a change of provider."""
 
@@ -308,6 +417,17 @@ Event: TypeAlias = (
     | ReplyGiven
     | DraftCreated
     | DraftResolved
+    | MessageQueued
+    | MessageTaken
+    | Steered
+    | Summarised
+    | SummaryEdited
+    | SummaryUndone
+    | Pinned
+    | Exposed
+    | Routed
+    | FilesChanged
+    | FilesRestored
     | Notice
     | Failed
     | TurnComplete

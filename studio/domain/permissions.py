@@ -8,7 +8,11 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
-Answer: TypeAlias = Literal["once", "session", "deny"]
+Answer: TypeAlias = Literal["once", "session", "folder", "always", "deny"]
+"""``session``, ``folder`` and ``always`` also keep the question's rule, for that scope."""
+Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", "turn"]
+"""Who a rule is from, weakest voice first: the program, the person's standing
+rules, a file in the folder, the agent's file, this session, this one turn."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
 _RUNNERS = (
@@ -74,9 +78,11 @@ class Rule:
 class Question:
     """One question to the person, before a tool may act.
 
-    ``detail`` is shown whole and never shortened (the full command). ``always``
-    is the rule that "Always for this session" would add, None where only this
-    one call can be allowed; ``facts`` are short lines: folder, network, limit.
+    ``detail`` is shown whole and never shortened (the full command). ``reason``
+    is the agent's own, ``why`` says why it is asked. ``always`` is the rule that
+    "Always" would add, None where only this one call can be allowed; ``covers``
+    are other calls of this session that it would have allowed. ``facts`` are
+    short lines: folder, network, limit.
     """
 
     id: str
@@ -87,3 +93,5 @@ class Question:
     reason: str = ""
     always: Rule | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    why: str = ""
+    covers: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .agents import PermissionMode
+from .agents import NO_CAPS, Caps, PermissionMode
 from .models import Effort
 
 
@@ -15,7 +15,7 @@ class SessionInfo:
     ``state`` is what the last turn came to: ``idle`` before any, ``running``,
     ``waiting`` for the person, or its ``CompletionReason``. ``effort`` is None
     where the agent's or the model's own default holds. ``parent`` is the session
-    that this one was branched from.
+    that this one was branched from. ``caps`` are the person's for this session.
     """
 
     id: str
@@ -31,6 +31,7 @@ class SessionInfo:
     unread: bool = False
     effort: Effort | None = None
     parent: str = ""
+    caps: Caps = NO_CAPS
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,14 @@ from typing import Literal, TypeAlias
 
 from .jsonvalue import JsonObject
 
-Effect: TypeAlias = Literal["read", "draft", "act"]
-"""What a tool does to the world: only reads the folder; only makes drafts a
-person approves (T-5); or acts, which is asked about first (T-7)."""
+Effect: TypeAlias = Literal["read", "fetch", "draft", "act"]
+"""What a tool does to the world: only reads the folder; only reads from outside
+of it, which is asked about first (T-7); only makes drafts a person approves
+(T-5); or acts, which is asked about too."""
+
+Exposure: TypeAlias = Literal["private", "untrusted"]
+"""What a session may have met: files that are nobody else's business, or words
+of strangers, which may be orders in disguise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +38,11 @@ class ToolSpec:
     icon: str = "wrench"
     alone: bool = False
     time_limit: float | None = 60.0
+    untrusted: bool = False
+    sends: bool = False
 
 
+DraftAction: TypeAlias = Literal["write", "delete", "move"]
 DraftStatus: TypeAlias = Literal[
     "waiting", "approved", "discarded", "superseded", "conflict", "undone"
 ]
@@ -48,7 +56,8 @@ class Draft:
     ``before`` is the file's text when the draft was made, None for a new file;
     ``base_digest`` the SHA-256 hex of the file's bytes then (empty for a new
     file), so that a file changed meanwhile is noticed and never overwritten.
-    Line ends in ``before`` and ``after`` are those of the file.
+    Line ends in ``before`` and ``after`` are those of the file. A draft that
+    deletes has an empty ``after``; one that moves has the new path in ``target``.
     """
 
     id: str
@@ -58,6 +67,8 @@ class Draft:
     base_digest: str
     encoding: str = "utf-8"
     status: DraftStatus = "waiting"
+    action: DraftAction = "write"
+    target: str = ""
 
     def counts(self) -> tuple[int, int]:
         """Lines added and removed, as a unified diff would count them."""

@@ -17,14 +17,17 @@ from .blocks import (
     DraftBlock,
     EndBlock,
     FailureBlock,
+    FilesBlock,
     NoticeBlock,
     ReasoningBlock,
     RetryBlock,
+    SummaryBlock,
     TextBlock,
     ToolBlock,
     TranscriptBlock,
     UserBlock,
 )
+from .conversation import conversation
 from .events import (
     AwaitingPermission,
     AwaitingReply,
@@ -32,18 +35,29 @@ from .events import (
     DraftCreated,
     DraftResolved,
     Event,
+    Exposed,
     Failed,
+    FilesChanged,
+    FilesRestored,
     HistoryBegun,
+    MessageQueued,
+    MessageTaken,
     Notice,
     PermissionResolved,
+    Pinned,
     ReasoningDelta,
     ReasoningEnded,
     ReplyGiven,
     Retried,
     RetryScheduled,
+    Routed,
     Silent,
+    Steered,
     StepEnded,
     StepStarted,
+    Summarised,
+    SummaryEdited,
+    SummaryUndone,
     TextDelta,
     Told,
     ToolFinished,
@@ -54,11 +68,10 @@ from .events import (
     TurnComplete,
     TurnStarted,
 )
-from .messages import Block as SaidBlock
-from .messages import Message, Reasoning, Text, ToolCall, ToolResult
+from .messages import Message, Said
 from .models import Usage
 from .permissions import Question
-from .tools import Draft
+from .tools import Draft, Exposure
 
 
 class Transcript:
@@ -76,6 +89,11 @@ class Transcript:
         """What the model was told last of each topic, in the present native history."""
         self.silent = 0.0
         """Seconds for which nothing has come, once that is worth saying; else 0."""
+        self.queued: dict[str, tuple[Said, ...]] = {}
+        """Messages that wait for the turn to be done, by id, oldest first."""
+        self.exposed: dict[Exposure, str] = {}
+        """What the session has met, and the first source of each."""
+        self._turn_id = ""
         self._tools: dict[str, int] = {}
         self._drafts: dict[str, int] = {}
         for event in events:
@@ -91,6 +109,7 @@ class Transcript:
         match event:
             case TurnStarted():
                 self.running = True
+                self._turn_id = event.turn_id
                 self.steps = self.tool_calls = 0
                 self._tools.clear()  # call ids may repeat in a later turn
                 first = len(self.blocks)
@@ -170,7 +189,7 @@ class Transcript:
                 self.tool_calls += 1
                 return index
             case ToolStarted():
-                return self._change(event.call_id, state="running")
+                return self._change(event.call_id, state="running", allowed_by=event.allowed_by)
             case ToolOutput():
                 index = self._tools.get(event.call_id)
                 if index is not None:
@@ -214,7 +233,7 @@ class Transcript:
             case DraftCreated():
                 self._settle()
                 self._drafts[event.draft.id] = len(self.blocks)
-                self.blocks.append(DraftBlock(event.draft))
+                self.blocks.append(DraftBlock(event.draft, turn_id=self._turn_id))
                 return len(self.blocks) - 1
             case DraftResolved():
                 index = self._drafts.get(event.draft_id)
@@ -224,6 +243,57 @@ class Transcript:
                     block.draft = replace(block.draft, status=event.status)
                     block.detail = event.detail
                 return index
+            case MessageQueued():
+                self.queued[event.message_id] = event.said
+                return None
+            case MessageTaken():
+                self.queued.pop(event.message_id, None)
+                return None
+            case Steered():
+                self._settle()
+                self.blocks.append(UserBlock(self._turn_id, event.said, steered=True))
+                return len(self.blocks) - 1
+            case Summarised():
+                self._settle()
+                for block in self.blocks:
+                    if isinstance(block, SummaryBlock) and block.state == "holds":
+                        block.state = "replaced"
+                self.blocks.append(
+                    SummaryBlock(
+                        event.summary_id, event.text, event.blocks, event.before, event.after
+                    )
+                )
+                return len(self.blocks) - 1
+            case SummaryEdited():
+                return self._change_summary(event.summary_id, text=event.text)
+            case SummaryUndone():
+                return self._change_summary(event.summary_id, state="undone")
+            case Pinned():
+                if not 0 <= event.block < len(self.blocks):
+                    return None
+                block = self.blocks[event.block]
+                if not isinstance(block, UserBlock | TextBlock):
+                    return None
+                block.pinned = event.pinned
+                return event.block
+            case Exposed():
+                self.exposed.setdefault(event.exposure, event.source)
+                return None
+            case Routed():
+                self._settle()
+                self.blocks.append(NoticeBlock(event.why))
+                return len(self.blocks) - 1
+            case FilesChanged():
+                self._settle()
+                self.blocks.append(FilesBlock(event.turn_id, event.paths))
+                return len(self.blocks) - 1
+            case FilesRestored():
+                for index in range(len(self.blocks) - 1, -1, -1):
+                    block = self.blocks[index]
+                    if isinstance(block, FilesBlock) and block.turn_id == event.turn_id:
+                        block.undone, block.left = event.undone, event.left
+                        return index
+                return None
             case Notice():
                 self._settle()
                 self.blocks.append(NoticeBlock(event.text))
@@ -265,62 +335,8 @@ class Transcript:
         return [draft for draft in self.drafts if draft.status == "waiting"]
 
     def messages(self) -> list[Message]:
-        """The conversation as values, for a new native history (H-7) and for export.
-
-        Every call is followed by its result in the next message; a call that
-        never got one is closed with an error that says so (H-5). One that the
-        model did not finish writing is left out.
-        """
-        out: list[Message] = []
-        said: list[SaidBlock] = []
-        results: list[ToolResult] = []
-        step = 0
-
-        def flush() -> None:
-            if said:
-                out.append(Message("assistant", tuple(said)))
-                said.clear()
-            if results:
-                out.append(Message("user", tuple(results)))
-                results.clear()
-
-        for block in self.blocks:
-            match block:
-                case UserBlock():
-                    flush()
-                    out.append(Message("user", block.said))
-                case TextBlock():
-                    if results:
-                        flush()
-                    if block.text.strip():
-                        said.append(Text(block.text))
-                case ReasoningBlock():
-                    if results:
-                        flush()
-                    said.append(Reasoning(block.text))
-                case ToolBlock():
-                    if not block.whole:
-                        continue
-                    if results and block.step != step:
-                        flush()
-                    step = block.step
-                    said.append(ToolCall(block.call_id, block.name, block.arguments))
-                    results.append(
-                        ToolResult(
-                            block.call_id,
-                            block.name,
-                            (Text(_outcome(block)), *block.images),
-                            is_error=block.state != "done",
-                        )
-                    )
-                case AgentBlock() | DraftBlock() | NoticeBlock():
-                    pass
-                case FailureBlock() | RetryBlock() | EndBlock():
-                    pass
-                case _:
-                    assert_never(block)
-        flush()
-        return out
+        """The conversation as values, for a new native history (H-7) and for export."""
+        return conversation(self.blocks)
 
     def _tool(self, call_id: str, name: str) -> tuple[int, ToolBlock]:
         index = self._tools.get(call_id)
@@ -341,6 +357,14 @@ class Transcript:
         for name, value in values.items():
             setattr(self.blocks[index], name, value)
         return index
+
+    def _change_summary(self, summary_id: str, **values: object) -> int | None:
+        for index, block in enumerate(self.blocks):
+            if isinstance(block, SummaryBlock) and block.summary_id == summary_id:
+                for name, value in values.items():
+                    setattr(block, name, value)
+                return index
+        return None
 
     def _settle(self) -> int | None:
         """Close the live block at the end, if there is one."""
@@ -379,11 +403,3 @@ class Transcript:
             self.blocks.append(EndBlock(event.reason, event.detail))
             first = len(self.blocks) - 1 if first is None else first
         return first
-
-
-def _outcome(tool: ToolBlock) -> str:
-    """What a call came to, in words for the model."""
-    if tool.finished and tool.state != "cancelled":
-        return tool.output or "(no output)"
-    ended = "The turn ended before this was done. What it did by then is not known."
-    return f"{tool.output}\n\n{ended}".lstrip()

@@ -153,7 +153,24 @@ def _readable(body: object) -> bool:
         return False
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity)
+def _engine(db: Connection) -> None:
+    """What keeps an agent in bounds: caps, standing rules, trust, the audit (L-14, L-15, T-7)."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN cap_tokens INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN cap_dollars REAL NOT NULL DEFAULT 0",
+        # The person's own rules; of a folder, or of everywhere where that is empty.
+        """CREATE TABLE standing_rules (
+            id INTEGER PRIMARY KEY, folder TEXT NOT NULL, verdict TEXT NOT NULL,
+            tool TEXT NOT NULL, pattern TEXT NOT NULL, added REAL NOT NULL,
+            UNIQUE (folder, verdict, tool, pattern))""",
+        # A folder whose files may widen rights, as long as they are what was looked at.
+        "CREATE TABLE trusted (folder TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL)",
+        "ALTER TABLE tool_calls ADD COLUMN allowed_by TEXT NOT NULL DEFAULT ''",
+    ):
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity, _engine)
 LATEST = len(MIGRATIONS)
 
 

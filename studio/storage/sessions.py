@@ -9,7 +9,7 @@ from functools import partial
 from sqlite3 import Connection
 from typing import Any, TypeAlias, TypedDict, Unpack, get_args
 
-from studio.domain.agents import PermissionMode
+from studio.domain.agents import Caps, PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
@@ -51,11 +51,12 @@ class Changes(TypedDict, total=False):
     state: str
     unread: bool
     updated: float
+    caps: Caps
 
 
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
-    "effort, parent"
+    "effort, parent, cap_tokens, cap_dollars"
 )
 
 
@@ -111,8 +112,12 @@ class SessionStore:
             raise TypeError(f"a session has no {', '.join(sorted(unknown))}")
         if not changes:
             return
-        columns = ", ".join(f"{name} = ?" for name in changes)
-        values = [storable(v) if isinstance(v, str) else v for v in changes.values()]
+        row: dict[str, Any] = {**changes}
+        if caps := changes.get("caps"):
+            del row["caps"]
+            row |= {"cap_tokens": caps.tokens, "cap_dollars": caps.dollars}
+        columns = ", ".join(f"{name} = ?" for name in row)
+        values = [storable(v) if isinstance(v, str) else v for v in row.values()]
         await self._db.write(
             lambda db: (
                 db.execute(f"UPDATE sessions SET {columns} WHERE id = ?", (*values, session_id))
@@ -294,7 +299,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
     values = (
         info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
         info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
-        info.effort, info.parent,
+        info.effort, info.parent, info.caps.tokens, info.caps.dollars,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -302,7 +307,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
     """A session as well as its row can be read: a damaged one must not hide the others."""
-    *texts, mode, created, updated, state, unread, effort, parent = row
+    *texts, mode, created, updated, state, unread, effort, parent, tokens, dollars = row
     session_id, title, folder, agent, provider, model = map(_text, texts)
     return SessionInfo(
         session_id,
@@ -318,6 +323,10 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         bool(unread),
         effort if effort in EFFORTS else None,
         _text(parent),
+        Caps(
+            tokens if isinstance(tokens, int) else 0,
+            dollars if isinstance(dollars, int | float) else 0.0,
+        ),
     )
 
 

@@ -51,6 +51,44 @@ class Settings:
     builtin_model: str = ""
     """Path of a GGUF file for the built-in model; empty for the one that ships."""
 
+    inline_steps: int = 5
+    inline_seconds: float = 30.0
+    background_steps: int = 20
+    background_seconds: float = 180.0
+    """Ends of a turn in the two modes (L-1, L-11)."""
+    turn_tokens: int = 0
+    turn_dollars: float = 5.0
+    session_tokens: int = 0
+    session_dollars: float = 0.0
+    day_tokens: int = 0
+    day_dollars: float = 25.0
+    requests_per_hour: int = 0
+    """Caps (L-14); 0 is no cap."""
+    summarise: bool = True
+    """Sum up a conversation that outgrows the model's context (L-10)."""
+
+    sandbox: bool = True
+    """Run commands in a sandbox where the system has one."""
+    fetch_private: bool = False
+    """Let pages be fetched from this computer and its network (T-8)."""
+    web_search: Literal["ddgs", "brave", "tavily", "searxng", "provider", "off"] = "ddgs"
+    searxng_url: str = ""
+    mask: list[str] = field(default_factory=list[str])
+    """Kinds of personal data that models do not get from outside (T-9)."""
+
+    routing: bool = False
+    """Choose mode and model by how hard a message looks (L-13)."""
+    routing_model: str = ""
+    """``provider/model`` that is asked how hard it is; empty for rules alone."""
+    tiers: dict[str, str] = field(default_factory=dict[str, str])
+    """``provider/model`` for ``small``, ``large`` and ``cloud``."""
+
+    notify: bool = True
+    """Tell through the desktop when a chat out of sight is done or needs an answer."""
+    trace_endpoint: str = ""
+    """Where OpenTelemetry spans go, over OTLP; empty for nowhere (L-15)."""
+    trace_content: bool = False
+
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
 
@@ -129,8 +167,9 @@ def _is(value: object, hint: Any) -> bool:
         return isinstance(value, dict) and all(
             _is(item, parts[1]) for item in cast("dict[str, object]", value).values()
         )
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (int, float):
+        kinds = (int, float) if hint is float else (int,)
+        return isinstance(value, kinds) and not isinstance(value, bool)
     return isinstance(value, hint)
 
 

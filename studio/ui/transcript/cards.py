@@ -6,7 +6,14 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.agent.compaction import WHY as SHORTENED
 from studio.agent.endings import ending
-from studio.domain.blocks import AgentBlock, EndBlock, FailureBlock, NoticeBlock
+from studio.domain.blocks import (
+    AgentBlock,
+    EndBlock,
+    FailureBlock,
+    FilesBlock,
+    NoticeBlock,
+    SummaryBlock,
+)
 from studio.ui.markdown import Block
 
 from . import model
@@ -53,7 +60,9 @@ class NoticeItem(Item):
     @property
     def name(self) -> str:
         block = self.block
-        assert isinstance(block, NoticeBlock)
+        if isinstance(block, FilesBlock):
+            return f"Changed {', '.join(block.paths)}"
+        assert isinstance(block, NoticeBlock | SummaryBlock)
         return block.text
 
     def lay(self, context: Context) -> None:

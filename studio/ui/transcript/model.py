@@ -18,9 +18,11 @@ from studio.domain.blocks import (
     DraftBlock,
     EndBlock,
     FailureBlock,
+    FilesBlock,
     NoticeBlock,
     ReasoningBlock,
     RetryBlock,
+    SummaryBlock,
     TextBlock,
     ToolBlock,
     TranscriptBlock,
@@ -61,7 +63,7 @@ def kind_of(block: TranscriptBlock) -> Kind:
             return "ask" if asking(block) else "tools"
         case DraftBlock():
             return "draft"
-        case NoticeBlock():
+        case NoticeBlock() | SummaryBlock() | FilesBlock():
             return "notice"
         case FailureBlock():
             return "failure"
