@@ -48,6 +48,17 @@ SAMPLES: list[Event] = [
     ev.DraftCreated("c1", Draft("d1", "a.txt", None, "new\n", "")),
     ev.ToolFinished("c1", "a.txt", False, 0.1, "1 file", ("a.txt:1-2",)),
     ev.DraftResolved("d1", "approved"),
+    ev.MessageQueued("m1", (Text("later"),)),
+    ev.MessageTaken("m1"),
+    ev.Steered((Text("rather b"),)),
+    ev.Summarised("s1", "They looked.", 4, 900, 100),
+    ev.SummaryEdited("s1", "They looked around."),
+    ev.SummaryUndone("s1"),
+    ev.Pinned(0, True),
+    ev.Exposed("untrusted", "https://example.com/"),
+    ev.Routed("inline", "simulator", "m", "A short question."),
+    ev.FilesChanged("t", ("a.txt",)),
+    ev.FilesRestored("t", True, ("a.txt",), ("b.txt",)),
     ev.Notice("note"),
     ev.Failed("bad_key", "Rejected", "Replace it.", "anthropic"),
     ev.TurnComplete("done", "", 1, Usage(1, 0, 0, 1, 0), 2.0),
@@ -65,7 +76,8 @@ def test_the_fold_tells_the_story() -> None:
     kinds = [type(block).__name__ for block in transcript.blocks]
     assert kinds == [
         "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock", "RetryBlock",
-        "DraftBlock", "NoticeBlock", "FailureBlock",
+        "DraftBlock", "UserBlock", "SummaryBlock", "NoticeBlock", "FilesBlock", "NoticeBlock",
+        "FailureBlock",
     ]  # fmt: skip
     tool = transcript.blocks[4]
     assert isinstance(tool, ToolBlock)
