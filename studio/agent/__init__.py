@@ -2,8 +2,8 @@
 
 ``turn`` is the loop: ask the model, run its tools, until it answers. ``asking``
 makes one request until it is answered, with the ``patience`` that takes;
-``execution`` runs the tools of one reply, ``policy`` decides what needs a
-question.
+``execution`` runs the tools of one reply, ``permission`` decides what needs a
+question and puts it.
 
 ``session`` holds a saved conversation around it: its native ``history``
 (``switching`` and ``compaction`` say what a new one leaves out), its

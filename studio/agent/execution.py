@@ -5,32 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
-    AwaitingPermission,
-    AwaitingReply,
     Event,
-    PermissionResolved,
-    ReplyGiven,
     ToolFinished,
     ToolOutput,
     ToolQueued,
     ToolStarted,
 )
-from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.result import render, shorten
 
-from .policy import COMMAND, PATH, Policy, always_rule, target_of
+from .permission.gate import Gate, Permit
+from .permission.policy import target_of
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +32,6 @@ OUTPUT_LIMIT = 250_000
 """Characters that a running tool can show; a little more than a command does."""
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
-
-
-class Waiting(Protocol):
-    """The turn's clock, which stands still while the person is asked."""
-
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
 
 
 class DraftBox(Protocol):
@@ -56,10 +43,7 @@ class DraftBox(Protocol):
 
 
 class Execution:
-    """The tools of one turn, with everything a call needs around it.
-
-    ``remember`` stores a rule the person gave for the whole session.
-    """
+    """The tools of one turn, with everything a call needs around it."""
 
     def __init__(
         self,
@@ -68,42 +52,25 @@ class Execution:
         agent: str,
         tools: Mapping[str, Tool],
         offered: Sequence[ToolSpec],
-        policy: Policy,
+        gate: Gate,
         workspace: Workspace,
         drafts: DraftBox,
         environment: dict[str, str],
         spill: Path,
         parallel: int,
-        remember: Callable[[Rule], Awaitable[None]],
         emit: Callable[[Event], None],
-        clock: Waiting,
     ) -> None:
         self._session_id = session_id
         self._agent = agent
         self._tools = tools
         self._offered = {spec.name for spec in offered}
-        self._policy = policy
+        self.gate = gate
         self._workspace = workspace
         self._drafts = drafts
         self._environment = environment
         self._spill = spill
-        self._remember = remember
         self._emit = emit
-        self._clock = clock
         self._slots = asyncio.Semaphore(parallel)
-        self._one_question = asyncio.Lock()
-        self._answers: dict[str, asyncio.Future[Answer]] = {}
-        self._replies: dict[str, asyncio.Future[str]] = {}
-
-    def answer(self, question_id: str, answer: Answer) -> None:
-        future = self._answers.get(question_id)
-        if future is not None and not future.done():
-            future.set_result(answer)
-
-    def reply(self, call_id: str, text: str) -> None:
-        future = self._replies.get(call_id)
-        if future is not None and not future.done():
-            future.set_result(text)
 
     async def run(self, calls: Sequence[ToolCall], results: list[ToolResult | None]) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
@@ -203,88 +170,25 @@ class Execution:
         # In a thread: a schema is compiled, with patterns of other people in it.
         arguments = await asyncio.to_thread(tool.check, call.arguments)
         checked = replace(call, arguments=arguments)
-        approve = await self._permitted(tool.spec, checked)
+        permit = await self.gate.permit(tool.spec, checked)
         for event in before:
             await event.wait()
         async with self._slots:
-            return await self._work(tool, checked, approve=approve)
+            return await self._work(tool, checked, permit)
 
-    async def _permitted(self, spec: ToolSpec, call: ToolCall) -> bool:
-        """Wait for permission. True if a draft of this call may be written at once."""
-        arguments = call.arguments or {}
-        place = await self._place(spec, arguments)
-        verdict = self._policy.decide(spec, arguments, place)
-        if verdict == "ask" and spec.effect != "draft":
-            async with self._one_question:  # questions come one at a time (T-7)
-                verdict = self._policy.decide(spec, arguments, place)
-                if verdict == "ask":
-                    verdict = await self._question(spec, call)
-        if verdict == "deny" and self._policy.mode == "plan" and spec.effect != "read":
-            raise ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
-        if verdict == "deny":
-            raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
-        return verdict == "allow"
-
-    async def _place(self, spec: ToolSpec, arguments: JsonObject) -> str | None:
-        """Where a call's path leads, as rules name places; ToolFailed if that is outside."""
-        path = arguments.get(PATH) if spec.target == PATH else None
-        if not isinstance(path, str):
-            return None
-        workspace = self._workspace
-        return workspace.relative(await asyncio.to_thread(workspace.resolve, path))
-
-    async def _question(self, spec: ToolSpec, call: ToolCall) -> str:
-        arguments = call.arguments or {}
-        target = target_of(spec, arguments)
-        always = always_rule(spec, arguments)
-        runs = spec.target == COMMAND
-        what = "run a command" if runs else f"use {spec.name}"
-        facts = [("folder", str(self._workspace.root))]
-        if runs:
-            facts.append(("network", "Network allowed"))
-            limit = arguments.get("time_limit") or spec.time_limit
-            if isinstance(limit, int | float):
-                facts.append(("limit", f"Stops after {_span(limit)}"))
-        reason = arguments.get("reason")
-        question = Question(
-            id=uuid.uuid4().hex,
-            call_id=call.id,
-            tool=spec.name,
-            title=f"{self._agent} wants to {what}",
-            detail=target or render(arguments),
-            reason=reason if isinstance(reason, str) else "",
-            always=always,
-            facts=tuple(facts),
-        )
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._answers[question.id] = future
-        answer: Answer = "deny"
-        self._clock.pause()
-        self._emit(AwaitingPermission(question))
-        try:
-            answer = await future
-        finally:
-            self._clock.resume()
-            del self._answers[question.id]
-            self._emit(PermissionResolved(question.id, answer))
-        if answer == "session" and always is not None:
-            self._policy.rules.append(always)
-            await self._remember(always)
-        return "deny" if answer == "deny" else "allow"
-
-    async def _work(self, tool: Tool, call: ToolCall, *, approve: bool) -> Result:
+    async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
         context = Context(
             workspace=self._workspace,
-            drafts=_CallDrafts(self._drafts, call.id, approve),
+            drafts=_CallDrafts(self._drafts, call.id, permit.approve),
             emit=self._shown(call.id),
-            ask=lambda text, choices: self._ask(call.id, text, choices),
+            ask=lambda text, choices: self.gate.ask(call.id, text, choices),
             environment=self._environment,
             agent=self._agent,
             session_id=self._session_id,
             call_id=call.id,
         )
-        self._emit(ToolStarted(call.id))
+        self._emit(ToolStarted(call.id, permit.by))
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         try:
@@ -316,20 +220,6 @@ class Execution:
 
         return emit
 
-    async def _ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
-        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        async with self._one_question:
-            self._replies[call_id] = future
-            self._clock.pause()
-            self._emit(AwaitingReply(call_id, text, tuple(choices)))
-            try:
-                reply = await future
-            finally:
-                self._clock.resume()
-                del self._replies[call_id]
-            self._emit(ReplyGiven(call_id, reply))
-            return reply
-
 
 class _CallDrafts(Drafts):
     """The session's drafts as one call sees them."""
@@ -344,10 +234,6 @@ class _CallDrafts(Drafts):
 
     async def propose(self, draft: Draft) -> None:
         await self._box.propose(self._call_id, draft, approve=self._approve)
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min"
 
 
 def _first_line(text: str) -> str:

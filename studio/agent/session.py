@@ -16,7 +16,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Literal
 
-from studio.domain.agents import LIMITS, Limits
+from studio.domain.agents import Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -25,31 +25,22 @@ from studio.domain.events import (
     Notice,
     PermissionResolved,
     ReplyGiven,
-    Told,
     TurnComplete,
     TurnStarted,
 )
 from studio.domain.messages import File, Said, Text
-from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
-from studio.providers.attachments import left_out
-from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
-from studio.tools import Workspace
 
 from .compaction import WHY, shortened
-from .drafts import SessionDrafts, TurnDrafts
-from .execution import Execution
-from .ground import Ground, Surroundings, ground_of
-from .history import NativeHistory
+from .drafts import SessionDrafts
+from .ground import Surroundings, ground_of
 from .input import whole
-from .ledger import Ledger
-from .policy import Policy
-from .standing import Standing
-from .turn import Clock, Setting, Turn, failure
+from .preparing import Preparing, Wish
+from .turn import Turn, failure
 from .unheard import Unheard
 
 log = logging.getLogger(__name__)
@@ -82,17 +73,14 @@ class Session:
         self.drafts = SessionDrafts(self.transcript.drafts)
         self._store = store
         self._around = surroundings
-        self._rules = list(rules)
         self._journal = store.journal(info.id)
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._stop_asked = False
         self._compacting = asyncio.Lock()
-        self._history = NativeHistory(store, info.id)
-        self._opened: list[Event] = []
-        self._ledger: Ledger | None = None
         self._unheard = Unheard(events, self.drafts)
+        self._preparation = Preparing(self, store, surroundings, rules, self._unheard, self._record)
         if damage:
             if self.transcript.running:  # nobody can write its end
                 self.transcript.apply(TurnComplete("error"))
@@ -117,11 +105,17 @@ class Session:
         await self._store.update(self.info.id, **fields)
 
     async def turn(
-        self, said: Sequence[Said], *, rules: Sequence[Rule] = (), limits: Limits | None = None
+        self,
+        said: Sequence[Said],
+        *,
+        rules: Sequence[Rule] = (),
+        mode: Mode | None = None,
+        limits: Limits | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
 
-        ``rules`` count for this turn alone, on top of the agent's and the session's.
+        ``rules`` count for this turn alone, on top of the agent's and the
+        session's; ``mode`` and ``limits`` are the agent's where not given.
 
         With nothing said it tries the last message again. Whatever is wrong
         with the set-up ends the turn as an error in the transcript, so that
@@ -138,8 +132,9 @@ class Session:
             self.info.model,
             "background",
         )
-        self._stop_asked, self._opened = False, []
-        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, rules, limits))
+        self._stop_asked, self._preparation.opened = False, []
+        wish = Wish(rules, mode, limits)
+        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
         try:
             await asyncio.wait([preparing])
             if not preparing.cancelled() and isinstance(preparing.exception(), Elsewhere):
@@ -169,7 +164,7 @@ class Session:
     def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> list[Event]:
         """The events of a turn that came to nothing, recorded: what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
-        events: list[Event] = [started, *self._opened, TurnComplete("cancelled")]
+        events: list[Event] = [started, *self._preparation.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
             events[-1:] = [failure(error), TurnComplete("error", str(error))]
         for event in events:
@@ -205,9 +200,13 @@ class Session:
         if decision == "discard":
             status = self.drafts.discard(draft_id, self._record)
         elif decision == "approve":
-            status = await self.drafts.approve(draft_id, await self._workspace(), self._record)
+            status = await self.drafts.approve(
+                draft_id, await self._preparation.workspace(), self._record
+            )
         else:
-            status = await self.drafts.undo(draft_id, await self._workspace(), self._record)
+            status = await self.drafts.undo(
+                draft_id, await self._preparation.workspace(), self._record
+            )
         self._unheard.draft_ended(draft_id, status)
         await self.flush()
         return status
@@ -219,7 +218,9 @@ class Session:
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
         draft = replace(old, id=uuid.uuid4().hex, after=text)
-        await self.drafts.add("", draft, await self._workspace(), self._record, approve=False)
+        await self.drafts.add(
+            "", draft, await self._preparation.workspace(), self._record, approve=False
+        )
         self._unheard.draft_edited(draft.path)
         await self.flush()
         return draft
@@ -234,8 +235,8 @@ class Session:
             await self._none_elsewhere()
             ground = await ground_of(self.info, self._around)
             conversation = self.transcript.messages
-            opened = await self._open(ground)
-            renewed = await self._history.renew(WHY, lambda: shortened(conversation()))
+            opened = await self._preparation.open(ground)
+            renewed = await self._preparation.history.renew(WHY, lambda: shortened(conversation()))
             for event in [*opened, *renewed]:
                 self._record(event)
         await self.flush()
@@ -252,7 +253,7 @@ class Session:
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
         try:
-            await self._history.save()
+            await self._preparation.history.save()
         finally:
             await self._journal.close()
 
@@ -271,93 +272,12 @@ class Session:
         if await self._store.running_elsewhere(self.info.id):
             raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
 
-    # How a turn is made
-
-    async def _prepare(
-        self, started: TurnStarted, rules: Sequence[Rule], limits: Limits | None
-    ) -> Turn:
+    async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
         async with self._compacting:
             await self._none_elsewhere()
         if started.said and not self.info.title:
             await self.change(title=_title(started.said))
-        info = self.info
-        ground = await ground_of(info, self._around)
-        agent, provider = ground.agent, ground.provider
-        fact = self._around.model(info.provider, info.model)
-        for block in started.said:
-            if reason := provider.refuses(block, fact):
-                raise ConfigurationError(f"{reason} Remove it, or choose another model.")
-        said = self._unheard.said
-        said[:] = [_readable(block, provider, fact) for block in said]
-        self._opened = await self._open(ground)
-        words = self._unheard.words(started.said)
-        if not words and (started.said or not self._history.items):
-            raise ConfigurationError("There is nothing to send. Write a message first.")
-        if self._ledger is None:
-            self._ledger = Ledger(await self._store.last_sent(info.id))
-        limits = limits or LIMITS[agent.mode]
-        setting = Setting(
-            started=replace(started, mode=agent.mode),
-            limits=limits,
-            news=lambda: self._news(ground.standing),
-            patience=self._around.patience,
-            facts=fact,
-            effort=info.effort or agent.effort,
-            temperature=agent.temperature,
-            opened=self._opened,
-        )
-        policy = Policy(info.permission_mode, [*agent.permissions, *self._rules, *rules])
-        spill = await asyncio.to_thread(self._around.spill, info.id)
-        workspace = await self._workspace()
-
-        def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
-            return Execution(
-                session_id=info.id,
-                agent=agent.name,
-                tools=ground.tools,
-                offered=ground.offered,
-                policy=policy,
-                workspace=workspace,
-                drafts=TurnDrafts(self.drafts, workspace, emit),
-                environment=self._around.environment(),
-                spill=spill,
-                parallel=limits.parallel_tools,
-                remember=self._remember,
-                emit=emit,
-                clock=clock,
-            )
-
-        return Turn(setting, provider, self._history, self._ledger, execution, self._record)
-
-    async def _open(self, ground: Ground) -> list[Event]:
-        """Have a native history that fits; returns what had to be done for it."""
-        return await self._history.open(
-            ground.provider,
-            ground.model,
-            ground.standing.system,
-            ground.offered,
-            self.transcript.messages,
-            self._unheard.said,
-            self._unheard.epoch,
-            self._around.model(self.info.provider, self.info.model),
-        )
-
-    def _news(self, standing: Standing) -> list[Told]:
-        """What the model has not been told yet."""
-        history = self._history
-        frozen = [spec.name for spec in history.tools]
-        untold = standing.untold(self.transcript.told, history.system, frozen)
-        return [*untold, *self._unheard.notes]
-
-    async def _remember(self, rule: Rule) -> None:
-        self._rules.append(rule)
-        await self._store.add_rule(self.info.id, rule)
-
-    async def _workspace(self) -> Workspace:
-        def make() -> Workspace:
-            return Workspace(self.info.folder, readable=[self._around.spill(self.info.id)])
-
-        return await asyncio.to_thread(make)
+        return await self._preparation.turn(started, wish)
 
     # What happens is folded, saved and told, once
 
@@ -383,12 +303,6 @@ class Session:
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
         self.info = replace(self.info, state=state, updated=time.time())
-
-
-def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:
-    """The block, or words in its place: what was refused must not come back with the next words."""
-    why = provider.refuses(block, facts)
-    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
 
 
 def _title(said: Sequence[Said]) -> str:

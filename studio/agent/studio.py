@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
-from studio.domain.agents import Agent
+from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
@@ -203,6 +203,15 @@ class Studio:
 
     def tools(self) -> dict[str, Tool]:
         return self.toolbox.tools
+
+    def limits(self, agent: Agent, mode: Mode) -> Limits:
+        """The agent's own ends of a turn, else the person's for the mode."""
+        values = self.settings.values
+        if mode == "inline":
+            steps, seconds = values.inline_steps, values.inline_seconds
+        else:
+            steps, seconds = values.background_steps, values.background_seconds
+        return Limits(agent.steps or max(steps, 1), agent.seconds or max(seconds, 1.0))
 
     def environment(self) -> dict[str, str]:
         return child_environment()

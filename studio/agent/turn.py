@@ -175,11 +175,11 @@ class Turn:
 
     def answer(self, question_id: str, answer: Answer) -> None:
         """The person's answer to a permission question; a late one is ignored."""
-        self._execution.answer(question_id, answer)
+        self._execution.gate.answer(question_id, answer)
 
     def reply(self, call_id: str, text: str) -> None:
         """The person's answer to the agent's own question; a late one is ignored."""
-        self._execution.reply(call_id, text)
+        self._execution.gate.reply(call_id, text)
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a silent one."""

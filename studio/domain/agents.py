@@ -26,12 +26,6 @@ class Limits:
     parallel_tools: int = 5
 
 
-LIMITS: dict[Mode, Limits] = {
-    "inline": Limits(steps=5, seconds=30.0),
-    "background": Limits(steps=20, seconds=180.0),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Caps:
     """The most that may be used (L-14): tokens sent and answered, US dollars. 0 is no cap."""

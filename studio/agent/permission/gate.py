@@ -1,0 +1,199 @@
+"""Where a call waits for permission, and where the person's answer arrives (T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from studio.domain.errors import ToolFailed
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Event,
+    PermissionResolved,
+    ReplyGiven,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import ToolCall
+from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.tools import ToolSpec
+from studio.tools import Workspace
+from studio.tools.result import render
+
+from .policy import COMMAND, PATH, Decision, Policy, always_rule, target_of
+
+
+class Waiting(Protocol):
+    """The turn's clock, which stands still while the person is asked."""
+
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Leave for one call. ``approve``: its drafts may be written at once.
+
+    ``by`` says who allowed it: “you, once”, “your rule run(pytest *)”.
+    """
+
+    approve: bool
+    by: str
+
+
+def _none(spec: ToolSpec, call: ToolCall) -> str:
+    return ""
+
+
+class Gate:
+    """The questions of one turn, which come one at a time.
+
+    ``remember`` stores a rule the person gave for the whole session.
+    ``objection`` may say why a call is asked about whatever the rules and the
+    mode allow; such a question offers no rule.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: str,
+        policy: Policy,
+        workspace: Workspace,
+        remember: Callable[[Rule, Answer], Awaitable[None]],
+        emit: Callable[[Event], None],
+        clock: Waiting,
+        objection: Callable[[ToolSpec, ToolCall], str] = _none,
+    ) -> None:
+        self._agent = agent
+        self._policy = policy
+        self._workspace = workspace
+        self._remember = remember
+        self._emit = emit
+        self._clock = clock
+        self._objection = objection
+        self._one_question = asyncio.Lock()
+        self._answers: dict[str, asyncio.Future[Answer]] = {}
+        self._replies: dict[str, asyncio.Future[str]] = {}
+
+    def answer(self, question_id: str, answer: Answer) -> None:
+        """The person's answer to a permission question; a late one is ignored."""
+        future = self._answers.get(question_id)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def reply(self, call_id: str, text: str) -> None:
+        """The person's answer to the agent's own question; a late one is ignored."""
+        future = self._replies.get(call_id)
+        if future is not None and not future.done():
+            future.set_result(text)
+
+    async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
+        """Wait for permission; ToolFailed if there is none, in words for the model."""
+        arguments = call.arguments or {}
+        place = await self._place(spec, arguments)
+        decision = self._decide(spec, call, place)
+        if decision.verdict == "ask" and (spec.effect != "draft" or decision.objected):
+            async with self._one_question:  # questions come one at a time (T-7)
+                decision = self._decide(spec, call, place)  # the last answer may cover it
+                if decision.verdict == "ask":
+                    return await self._question(spec, call, decision)
+        if decision.verdict == "deny" and self._policy.mode == "plan" and spec.effect != "read":
+            raise ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
+        if decision.verdict == "deny":
+            raise _refused(spec)
+        return Permit(decision.verdict == "allow", decision.by)
+
+    async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
+        """The agent's own question to the person, who answers with ``reply``."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with self._one_question:
+            self._replies[call_id] = future
+            self._clock.pause()
+            self._emit(AwaitingReply(call_id, text, tuple(choices)))
+            try:
+                reply = await future
+            finally:
+                self._clock.resume()
+                del self._replies[call_id]
+            self._emit(ReplyGiven(call_id, reply))
+            return reply
+
+    def _decide(self, spec: ToolSpec, call: ToolCall, place: str | None) -> Decision:
+        decision = self._policy.decide(spec, call.arguments or {}, place)
+        if decision.verdict != "deny" and (why := self._objection(spec, call)):
+            return Decision("ask", why, objected=True)
+        return decision
+
+    async def _place(self, spec: ToolSpec, arguments: JsonObject) -> str | None:
+        """Where a call's path leads, as rules name places; ToolFailed if that is outside."""
+        path = arguments.get(PATH) if spec.target == PATH else None
+        if not isinstance(path, str):
+            return None
+        workspace = self._workspace
+        return workspace.relative(await asyncio.to_thread(workspace.resolve, path))
+
+    async def _question(self, spec: ToolSpec, call: ToolCall, decision: Decision) -> Permit:
+        arguments = call.arguments or {}
+        target = target_of(spec, arguments)
+        always = None if decision.objected else always_rule(spec, arguments)
+        runs = spec.target == COMMAND
+        what = "run a command" if runs else f"use {spec.name}"
+        facts = [("folder", str(self._workspace.root))]
+        if runs:
+            facts.append(("network", "Network allowed"))
+            limit = arguments.get("time_limit") or spec.time_limit
+            if isinstance(limit, int | float):
+                facts.append(("limit", f"Stops after {_span(limit)}"))
+        reason = arguments.get("reason")
+        question = Question(
+            id=uuid.uuid4().hex,
+            call_id=call.id,
+            tool=spec.name,
+            title=f"{self._agent} wants to {what}",
+            detail=target or render(arguments),
+            reason=reason if isinstance(reason, str) else "",
+            always=always,
+            facts=tuple(facts),
+            why=decision.why,
+        )
+        answer = await self._answer(question)
+        if answer == "deny":
+            raise _refused(spec)
+        if answer != "once" and always is not None:
+            self._policy.add("session" if answer == "session" else "person", always)
+            await self._remember(always, answer)
+            return Permit(True, f"you, {_SCOPES[answer]}")
+        return Permit(True, "you, once")
+
+    async def _answer(self, question: Question) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._answers[question.id] = future
+        answer: Answer = "deny"
+        self._clock.pause()
+        self._emit(AwaitingPermission(question))
+        try:
+            answer = await future
+        finally:
+            self._clock.resume()
+            del self._answers[question.id]
+            self._emit(PermissionResolved(question.id, answer))
+        return answer
+
+
+_SCOPES: dict[Answer, str] = {
+    "once": "once",
+    "session": "for this chat",
+    "folder": "for this folder",
+    "always": "always",
+}
+
+
+def _refused(spec: ToolSpec) -> ToolFailed:
+    return ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min"

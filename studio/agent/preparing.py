@@ -1,0 +1,176 @@
+"""How a turn is made: on which ground, with what history, rules and limits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from studio.domain.agents import Limits, Mode
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import Event, Told, TurnStarted
+from studio.domain.messages import Said, Text
+from studio.domain.models import ModelInfo
+from studio.domain.permissions import Answer, Rule
+from studio.domain.sessions import SessionInfo
+from studio.domain.transcript import Transcript
+from studio.providers.attachments import left_out
+from studio.providers.base import Provider
+from studio.storage.sessions import SessionStore
+from studio.tools import Workspace
+
+from .drafts import SessionDrafts, TurnDrafts
+from .execution import Execution
+from .ground import Ground, Surroundings, ground_of
+from .history import NativeHistory
+from .ledger import Ledger
+from .permission.gate import Gate
+from .permission.policy import Policy
+from .standing import Standing
+from .turn import Clock, Setting, Turn
+from .unheard import Unheard
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a door asks of one turn; the agent's file and the settings say the rest.
+
+    ``rules`` count on top of the agent's and the session's.
+    """
+
+    rules: Sequence[Rule] = ()
+    mode: Mode | None = None
+    limits: Limits | None = None
+
+
+class Chat(Protocol):
+    """What preparing reads of a session."""
+
+    info: SessionInfo
+    transcript: Transcript
+    drafts: SessionDrafts
+
+
+class Preparing:
+    """Makes the turns of one session; holds what they share."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        store: SessionStore,
+        surroundings: Surroundings,
+        rules: Sequence[Rule],
+        unheard: Unheard,
+        record: Callable[[Event], None],
+    ) -> None:
+        self.history = NativeHistory(store, chat.info.id)
+        self.opened: list[Event] = []
+        """What happened when the history was opened for the turn that is being made."""
+        self._chat = chat
+        self._store = store
+        self._around = surroundings
+        self._rules = list(rules)
+        self._unheard = unheard
+        self._record = record
+        self._ledger: Ledger | None = None
+
+    async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
+        """Raises ConfigurationError or ProviderError for whatever is missing."""
+        info = self._chat.info
+        ground = await ground_of(info, self._around)
+        agent, provider = ground.agent, ground.provider
+        fact = self._around.model(info.provider, info.model)
+        for block in started.said:
+            if reason := provider.refuses(block, fact):
+                raise ConfigurationError(f"{reason} Remove it, or choose another model.")
+        said = self._unheard.said
+        said[:] = [_readable(block, provider, fact) for block in said]
+        self.opened = await self.open(ground)
+        words = self._unheard.words(started.said)
+        if not words and (started.said or not self.history.items):
+            raise ConfigurationError("There is nothing to send. Write a message first.")
+        if self._ledger is None:
+            self._ledger = Ledger(await self._store.last_sent(info.id))
+        mode = wish.mode or agent.mode
+        limits = wish.limits or self._around.limits(agent, mode)
+        setting = Setting(
+            started=replace(started, mode=mode),
+            limits=limits,
+            news=lambda: self._news(ground.standing),
+            patience=self._around.patience,
+            facts=fact,
+            effort=info.effort or agent.effort,
+            temperature=agent.temperature,
+            opened=self.opened,
+        )
+        policy = Policy(
+            info.permission_mode,
+            {"agent": agent.permissions, "session": self._rules, "turn": wish.rules},
+        )
+        spill = await asyncio.to_thread(self._around.spill, info.id)
+        workspace = await self.workspace()
+
+        def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
+            gate = Gate(
+                agent=agent.name,
+                policy=policy,
+                workspace=workspace,
+                remember=self._remember,
+                emit=emit,
+                clock=clock,
+            )
+            return Execution(
+                session_id=info.id,
+                agent=agent.name,
+                tools=ground.tools,
+                offered=ground.offered,
+                gate=gate,
+                workspace=workspace,
+                drafts=TurnDrafts(self._chat.drafts, workspace, emit),
+                environment=self._around.environment(),
+                spill=spill,
+                parallel=limits.parallel_tools,
+                emit=emit,
+            )
+
+        return Turn(setting, provider, self.history, self._ledger, execution, self._record)
+
+    async def open(self, ground: Ground) -> list[Event]:
+        """Have a native history that fits; returns what had to be done for it."""
+        info = self._chat.info
+        return await self.history.open(
+            ground.provider,
+            ground.model,
+            ground.standing.system,
+            ground.offered,
+            self._chat.transcript.messages,
+            self._unheard.said,
+            self._unheard.epoch,
+            self._around.model(info.provider, info.model),
+        )
+
+    async def workspace(self) -> Workspace:
+        info = self._chat.info
+
+        def make() -> Workspace:
+            return Workspace(info.folder, readable=[self._around.spill(info.id)])
+
+        return await asyncio.to_thread(make)
+
+    def _news(self, standing: Standing) -> list[Told]:
+        """What the model has not been told yet."""
+        history = self.history
+        frozen = [spec.name for spec in history.tools]
+        untold = standing.untold(self._chat.transcript.told, history.system, frozen)
+        return [*untold, *self._unheard.notes]
+
+    async def _remember(self, rule: Rule, answer: Answer) -> None:
+        self._rules.append(rule)
+        await self._store.add_rule(self._chat.info.id, rule)
+
+
+def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:
+    """The block, or words in its place: what was refused must not come back with the next words."""
+    why = provider.refuses(block, facts)
+    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
