@@ -75,7 +75,7 @@ class _Estimates:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
-        self._rates: dict[tuple[str, str, int], _Rates | None] = {}
+        self._rates: dict[tuple[str, str, int], Rates | None] = {}
 
     def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
         """US dollars of the requests that have no figure of their own; None if nobody knows."""
@@ -85,20 +85,13 @@ class _Estimates:
         size = max(used.input // row.unpriced, 1)
         key = (row.provider, row.model, bisect_left(self._sizes, size))
         if key not in self._rates:
-            self._rates[key] = _rates(row.provider, row.model, size, facts)
-        rates, fresh = self._rates[key], used.input - used.cache_read - used.cache_write
-        if rates is None or fresh < 0:
-            return None
-        return (
-            fresh * rates.fresh
-            + used.cache_read * rates.read
-            + used.cache_write * rates.written
-            + used.output * rates.output
-        )
+            self._rates[key] = rates_of(row.provider, row.model, size, facts)
+        rates = self._rates[key]
+        return None if rates is None else rates.of(used)
 
 
 @dataclass(frozen=True, slots=True)
-class _Rates:
+class Rates:
     """US dollars of one token."""
 
     fresh: float
@@ -106,9 +99,24 @@ class _Rates:
     written: float
     output: float
 
+    def of(self, used: Usage) -> float | None:
+        """None where more comes from the cache than was sent at all."""
+        fresh = used.input - used.cache_read - used.cache_write
+        if fresh < 0:
+            return None
+        return (
+            fresh * self.fresh
+            + used.cache_read * self.read
+            + used.cache_write * self.written
+            + used.output * self.output
+        )
 
-def _rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> _Rates | None:
-    """In a request that sends so many tokens; None where no price is known."""
+
+def rates_of(provider: str, model: str, size: int, facts: ModelInfo | None) -> Rates | None:
+    """In a request that sends ``size`` tokens; None where no price is known.
+
+    Imports the price tables: call it in a thread.
+    """
 
     def price(**more: int) -> float | None:
         return cost(provider, model, Usage(size, **more), facts)
@@ -117,7 +125,7 @@ def _rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> _Ra
     read, written = price(cache_read=size), price(cache_write=size)
     if fresh is None or output is None or read is None or written is None:
         return None
-    return _Rates(fresh / size, read / size, written / size, (output - fresh) / size)
+    return Rates(fresh / size, read / size, written / size, (output - fresh) / size)
 
 
 def by_key(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .events import CompletionReason
+from .agents import Mode
+from .events import Cap, CompletionReason
 from .jsonvalue import JsonObject
 from .messages import Image, Said, Text
 from .permissions import Answer, Question
@@ -171,6 +172,8 @@ class EndBlock:
 
     reason: CompletionReason
     detail: str
+    mode: Mode = "background"
+    cap: Cap | Literal[""] = ""
 
 
 TranscriptBlock: TypeAlias = (

@@ -33,6 +33,9 @@ CompletionReason: TypeAlias = Literal[
     "error",
 ]
 
+Cap: TypeAlias = Literal["turn", "session", "day"]
+"""Whose cap of tokens or money."""
+
 Topic: TypeAlias = Literal[
     "date", "mode", "instructions", "tools", "draft", "resume", "steer", "wrap_up", "stall", "files"
 ]
@@ -384,13 +387,18 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class TurnComplete:
-    """The end of a turn, exactly one each; only this releases the composer."""
+    """The end of a turn, exactly one each; only this releases the composer.
+
+    ``cap`` says whose cap a ``token_limit`` or ``money_limit`` was; empty for
+    the model's own limits.
+    """
 
     reason: CompletionReason
     detail: str = ""
     steps: int = 0
     usage: Usage = NOTHING
     seconds: float = 0.0
+    cap: Cap | Literal[""] = ""
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted

@@ -25,7 +25,11 @@ class ToolSpec:
     the argument shown in a tool row and matched by permission rules
     (``path``, ``command``). ``verb`` and ``done`` are the words of the row:
     "Reading", "Read". ``time_limit`` is in seconds; None waits as long as the
-    turn does. ``alone`` forbids running beside other calls (L-3).
+    turn does. ``alone`` forbids running beside other calls (L-3). ``untrusted``
+    says that its results are words of strangers (a page, a foreign server),
+    ``sends`` that its arguments can carry something out of this computer.
+    ``steady``: asked the same again in one turn it says the same, until
+    something is written (L-9).
     """
 
     name: str
@@ -40,6 +44,7 @@ class ToolSpec:
     time_limit: float | None = 60.0
     untrusted: bool = False
     sends: bool = False
+    steady: bool = True
 
 
 DraftAction: TypeAlias = Literal["write", "delete", "move"]

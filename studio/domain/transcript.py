@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal, assert_never
 
+from .agents import Mode
 from .blocks import (
     AgentBlock,
     DraftBlock,
@@ -94,6 +95,7 @@ class Transcript:
         self.exposed: dict[Exposure, str] = {}
         """What the session has met, and the first source of each."""
         self._turn_id = ""
+        self._mode: Mode = "background"
         self._tools: dict[str, int] = {}
         self._drafts: dict[str, int] = {}
         for event in events:
@@ -109,7 +111,7 @@ class Transcript:
         match event:
             case TurnStarted():
                 self.running = True
-                self._turn_id = event.turn_id
+                self._turn_id, self._mode = event.turn_id, event.mode
                 self.steps = self.tool_calls = 0
                 self._tools.clear()  # call ids may repeat in a later turn
                 first = len(self.blocks)
@@ -400,6 +402,6 @@ class Transcript:
                 tool.state, tool.question = "cancelled", None
                 first = index if first is None else min(first, index)
         if event.reason not in ("done", "error"):
-            self.blocks.append(EndBlock(event.reason, event.detail))
+            self.blocks.append(EndBlock(event.reason, event.detail, self._mode, event.cap))
             first = len(self.blocks) - 1 if first is None else first
         return first

@@ -81,6 +81,9 @@ def tool(
     icon: str = "wrench",
     alone: bool = False,
     time_limit: float | None = 60.0,
+    untrusted: bool = False,
+    sends: bool = False,
+    steady: bool = True,
     name: str | None = None,
 ) -> Callable[[Function], Tool]: ...
 def tool(
@@ -94,6 +97,9 @@ def tool(
     icon: str = "wrench",
     alone: bool = False,
     time_limit: float | None = 60.0,
+    untrusted: bool = False,
+    sends: bool = False,
+    steady: bool = True,
     name: str | None = None,
 ) -> Tool | Callable[[Function], Tool]:
     """Make a tool of a function; see ``ToolSpec`` for what the words mean.
@@ -122,6 +128,9 @@ def tool(
             icon=icon,
             alone=alone,
             time_limit=time_limit,
+            untrusted=untrusted,
+            sends=sends,
+            steady=steady,
         )
         code = getattr(inspect.unwrap(function), "__code__", None)
         return Tool(

@@ -12,6 +12,7 @@ from studio.tools import Context, Result, ToolFailed, tool
     done="Asked",
     icon="message-circle-question",
     time_limit=None,
+    steady=False,  # a second answer may be another
 )
 async def ask(context: Context, question: str, choices: list[str] | None = None) -> Result:
     """Ask the person a question and wait for the answer. Use it when you cannot go on without

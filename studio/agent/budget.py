@@ -1,0 +1,160 @@
+"""What may be used: tokens and money, by a turn, a session, a day, requests by the hour (L-14).
+
+A request is allowed before it goes out, from an estimate, and booked with what
+it really used when it is done. Its turn's accounts all count: the turn's own,
+the session's, the day's, and those of the turn that began this one. So many
+agents at work for one turn stop together, at most one request beyond its cap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from studio.domain.agents import Caps
+from studio.domain.errors import ProviderError, StudioError
+from studio.domain.events import Cap
+
+NEARLY = 0.85
+"""Of a cap, from which on an agent is told to come to an end."""
+HOUR = 3600.0
+_OF: dict[Cap, str] = {"turn": "for one turn", "session": "for this chat", "day": "for today"}
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """``tokens`` sent and answered, and US ``dollars``."""
+
+    tokens: int = 0
+    dollars: float = 0.0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.tokens + other.tokens, self.dollars + other.dollars)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.tokens - other.tokens, self.dollars - other.dollars)
+
+    def over(self, caps: Caps) -> Literal["", "tokens", "dollars"]:
+        """Which cap this is beyond, if it is beyond one."""
+        if caps.tokens and self.tokens > caps.tokens:
+            return "tokens"
+        return "dollars" if caps.dollars and self.dollars > caps.dollars else ""
+
+
+NOTHING = Amount()
+
+
+class OverBudget(StudioError):
+    """A request would go beyond a cap; ``cap`` says whose."""
+
+    def __init__(self, cap: Cap, caps: Caps, unit: Literal["tokens", "dollars"]) -> None:
+        most = f"{caps.tokens:,} tokens" if unit == "tokens" else f"${caps.dollars:,.2f}"
+        super().__init__(f"Your limit of {most} {_OF[cap]} is reached.")
+        self.cap: Cap = cap
+        self.unit: Literal["tokens", "dollars"] = unit
+
+
+class Account:
+    """What one turn, session or day may use, and has used."""
+
+    def __init__(self, cap: Cap, caps: Caps, used: Amount = NOTHING) -> None:
+        self.cap: Cap = cap
+        self.caps = caps
+        self.used = used
+        self.reserved = NOTHING
+        self.open = 0
+        """Requests on their way."""
+        self._settled = asyncio.Event()
+
+    def allows(self, least: Amount, most: Amount) -> bool:
+        """False if it has to wait for a request on its way; raises OverBudget if it never will.
+
+        ``most`` counts only beside other requests: one alone may go over the
+        cap by what nobody could know before.
+        """
+        if unit := (self.used + least).over(self.caps):
+            raise OverBudget(self.cap, self.caps, unit)
+        return not self.open or not (self.used + self.reserved + most).over(self.caps)
+
+    def reserve(self, most: Amount) -> None:
+        self.open += 1
+        self.reserved += most
+
+    def settle(self, most: Amount, used: Amount) -> None:
+        self.open -= 1
+        self.reserved -= most
+        self.used += used
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    async def change(self) -> None:
+        """Return when a request on its way is done."""
+        await self._settled.wait()
+
+    @property
+    def nearly(self) -> bool:
+        soon = Amount(round(self.used.tokens / NEARLY), self.used.dollars / NEARLY)
+        return bool(soon.over(self.caps))
+
+
+class Reservation:
+    """A request's place in the accounts, until it is settled; once is enough."""
+
+    def __init__(self, accounts: Iterable[Account], most: Amount) -> None:
+        self._accounts = tuple(accounts)
+        self._most = most
+
+    def settle(self, used: Amount = NOTHING) -> None:
+        for account in self._accounts:
+            account.settle(self._most, used)
+        self._accounts = ()
+
+
+class Budget:
+    """The accounts that a turn's requests are booked on."""
+
+    def __init__(self, accounts: Iterable[Account]) -> None:
+        self.accounts = tuple(dict.fromkeys(accounts))
+
+    async def reserve(self, least: Amount, most: Amount) -> Reservation:
+        """Wait until a request fits beside those on their way; raises OverBudget.
+
+        ``least`` is what it will surely use, ``most`` what it may use.
+        """
+        while full := next((a for a in self.accounts if not a.allows(least, most)), None):
+            await full.change()
+        for account in self.accounts:
+            account.reserve(most)
+        return Reservation(self.accounts, most)
+
+    @property
+    def nearly(self) -> bool:
+        """Whether one of the caps is nearly reached."""
+        return any(account.nearly for account in self.accounts)
+
+
+class Rate:
+    """At most ``limit()`` requests an hour; 0 is no limit. Times are ``time.time``."""
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._times: deque[float] = deque()
+
+    def known(self, times: Iterable[float]) -> None:
+        """Requests of the last hour that other programs, or an earlier run, may have made."""
+        self._times = deque(sorted(times))
+
+    def take(self) -> None:
+        """Count a request; raises ProviderError(rate_limited) with the wait until one may go."""
+        limit, now = self._limit(), time.time()
+        while self._times and self._times[0] <= now - HOUR:
+            self._times.popleft()
+        if limit and len(self._times) >= limit:
+            wait = self._times[-limit] + HOUR - now
+            text = f"Your limit of {limit:,} requests an hour is reached."
+            raise ProviderError("rate_limited", text, retry_after=wait)
+        self._times.append(now)

@@ -1,0 +1,90 @@
+"""Notices that an agent goes round in circles (L-8)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from studio.domain.messages import Image, ToolCall, ToolResult
+from studio.domain.tools import Effect
+
+FRUITLESS = 3
+"""Steps in a row without anything new after which an agent is stalled."""
+MESSAGE = (
+    "You have made the same calls again and nothing new came of it. Do not call more tools: "
+    "give your final answer now, with what you know. Say what is missing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call that was made, what came of it, and what its tool does to the world."""
+
+    call: ToolCall
+    result: ToolResult
+    effect: Effect
+
+
+def same(call: ToolCall) -> str:
+    """Two calls with equal keys are the same call, in whatever order the arguments stand."""
+    arguments = call.raw if call.arguments is None else call.arguments
+    return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
+
+
+class Stall:
+    """Of one turn; hears of every step.
+
+    A step goes in circles if each of its calls was made in an earlier step with
+    the same result and nothing has changed in between but by that call itself.
+    So does the third step in a row whose calls and results were all seen
+    before, whatever changed. A call with other arguments is always new.
+    """
+
+    def __init__(self) -> None:
+        self.warned = False
+        """Whether the agent was asked for its final answer; it is asked once."""
+        self._last: dict[str, tuple[int, str]] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._changes = 0
+        self._own: dict[str, int] = {}
+        self._fruitless = 0
+
+    def changed(self) -> None:
+        """The world is not what it was: the person did something, or the history is shorter."""
+        self._changes += 1
+        self._fruitless = 0
+
+    def repeats(self, calls: Sequence[ToolCall]) -> bool:
+        """Whether these calls, not made yet, were all made before and nothing changed since."""
+        keys = [same(call) for call in calls]
+        return all(key in self._last and self._last[key][0] == self._others(key) for key in keys)
+
+    def circles(self, step: Sequence[Made]) -> bool:
+        """Take in a step that was made; True if it goes in circles."""
+        for made in step:
+            if made.effect == "act" or (made.effect == "draft" and not made.result.is_error):
+                key = same(made.call)
+                self._changes += 1
+                self._own[key] = self._own.get(key, 0) + 1
+        outcomes = [(same(made.call), _digest(made.result)) for made in step]
+        again = all(self._last.get(key) == (self._others(key), digest) for key, digest in outcomes)
+        new = not self._seen.issuperset(outcomes)
+        self._fruitless = 0 if new else self._fruitless + 1
+        for key, digest in outcomes:
+            self._last[key] = (self._others(key), digest)
+            self._seen.add((key, digest))
+        return again or self._fruitless >= FRUITLESS
+
+    def _others(self, key: str) -> int:
+        """Changes by anything but this very call."""
+        return self._changes - self._own.get(key, 0)
+
+
+def _digest(result: ToolResult) -> str:
+    digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass"))
+    for part in result.content:
+        if isinstance(part, Image):
+            digest.update(part.data)
+    return digest.hexdigest()
