@@ -9,6 +9,7 @@ from typing import Protocol
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
+from .sandbox import Sandbox, Unconfined
 from .workspace import Workspace
 
 
@@ -16,11 +17,15 @@ class Drafts(Protocol):
     """The session's file changes that wait for the person."""
 
     def draft_of(self, path: str) -> Draft | None:
-        """The draft of ``path`` that waits, if one does; ``a/b.py``, relative."""
+        """The draft that waits for ``path``, its old or its new one; ``a/b.py``, relative."""
         ...
 
     async def propose(self, draft: Draft) -> None:
         """Put a draft before the person; an older one of the same path is superseded."""
+        ...
+
+    async def withdraw(self, draft: Draft) -> None:
+        """Take back a draft that waits."""
         ...
 
 
@@ -32,6 +37,9 @@ class NoDrafts:
 
     async def propose(self, draft: Draft) -> None:
         raise ToolFailed(f"Nobody is here to approve a draft of {draft.path}.")
+
+    async def withdraw(self, draft: Draft) -> None:
+        """There is none."""
 
 
 def _silent(text: str) -> None:
@@ -50,7 +58,7 @@ class Context:
     loop's thread (a tool that is a plain function may call it anywhere).
     ``ask`` puts a question to the person and waits for the answer, one of the
     choices or free words. ``environment`` is what child processes get, without
-    keys.
+    keys; ``sandbox`` is where they run.
     """
 
     workspace: Workspace
@@ -58,6 +66,7 @@ class Context:
     emit: Callable[[str], None] = _silent
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    sandbox: Sandbox = field(default_factory=Unconfined)
     agent: str = ""
     session_id: str = ""
     call_id: str = ""

@@ -19,11 +19,14 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
+from .sandbox import Sandbox
 from .threads import in_daemon_thread
 
-GRACE = 0.3
+GRACE = 0.2
 """Seconds between asking processes to end and ending them."""
 KEPT = 1_000_000
 """Characters of output that are kept: the first and the last half of this."""
@@ -118,6 +121,8 @@ async def run_shell(
     *,
     folder: Path,
     environment: Mapping[str, str],
+    sandbox: Sandbox,
+    network: bool = False,
     time_limit: float,
     emit: Callable[[str], None],
 ) -> Ended:
@@ -129,12 +134,18 @@ async def run_shell(
     Raises OSError if the shell cannot be started.
     """
     mark = uuid.uuid4().hex
+    marked = {**environment, _MARK: mark}
+
+    def begin() -> subprocess.Popen[bytes]:
+        argv = sandbox.argv(command, folder, marked, network=network)
+        return _popen(argv, folder, marked)
+
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
     capture = Capture(lambda: loop.call_soon_threadsafe(arrived.set))
-    child = await _start(command, folder, {**environment, _MARK: mark}, mark)
+    end = partial(stop, mark=mark, confined=sandbox.kind == "bubblewrap")
+    child, ending = await _start(begin, end)
     reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(child, capture)))
-    ending = asyncio.ensure_future(in_daemon_thread(child.wait))
     showing = asyncio.ensure_future(_show(capture, arrived, emit))
     try:
         done, _ = await asyncio.wait([ending], timeout=time_limit)
@@ -142,7 +153,7 @@ async def run_shell(
             await asyncio.wait([reading], timeout=_LINGER)
     finally:
         # Also when cancelled: a thread ends them whether or not anybody still waits.
-        stopping = asyncio.ensure_future(in_daemon_thread(lambda: stop(child, mark)))
+        stopping = asyncio.ensure_future(in_daemon_thread(lambda: end(child)))
         try:
             await asyncio.shield(stopping)
         finally:
@@ -163,38 +174,61 @@ async def _show(capture: Capture, arrived: asyncio.Event, emit: Callable[[str], 
         await asyncio.sleep(_TICK)  # many small writes become one
 
 
+_Child: TypeAlias = "subprocess.Popen[bytes]"
+
+
 async def _start(
-    command: str, folder: Path, environment: Mapping[str, str], mark: str
-) -> subprocess.Popen[bytes]:
-    """Starting takes a thread; a caller cancelled once or twice must not leave the child behind."""
-    begun: list[subprocess.Popen[bytes]] = []
+    begin: Callable[[], _Child], end: Callable[[_Child], None]
+) -> tuple[_Child, asyncio.Future[None]]:
+    """The child, and what is done when it has ended.
+
+    The thread that starts it also waits for it: a sandbox ends with the thread
+    that started it. A caller cancelled once or twice does not leave it behind.
+    """
+    loop = asyncio.get_running_loop()
+    started = asyncio.Event()
+    begun: list[_Child] = []
     left = False
     handing = threading.Lock()
 
-    def begin() -> subprocess.Popen[bytes]:
-        child = _popen(command, folder, environment)
+    def work() -> None:
+        child = begin()
         with handing:
             begun.append(child)
             wanted = not left
-        if not wanted:
-            _abandon(child, mark)
-        return child
+        if wanted:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(started.set)
+            child.wait()
+        else:
+            abandon(child)
 
+    def abandon(child: _Child) -> None:
+        end(child)
+        if child.stdout is not None:
+            child.stdout.close()
+
+    ending = asyncio.ensure_future(in_daemon_thread(work))
+    starting = asyncio.ensure_future(started.wait())
     try:
-        return await in_daemon_thread(begin)
+        await asyncio.wait([ending, starting], return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         with handing:
             left = True
             for child in begun:
-                threading.Thread(target=_abandon, args=(child, mark), daemon=True).start()
+                threading.Thread(target=abandon, args=(child,), daemon=True).start()
         raise
+    finally:
+        starting.cancel()
+    if not begun:
+        ending.result()  # raises what kept it from starting
+    return begun[0], ending
 
 
-def _popen(command: str, folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _popen(argv: list[str] | str, folder: Path, environment: Mapping[str, str]) -> _Child:
     if sys.platform == "win32":
         return subprocess.Popen(
-            command,
-            shell=True,
+            argv,
             cwd=folder,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -203,7 +237,7 @@ def _popen(command: str, folder: Path, environment: Mapping[str, str]) -> subpro
             creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
         )
     return subprocess.Popen(
-        ["/bin/sh", "-c", command],
+        argv,
         cwd=folder,
         env=dict(environment),
         stdin=subprocess.DEVNULL,
@@ -211,12 +245,6 @@ def _popen(command: str, folder: Path, environment: Mapping[str, str]) -> subpro
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-
-
-def _abandon(child: subprocess.Popen[bytes], mark: str) -> None:
-    stop(child, mark)
-    if child.stdout is not None:
-        child.stdout.close()
 
 
 def _read(child: subprocess.Popen[bytes], capture: Capture) -> None:
@@ -229,8 +257,12 @@ def _read(child: subprocess.Popen[bytes], capture: Capture) -> None:
         capture.add(text.feed(b"", final=True))
 
 
-def stop(child: subprocess.Popen[bytes], mark: str) -> None:
-    """End a child and everything it started, and reap it. Blocks up to ``GRACE`` and a bit."""
+def stop(child: _Child, mark: str, *, confined: bool = False) -> None:
+    """End a child and everything it started, and reap it. Blocks up to ``GRACE`` and a bit.
+
+    ``confined``: the child is a sandbox with process numbers of its own, whose
+    end is the end of all in it. It is not asked, so that they can be.
+    """
     if sys.platform == "win32":
         subprocess.run(
             ["taskkill", "/T", "/F", "/PID", str(child.pid)],
@@ -242,26 +274,28 @@ def stop(child: subprocess.Popen[bytes], mark: str) -> None:
         )
         child.wait()
         return
-    if _signal(child.pid, mark, signal.SIGTERM):
+    if _signal(child.pid, mark, signal.SIGTERM, spared=child.pid if confined else 0):
         deadline = time.monotonic() + GRACE
         while time.monotonic() < deadline and _alive(child, mark):
             time.sleep(0.01)
-        _signal(child.pid, mark, signal.SIGKILL)
+    _signal(child.pid, mark, signal.SIGKILL)
     child.wait()
 
 
 if sys.platform != "win32":
 
-    def _signal(group: int, mark: str, number: signal.Signals) -> bool:
+    def _signal(group: int, mark: str, number: signal.Signals, spared: int = 0) -> bool:
         """Send a signal to the group and to those that left it; False if nobody is there."""
         found = False
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, number)
-            found = True
-        for pid in _marked(mark):
+        if not spared:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, number)
+                os.killpg(group, number)
                 found = True
+        for pid in _marked(mark):
+            if pid != spared:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, number)
+                    found = True
         return found
 
     def _alive(child: subprocess.Popen[bytes], mark: str) -> bool:

@@ -6,6 +6,7 @@ import signal
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.processes import Ended, run_shell
+from studio.tools.sandbox import explained
 
 LONGEST = 3600.0
 
@@ -18,13 +19,22 @@ LONGEST = 3600.0
     icon="terminal",
     time_limit=None,  # keeps its own, so that the output until then is not lost
 )
-async def run(context: Context, command: str, time_limit: float = 120) -> Result:
+async def run(
+    context: Context,
+    command: str,
+    time_limit: float = 120,
+    network: bool = False,
+    reason: str = "",
+) -> Result:
     """Run a command in the system's shell, in the working folder. The answer is what it
     printed and its exit code. It gets no input, so use options that avoid questions, and
-    everything it started ends with it, background processes too.
+    everything it started ends with it, background processes too. It may run in a sandbox:
+    only the working folder and /tmp can be written, and the home folder has programs only.
 
     command: The command line.
     time_limit: Seconds after which it is stopped.
+    network: Whether it needs the network, which the person is asked for.
+    reason: Why it is run, in a few words for the person.
     """
     if not command.strip():
         raise ToolFailed("“command” is empty.")
@@ -36,6 +46,8 @@ async def run(context: Context, command: str, time_limit: float = 120) -> Result
             command,
             folder=context.workspace.root,
             environment=context.environment,
+            sandbox=context.sandbox,
+            network=network,
             time_limit=time_limit,
             emit=context.emit,
         )
@@ -46,8 +58,11 @@ async def run(context: Context, command: str, time_limit: float = 120) -> Result
     output = ended.output.rstrip("\n")
     if not output:
         output = "(no output)"
-    last = f"[{_sentence(ended, time_limit)}]" if failed else ""
-    return Result(f"{output}\n{last}".rstrip("\n"), summary, (command,), failed)
+    if failed:
+        output += f"\n[{_sentence(ended, time_limit)}]"
+        if why := explained(context.sandbox, ended.output, network=network):
+            output += f"\n[{why}]"
+    return Result(output, summary, (command,), failed)
 
 
 def _code(ended: Ended) -> str:

@@ -1,0 +1,161 @@
+"""Commands in bubblewrap: namespaces of their own, on Linux."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from .places import ENVIRONMENT, Places
+from .scratch import Scratch
+
+_ALONE = (
+    *("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+    *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+)
+_PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")
+"""Folders of the system where programs meet: sockets of agents, buses, displays."""
+_NEEDED = (
+    *("/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf"),
+    *("/run/NetworkManager/resolv.conf", "/run/resolvconf/resolv.conf"),
+    *("/run/current-system", "/run/booted-system", "/run/opengl-driver"),
+)
+"""What is shown again of those: how names are resolved, and the system of NixOS."""
+_LATER = ("hooks", "config", "config.worktree", "modules")
+"""What in ``.git`` makes programs run later, outside of the sandbox."""
+
+_Kind: TypeAlias = Literal["empty", "read", "write", "nothing", "tmp"]
+
+
+class Bubblewrap:
+    """``argv`` may be called from any thread; it touches the disk.
+
+    All of the computer is read-only. The home folder is empty, but for where
+    programs are installed; what is written there is gone with the command.
+    ``/tmp`` is kept for the next command in the same folder, until the program ends.
+    """
+
+    kind = "bubblewrap"
+    label = "Sandboxed"
+    reason = ""
+
+    def __init__(self, program: str, places: Places) -> None:
+        self._program = program
+        self._places = places
+        self._scratch = Scratch()
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        writable: Sequence[Path] = (),
+    ) -> list[str]:
+        """What to start so that ``command`` runs in ``folder``, and can write there alone.
+
+        ``writable`` are further folders it may change.
+        """
+        folder = Path(os.path.realpath(folder))
+        mounts = self._mounts(folder, environment, [Path(os.path.realpath(p)) for p in writable])
+        root = mounts.pop(Path("/"), "read")
+        argv = [self._program, *_ALONE]
+        if not network:
+            argv.append("--unshare-net")
+        argv += ["--bind" if root == "write" else "--ro-bind", "/", "/"]
+        argv += ["--dev", "/dev", "--proc", "/proc"]
+        for path in sorted(mounts, key=lambda path: len(path.parts)):  # inner ones come later
+            argv += self._mount(mounts[path], str(path), folder)
+        for name in ENVIRONMENT:
+            argv += ["--unsetenv", name]
+        argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
+        return [*argv, "--", "/bin/sh", "-c", command]
+
+    def close(self) -> None:
+        """Remove what commands left in their ``/tmp``."""
+        self._scratch.close()
+
+    def _mounts(
+        self, folder: Path, environment: Mapping[str, str], writable: Sequence[Path]
+    ) -> dict[Path, _Kind]:
+        places = self._places
+        mounts: dict[Path, _Kind] = {
+            path: "empty"
+            for name in _PRIVATE
+            if (path := Path(name)).is_dir() and not path.is_symlink()
+        }
+        mounts[Path("/tmp")] = "tmp"
+        mounts |= dict.fromkeys(places.hidden(), "empty")
+        shown = [path for name in _NEEDED if (path := Path(name)).exists()]
+        for path in (*shown, *places.programs(environment)):
+            if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
+                mounts[path] = "read"
+        mounts |= dict.fromkeys((*writable, folder), "write")
+        mounts |= _protected(folder)
+        # Last, for what would be seen of them now; not where the person works in one of them.
+        for path in places.secrets():
+            if not folder.is_relative_to(path) and not _inside(path, mounts, "empty", "tmp"):
+                mounts[path] = "empty" if path.is_dir() else "nothing"
+        whole = Path(os.path.realpath(places.home)).is_relative_to(folder)
+        for path in _sockets():
+            if not _inside(path, mounts, "empty", "tmp", "nothing") and (
+                whole or not path.is_relative_to(folder)
+            ):
+                mounts[path] = "nothing"
+        return mounts
+
+    def _mount(self, kind: _Kind, path: str, folder: Path) -> list[str]:
+        if kind == "empty":
+            return ["--tmpfs", path]
+        if kind == "tmp":
+            # Not below a mount: a command could lead the next one's mount astray by a link.
+            below = folder.is_relative_to(path)
+            return ["--tmpfs", path] if below else ["--bind", str(self._scratch.of(folder)), path]
+        if kind == "nothing":
+            return ["--ro-bind", "/dev/null", path]
+        return ["--bind" if kind == "write" else "--ro-bind", path, path]
+
+
+def _protected(folder: Path) -> dict[Path, _Kind]:
+    """What in the folder stays as it is.
+
+    ``.git`` is a mount of its own: else it could be moved away with all that is in it.
+    """
+    found: dict[Path, _Kind] = {}
+    git, agents = folder / ".git", folder / ".agents"
+    if git.is_dir() and not git.is_symlink():
+        found[git] = "write"
+        for path in (git / name for name in _LATER):
+            if path.exists() and not path.is_symlink():
+                found[path] = "read"
+    elif git.is_file() and not git.is_symlink():
+        found[git] = "read"
+    if agents.exists() and not agents.is_symlink():
+        found[agents] = "read"
+    return found
+
+
+def _inside(path: Path, mounts: Mapping[Path, _Kind], *kinds: _Kind) -> bool:
+    """Whether the innermost mount around ``path`` is of one of these kinds."""
+    for place in (path, *path.parents):
+        if place in mounts:
+            return mounts[place] in kinds
+    return False
+
+
+def _sockets() -> Iterable[Path]:
+    """Sockets of running programs, by their path; read-only does not stop who connects to one."""
+    try:
+        lines = Path("/proc/net/unix").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for name in {line.split(maxsplit=7)[-1] for line in lines if " /" in line}:
+        try:
+            path = Path(os.path.realpath(name))
+            if stat.S_ISSOCK(path.lstat().st_mode):
+                yield path
+        except (OSError, ValueError):
+            continue
