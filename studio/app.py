@@ -95,7 +95,7 @@ class _Faults(logging.Handler):
     def _open(self) -> logging.Handler:
         from logging.handlers import RotatingFileHandler
 
-        from studio.providers.faults import redact
+        from studio.domain.redaction import redact
 
         class Redacted(logging.Formatter):
             def format(self, record: logging.LogRecord) -> str:

@@ -27,12 +27,13 @@ from steps import (
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Message, Text, ToolResult
 from studio.domain.models import ModelInfo, Usage
+from studio.domain.redaction import redact
 from studio.providers.anthropic import AnthropicProvider
 from studio.providers.anthropic_accumulator import AnthropicAccumulator
 from studio.providers.anthropic_models import output_limit
 from studio.providers.arguments import REPAIR_LIMIT, parse_arguments
 from studio.providers.base import Reply
-from studio.providers.faults import Border, redact, retry_after
+from studio.providers.faults import Border, retry_after
 from studio.providers.http import Http
 from studio.providers.simulator import (
     Byte,

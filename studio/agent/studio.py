@@ -18,6 +18,7 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
 from studio.providers.prices import cost, sizes
+from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.storage.database import Database
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
@@ -167,6 +168,17 @@ class Studio:
     async def ledger(self, session_id: str) -> list[LedgerEntry]:
         """Every request of a session, oldest first."""
         return await self.store.ledger(session_id)
+
+    async def audit(
+        self,
+        wanted: AuditFilter = EVERYTHING,
+        *,
+        beyond: int = 0,
+        limit: int = PAGE,
+        newest_first: bool = True,
+    ) -> list[AuditEntry]:
+        """A page of every call of a tool, without secrets (L-15); see ``storage.audit.read``."""
+        return await self.store.audit(wanted, beyond=beyond, limit=limit, newest_first=newest_first)
 
     async def refresh_models(self, name: str, *, force: bool = False) -> None:
         """Have a provider's list brought up to date; the catalogue tells when it is."""

@@ -2,7 +2,8 @@
 
 ``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
 its events, ``console`` is the terminal itself, ``listings`` prints what is
-saved and which models there are, ``usage`` what requests used and cost.
+saved and which models there are, ``usage`` what requests used and cost,
+``audit`` which tools were called.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .usage import usage
 
                 return await usage(studio, options, console)
+            case "audit":
+                from .audit import audit
+
+                return await audit(studio, options, console)
             case _:
                 from .listings import sessions
 

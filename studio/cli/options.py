@@ -9,6 +9,7 @@ from typing import NoReturn, get_args
 
 from studio import __version__
 from studio.agent.connections import TITLES
+from studio.storage.audit import AuditState
 from studio.storage.usage import UsageKey
 
 from .exits import USAGE
@@ -55,6 +56,8 @@ def parser() -> argparse.ArgumentParser:
     usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
     usage.add_argument("--json", action="store_true")
 
+    _audit(commands.add_parser("audit", help="every call of a tool, and who allowed it"))
+
     simulate = commands.add_parser("simulate", help="run the provider simulator")
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
     return root
@@ -98,6 +101,31 @@ def _run(run: argparse.ArgumentParser) -> None:
         help="allow without asking: TOOL or TOOL(PATTERN), for example 'run(pytest *)'",
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
+
+
+def _audit(audit: argparse.ArgumentParser) -> None:
+    audit.description = (
+        "Every call of a tool, oldest first: its arguments without secrets, what it came to, "
+        "and who allowed it. Calls of deleted sessions stay here."
+    )
+    audit.add_argument("--tool", metavar="T", help="of one tool")
+    audit.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
+    audit.add_argument("--agent", metavar="A", help="of one agent")
+    audit.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        choices=get_args(AuditState),
+        metavar="S",
+        help=f"{', '.join(get_args(AuditState))}; may be repeated",
+    )
+    audit.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
+    audit.add_argument("--until", type=_day, default=0.0, metavar="DATE", help="before a day")
+    audit.add_argument("--text", metavar="WORDS", help="with these words anywhere in it")
+    form = audit.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON array")
+    form.add_argument("--jsonl", action="store_true", help="print one JSON object a line")
+    audit.add_argument("--output", type=Path, metavar="FILE", help="write JSONL to a file")
 
 
 def _day(text: str) -> float:

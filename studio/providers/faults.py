@@ -17,6 +17,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault
+from studio.domain.redaction import redact
 
 STATUSES: dict[int, ProviderFault] = {
     400: "bad_request",
@@ -50,16 +51,6 @@ QUOTED: frozenset[ProviderFault] = frozenset(
     }
 )
 """Faults whose text says more when the provider's own words follow."""
-
-_KEYS = (
-    re.compile(r"\b(?:sk|rk|pk|gsk|xai|pplx|AIza|AQ)[-_.][^\s\"'`,;)}\]]{4,}", re.IGNORECASE),
-    re.compile(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
-    re.compile(r"(?i)\b(?:bearer|basic)\s+[^\s\"'`,;)}\]]{4,}"),
-    re.compile(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
-    re.compile(
-        r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)[^\s\"'`,;)}]+"
-    ),
-)
 
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _](?:length|window|size)|exceed(?:s)? context limit"
@@ -124,16 +115,6 @@ def is_bad_history(message: str) -> bool:
 def plain(text: str) -> str:
     """A server's words on one line, without what would steer a terminal or turn text around."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def redact(text: str, *keys: str) -> str:
-    """The text without the given keys and without anything that looks like one."""
-    for key in keys:
-        if len(key) >= 4:
-            text = text.replace(key, "[key]")
-    for pattern in _KEYS:
-        text = pattern.sub(lambda m: (m.group(1) if m.re.groups else "") + "[key]", text)
-    return text
 
 
 def fault_of_status(status: int) -> ProviderFault:

@@ -14,13 +14,11 @@ from studio.domain.events import (
     PermissionResolved,
     ReplyGiven,
     StepEnded,
-    ToolFinished,
-    ToolQueued,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.ledger import written
 
+from . import audit
 from .search import storable
 
 
@@ -59,21 +57,6 @@ def derive(
                 (session_id, turn_id, at, event.step, used.input, used.cache_read,
                  used.cache_write, used.output, used.reasoning, event.seconds, event.cost, *sent),
             )  # fmt: skip
-        case ToolQueued():
-            _run(
-                db,
-                """INSERT INTO tool_calls (session_id, turn_id, call_id, name, arguments, target,
-                effect, queued) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
-                (session_id, turn_id, event.call_id, event.name, written(event.arguments),
-                 event.target, event.effect, at),
-            )  # fmt: skip
-        case ToolFinished():
-            _run(
-                db,
-                """UPDATE tool_calls SET finished = ?, is_error = ?, seconds = ?, summary = ?
-                WHERE id = (SELECT max(id) FROM tool_calls WHERE session_id = ? AND call_id = ?)""",
-                (at, event.is_error, event.seconds, event.summary, session_id, event.call_id),
-            )
         case AwaitingPermission():
             asked = event.question
             _run(
@@ -113,6 +96,7 @@ def derive(
             )
         case _:
             pass
+    audit.record(db, session_id, turn_id, at, event)
 
 
 def _state(db: Connection, session_id: str, state: str, at: float) -> None:

@@ -12,7 +12,9 @@ import zlib
 from collections.abc import Callable
 from sqlite3 import Connection
 
-from studio.domain.ledger import beginning, link
+from studio.domain.jsonvalue import Json
+from studio.domain.ledger import beginning, link, written
+from studio.domain.redaction import arguments_without_secrets, without_secrets
 
 
 def _sessions(db: Connection) -> None:
@@ -165,9 +167,55 @@ def _engine(db: Connection) -> None:
             UNIQUE (folder, verdict, tool, pattern))""",
         # A folder whose files may widen rights, as long as they are what was looked at.
         "CREATE TABLE trusted (folder TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL)",
-        "ALTER TABLE tool_calls ADD COLUMN allowed_by TEXT NOT NULL DEFAULT ''",
+        # Every call of a tool, without secrets; a row stays when its session goes.
+        """CREATE TABLE audit (
+            id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',
+            turn_id TEXT NOT NULL, call_id TEXT NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL,
+            effect TEXT NOT NULL, target TEXT NOT NULL, arguments TEXT NOT NULL, at REAL NOT NULL,
+            state TEXT NOT NULL, summary TEXT NOT NULL DEFAULT '', finished REAL, seconds REAL,
+            decided_by TEXT NOT NULL DEFAULT '', decided_at REAL,
+            draft TEXT NOT NULL DEFAULT '', draft_at REAL)""",
+        "CREATE INDEX audit_session ON audit (session_id, call_id)",
+        "CREATE INDEX audit_tool ON audit (tool)",
+        "CREATE INDEX audit_agent ON audit (agent)",
+        "CREATE INDEX audit_state ON audit (state)",
+        """CREATE TRIGGER audit_kept BEFORE DELETE ON sessions BEGIN
+            UPDATE audit SET title = old.title WHERE session_id = old.id; END""",
     ):
         db.execute(statement)
+    _move_calls(db)
+
+
+def _move_calls(db: Connection) -> None:
+    """The calls known so far, into the audit; their table goes."""
+    rows = db.execute(
+        """SELECT c.session_id, c.turn_id, c.call_id, coalesce((SELECT max(t.agent) FROM turns t
+            WHERE t.session_id = c.session_id AND t.turn_id = c.turn_id), ''), c.name, c.effect,
+            CAST(c.target AS TEXT), CAST(c.arguments AS TEXT), c.queued, c.finished, c.seconds,
+            CAST(coalesce(c.summary, '') AS TEXT), c.is_error, (SELECT q.answer FROM approvals q
+            WHERE q.session_id = c.session_id AND q.call_id = c.call_id ORDER BY q.id DESC LIMIT 1)
+            FROM tool_calls c ORDER BY c.id"""
+    ).fetchall()
+    for *ids, target, arguments, queued, finished, seconds, summary, failed, answer in rows:
+        state = "cancelled" if finished is None else "error" if failed else "done"
+        state = "denied" if answer == "deny" and failed else state
+        by = "you" if answer and state != "cancelled" else ""
+        texts = (without_secrets(target), _arguments(arguments), without_secrets(summary))
+        db.execute(
+            """INSERT INTO audit (session_id, turn_id, call_id, agent, tool, effect, target,
+            arguments, summary, at, state, finished, seconds, decided_by)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (*ids, *texts, queued, state, finished, seconds, by),
+        )
+    db.execute("DROP TABLE tool_calls")
+
+
+def _arguments(body: str) -> str:
+    try:
+        found: Json = json.loads(body)
+    except (ValueError, RecursionError):
+        return written({"arguments": without_secrets(body)})
+    return written(arguments_without_secrets(found if isinstance(found, dict) else {}))
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity, _engine)

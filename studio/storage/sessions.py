@@ -18,7 +18,8 @@ from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import SearchHit, SessionInfo
 
-from . import branching, native, transcripts, usage
+from . import audit, branching, native, transcripts, usage
+from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .database import Database
 from .journal import Journal
 from .native import EpochInfo, Native
@@ -35,6 +36,7 @@ _Ids: TypeAlias = list[str]
 _Epochs: TypeAlias = list[EpochInfo]
 _Usage: TypeAlias = list[UsageRow]
 _Entries: TypeAlias = list[LedgerEntry]
+_Audit: TypeAlias = list[AuditEntry]
 _Rows: TypeAlias = list[tuple[Any, ...]]
 
 
@@ -126,7 +128,7 @@ class SessionStore:
         )
 
     async def delete(self, session_id: str) -> None:
-        """Remove a session and everything in it for good."""
+        """Remove a session and everything in it for good, but for its rows in the audit."""
         journal = self._journals.pop(session_id, None)
         if journal is not None:
             journal.discard()
@@ -263,6 +265,30 @@ class SessionStore:
         await self._flush(session_id)
         return await self._db.read(lambda db: usage.last_sent(db, session_id))
 
+    async def audit(
+        self,
+        wanted: AuditFilter = EVERYTHING,
+        *,
+        beyond: int = 0,
+        limit: int = PAGE,
+        newest_first: bool = True,
+    ) -> _Audit:
+        """A page of the calls of tools that a filter leaves (L-15); see ``audit.read``."""
+        await self._flush_all()
+        return await self._db.read(
+            lambda db: audit.read(db, wanted, beyond=beyond, limit=limit, newest_first=newest_first)
+        )
+
+    async def audit_count(self, wanted: AuditFilter = EVERYTHING) -> int:
+        """How many calls of tools a filter leaves."""
+        await self._flush_all()
+        return await self._db.read(lambda db: audit.count(db, wanted))
+
+    async def audited(self, start: str) -> _Ids:
+        """The sessions in the audit, deleted ones too, whose id begins with ``start``."""
+        await self._flush_all()
+        return await self._db.read(lambda db: audit.sessions(db, start))
+
     async def interrupted(self) -> _Ids:
         """Sessions whose last turn never ended because its program did (a crash, a kill)."""
         rows = await self._rows(
@@ -290,6 +316,10 @@ class SessionStore:
         journal = self._journals.get(session_id)
         if journal is not None:
             await journal.flush()
+
+    async def _flush_all(self) -> None:
+        for session_id in tuple(self._journals):
+            await self._flush(session_id)
 
     async def _rows(self, query: str, *values: str | float) -> _Rows:
         return await self._db.read(lambda db: db.execute(query, values).fetchall())

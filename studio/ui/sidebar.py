@@ -249,7 +249,10 @@ class Sidebar(QWidget):
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle("Delete chat")
         box.setText(f"Delete “{title}”?")
-        box.setInformativeText("The chat and its history are removed. Files stay as they are.")
+        box.setInformativeText(
+            "The chat and its history are removed. Files stay as they are, "
+            "and the audit keeps which tools were used."
+        )
         yes = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         yes.clicked.connect(lambda: self.delete.emit(session_id))

@@ -1,0 +1,119 @@
+"""Taking keys, tokens and passwords out of what is kept, shown or sent (L-15).
+
+Everything here runs in time linear in the text: what a model or a server wrote
+is not trusted to be short.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import cast
+
+from .jsonvalue import Json, JsonObject
+from .ledger import written
+
+SECRET = "[secret]"
+"""Stands where a secret was in a call's arguments."""
+LONG = 20_000
+"""Characters of one argument that are kept; a file's whole text is in the transcript."""
+
+_KEYS = (
+    re.compile(r"\b(?:sk|rk|pk|gsk|xai|pplx|AIza|AQ)[-_.][^\s\"'`,;)}\]]{4,}", re.IGNORECASE),
+    re.compile(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
+    re.compile(r"(?i)\b(?:bearer|basic)\s+[^\s\"'`,;)}\]]{4,}"),
+    re.compile(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
+    re.compile(
+        r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)[^\s\"'`,;)}]+"
+    ),
+)
+
+_SECRET_NAME = (
+    r"(?:passw(?:or)?d|passphrase|passwd|pwd|secret(?!ary)|token(?!s|i[sz])|api[-_]?key"
+    r"|(?:access|private|signing|encryption|auth)[-_]?key|credentials?|authorization|cookie(?!cutter))"
+)
+_NAMED = re.compile(rf"(?i){_SECRET_NAME}[\w-]{{0,20}}\s*$")
+_WORD = r"(?:[^\s\"'`&;|,)}\]]+)"
+_VALUE = (
+    r"(?!\"?\$\{?\w+\}?\"?(?:[\s;&|)]|$)|\[(?:key|secret)\])"  # a variable's name is no secret
+    rf"(?:\\\"(?:[^\"\\]|\\[^\"])*(?:\\\")?|\"(?:[^\"\\]|\\.)*\"?|'[^']*'?|{_WORD})"
+)
+_FORMS = (
+    # Tokens that their makers gave a form of their own.
+    re.compile(
+        r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}|xox[a-z]-[\w-]{8,}"
+        r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_\w{16,}|hf_\w{16,}|pypi-[\w-]{16,}"
+        r"|SG\.[\w.-]{16,}|dop_v1_\w{16,}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]*)?)"
+    ),
+    re.compile(
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
+        re.S,
+    ),
+    # https://name:password@host
+    re.compile(r"(?i)([a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)"),
+    re.compile(r"(?i)\b((?:(?:set-)?cookie|(?:proxy-)?authorization):\s{0,4})[^\"'\n]+"),
+    # PASSWORD=x, "api_key": "x", Authorization: Bearer x, --token x
+    re.compile(
+        rf"(?i)((?:{_SECRET_NAME})[\w-]{{0,20}}\\?[\"']?\s{{0,4}}(?:=|:(?!//))\s{{0,4}}"
+        rf"(?:(?:bearer|basic|token)\s+)?){_VALUE}"
+    ),
+    re.compile(rf"(?i)(?<![\w-])(--?[\w-]{{0,30}}{_SECRET_NAME}\s+){_VALUE}"),
+    # Programs whose option for a password has one letter.
+    re.compile(r"(\bcurl\b[^|;&\n]{0,400}?\s(?:-u|--user)\s*[\"']?[^\s:\"']{1,100}:)[^\s\"']+"),
+    re.compile(rf"(\bsshpass\s+-p\s*){_VALUE}"),
+    re.compile(rf"(\blogin\b[^|;&\n]{{0,200}}?\s-p\s+){_VALUE}"),
+    re.compile(rf"(\bredis-cli\b[^|;&\n]{{0,200}}?\s-a\s+){_VALUE}"),
+    re.compile(rf"(\b(?:mysql|mariadb)\w{{0,20}}\b[^|;&\n]{{0,200}}?\s-p)(?!\s){_VALUE}"),
+)
+
+
+def redact(text: str, *keys: str) -> str:
+    """The text without the given keys and without anything that looks like one."""
+    for key in keys:
+        if len(key) >= 4:
+            text = text.replace(key, "[key]")
+    for pattern in _KEYS:
+        text = pattern.sub(lambda m: (m.group(1) if m.re.groups else "") + "[key]", text)
+    return text
+
+
+def without_secrets(text: str) -> str:
+    """A command line, a file's text or an address without its secrets.
+
+    A secret is known by its form (a token, a private key, a password in an
+    address) or by the name before it (``--password``, ``API_KEY=``, ``"token":``).
+    One that stands in a line without either cannot be told from other words.
+    """
+    text = redact(text)
+    for pattern in _FORMS:
+        text = pattern.sub(lambda m: (m.group(1) if m.re.groups else "") + SECRET, text)
+    return text
+
+
+def arguments_without_secrets(arguments: JsonObject) -> JsonObject:
+    """A call's arguments without secrets, in the same shape, as far as they can be read."""
+    try:
+        return cast("JsonObject", _value(arguments))
+    except RecursionError:  # nested more deeply than anybody means
+        return {"arguments": without_secrets(written(arguments)[:LONG])}
+
+
+def _value(value: Json) -> Json:
+    if isinstance(value, str):
+        return without_secrets(value[:LONG]) + _more(len(value) - LONG)
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            without_secrets(name): SECRET if _hides(name, inner) else _value(inner)
+            for name, inner in value.items()
+        }
+    return value
+
+
+def _more(count: int) -> str:
+    return f" [… {count:,} more characters …]" if count > 0 else ""
+
+
+def _hides(name: str, value: Json) -> bool:
+    """Whether a value is secret by its name; yes, no and nothing never are."""
+    return not isinstance(value, bool | None) and value != "" and bool(_NAMED.search(name))
