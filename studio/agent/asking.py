@@ -33,9 +33,11 @@ from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 
+from .budget import Reservation
 from .connections import TITLES
 from .ledger import Ledger, Prefix
 from .patience import Patience
+from .purse import Purse
 
 RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
 BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
@@ -119,6 +121,7 @@ class Asking:
         provider: Provider,
         history: History,
         ledger: Ledger,
+        purse: Purse,
         patience: Patience,
         *,
         request: Callable[[], Request],
@@ -130,6 +133,7 @@ class Asking:
         self._provider = provider
         self._history = history
         self._ledger = ledger
+        self._purse = purse
         self._patience = patience
         self._request = request
         self._before = before
@@ -216,6 +220,15 @@ class Asking:
             self._warned = True
             self._emit(Notice(warning))
         sent = self._ledger.expect(self._provider, request, self._history)
+        reservation = await self._purse.reserve(request, sent)
+        try:
+            return await self._sent(step, request, sent, reservation)
+        finally:
+            reservation.settle()
+
+    async def _sent(
+        self, step: int, request: Request, sent: Sent, reservation: Reservation
+    ) -> Reply:
         attempt = _Attempt(self._provider.stream(request))
         watch = asyncio.create_task(self._watch(attempt))
         try:
@@ -224,7 +237,7 @@ class Asking:
             kept = attempt.stream.interrupted()
             await self.close(kept, self._why(error))
             if kept.usage.total:  # what was cut off is paid for all the same
-                await self._ended(step, kept, sent, attempt)
+                await self._ended(step, kept, sent, attempt, reservation)
             if isinstance(error, ProviderError):
                 await self.resume()
             raise
@@ -234,7 +247,7 @@ class Asking:
         try:
             if reply.items and not reply.calls:
                 await self._history.append(reply.items)
-            await self._ended(step, reply, sent, attempt)
+            await self._ended(step, reply, sent, attempt, reservation)
         except BaseException as error:
             if reply.calls:  # nobody else has them yet
                 await self.close(reply, self._why(error))
@@ -279,7 +292,10 @@ class Asking:
             await asyncio.sleep(max(min(next_look, limit - quiet), 0.01))
         attempt.give_up()
 
-    async def _ended(self, step: int, reply: Reply, sent: Sent, attempt: _Attempt) -> None:
+    async def _ended(
+        self, step: int, reply: Reply, sent: Sent, attempt: _Attempt, reservation: Reservation
+    ) -> None:
+        await self._purse.settle(reservation, sent, reply.usage, reply.cost)
         seconds = time.monotonic() - attempt.began
         settled = replace(sent, broke="")
         try:

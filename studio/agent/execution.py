@@ -19,12 +19,14 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import Draft, ToolSpec
+from studio.domain.tools import Draft, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.result import render, shorten
 
 from .permission.gate import Gate, Permit
 from .permission.policy import target_of
+from .reads import Reads
+from .risk import Risk
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class Execution:
         tools: Mapping[str, Tool],
         offered: Sequence[ToolSpec],
         gate: Gate,
+        risk: Risk,
         workspace: Workspace,
         drafts: DraftBox,
         environment: dict[str, str],
@@ -65,12 +68,23 @@ class Execution:
         self._tools = tools
         self._offered = {spec.name for spec in offered}
         self.gate = gate
+        self._risk = risk
         self._workspace = workspace
         self._drafts = drafts
         self._environment = environment
         self._spill = spill
         self._emit = emit
         self._slots = asyncio.Semaphore(parallel)
+        self._reads = Reads()
+
+    def forget(self) -> None:
+        """The person wrote something: results of reading are not what they were."""
+        self._reads.forget()
+
+    def effect(self, name: str) -> Effect:
+        """What a call of this tool does to the world; of an unknown one nothing."""
+        tool = self._tools.get(name)
+        return tool.spec.effect if tool is not None and name in self._offered else "read"
 
     async def run(self, calls: Sequence[ToolCall], results: list[ToolResult | None]) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
@@ -174,7 +188,20 @@ class Execution:
         for event in before:
             await event.wait()
         async with self._slots:
-            return await self._work(tool, checked, permit)
+            self._met(tool.spec, checked, None)
+            self._emit(ToolStarted(call.id, permit.by))
+            if known := self._reads.get(tool.spec, checked):
+                return known
+            age = self._reads.age
+            try:
+                with self._reads.around(tool.spec):
+                    result = await self._work(tool, checked, permit)
+            except ToolFailed as failure:  # its words may quote what was read
+                self._met(tool.spec, checked, Result(str(failure), is_error=True))
+                raise
+            self._reads.keep(tool.spec, checked, result, age)
+            self._met(tool.spec, checked, result)
+            return result
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
@@ -188,7 +215,6 @@ class Execution:
             session_id=self._session_id,
             call_id=call.id,
         )
-        self._emit(ToolStarted(call.id, permit.by))
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         try:
@@ -203,6 +229,10 @@ class Execution:
             if not timer.expired():
                 raise
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
+
+    def _met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
+        for exposed in self._risk.met(spec, call, result):
+            self._emit(exposed)
 
     def _shown(self, call_id: str) -> Callable[[str], None]:
         """What shows a call's output while it runs, up to a limit: all of it is kept and folded."""

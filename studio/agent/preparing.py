@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from studio.domain.agents import Limits, Mode
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event, Told, TurnStarted
+from studio.domain.events import Event, MessageQueued, Told, TurnStarted
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
@@ -20,6 +21,8 @@ from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
+from .budget import Budget
+from .clock import Clock
 from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
@@ -27,8 +30,11 @@ from .history import NativeHistory
 from .ledger import Ledger
 from .permission.gate import Gate
 from .permission.policy import Policy
+from .purse import Purse
+from .risk import Risk
+from .spending import rates_of
 from .standing import Standing
-from .turn import Clock, Setting, Turn
+from .turn import Setting, Turn
 from .unheard import Unheard
 
 
@@ -36,12 +42,14 @@ from .unheard import Unheard
 class Wish:
     """What a door asks of one turn; the agent's file and the settings say the rest.
 
-    ``rules`` count on top of the agent's and the session's.
+    ``rules`` count on top of the agent's and the session's. ``parent`` is the
+    budget of the turn that began this one.
     """
 
     rules: Sequence[Rule] = ()
     mode: Mode | None = None
     limits: Limits | None = None
+    parent: Budget | None = None
 
 
 class Chat(Protocol):
@@ -74,6 +82,10 @@ class Preparing:
         self._unheard = unheard
         self._record = record
         self._ledger: Ledger | None = None
+        self.steering: deque[MessageQueued] = deque()
+        """Queued messages that are to reach the running turn."""
+        self.budget: Budget | None = None
+        """What the turn that runs may use; turns begun by it draw on the same."""
 
     async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
@@ -90,8 +102,13 @@ class Preparing:
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
+        last = await self._store.last_sent(info.id)
         if self._ledger is None:
-            self._ledger = Ledger(await self._store.last_sent(info.id))
+            self._ledger = Ledger(last)
+        self.budget = await self._around.budget(info, agent, wish.parent)
+        size = max(last.usage.input if last else 0, 1)
+        rates = asyncio.to_thread(rates_of, info.provider, ground.model, size, fact)
+        purse = Purse(self.budget, self._around.rate, rates, last)
         mode = wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
         setting = Setting(
@@ -103,6 +120,7 @@ class Preparing:
             effort=info.effort or agent.effort,
             temperature=agent.temperature,
             opened=self.opened,
+            steering=self.steering,
         )
         policy = Policy(
             info.permission_mode,
@@ -110,6 +128,7 @@ class Preparing:
         )
         spill = await asyncio.to_thread(self._around.spill, info.id)
         workspace = await self.workspace()
+        risk = Risk(self._chat.transcript)
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             gate = Gate(
@@ -119,6 +138,7 @@ class Preparing:
                 remember=self._remember,
                 emit=emit,
                 clock=clock,
+                objection=risk.objection,
             )
             return Execution(
                 session_id=info.id,
@@ -126,6 +146,7 @@ class Preparing:
                 tools=ground.tools,
                 offered=ground.offered,
                 gate=gate,
+                risk=risk,
                 workspace=workspace,
                 drafts=TurnDrafts(self._chat.drafts, workspace, emit),
                 environment=self._around.environment(),
@@ -134,7 +155,7 @@ class Preparing:
                 emit=emit,
             )
 
-        return Turn(setting, provider, self.history, self._ledger, execution, self._record)
+        return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
 
     async def open(self, ground: Ground) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""

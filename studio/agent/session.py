@@ -22,6 +22,8 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
+    MessageQueued,
+    MessageTaken,
     Notice,
     PermissionResolved,
     ReplyGiven,
@@ -35,12 +37,14 @@ from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
+from .budget import Budget
 from .compaction import WHY, shortened
 from .drafts import SessionDrafts
+from .failing import failure
 from .ground import Surroundings, ground_of
 from .input import whole
 from .preparing import Preparing, Wish
-from .turn import Turn, failure
+from .turn import Turn
 from .unheard import Unheard
 
 log = logging.getLogger(__name__)
@@ -111,11 +115,13 @@ class Session:
         rules: Sequence[Rule] = (),
         mode: Mode | None = None,
         limits: Limits | None = None,
+        parent: Budget | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
 
         ``rules`` count for this turn alone, on top of the agent's and the
-        session's; ``mode`` and ``limits`` are the agent's where not given.
+        session's; ``mode`` and ``limits`` are the agent's where not given. A turn
+        that another one began draws on its budget too: ``parent`` (L-14).
 
         With nothing said it tries the last message again. Whatever is wrong
         with the set-up ends the turn as an error in the transcript, so that
@@ -133,7 +139,7 @@ class Session:
             "background",
         )
         self._stop_asked, self._preparation.opened = False, []
-        wish = Wish(rules, mode, limits)
+        wish = Wish(rules, mode, limits, parent)
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
         try:
             await asyncio.wait([preparing])
@@ -153,6 +159,7 @@ class Session:
                 await asyncio.wait([preparing])
                 self._not_begun(preparing, started)
             self._preparing = self._turn = None
+            self._preparation.steering.clear()
             await self.flush()
 
     def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
@@ -192,6 +199,40 @@ class Session:
         if self._turn is not None:
             self._turn.reply(call_id, text)
 
+    # What the person says while a turn runs
+
+    def queue(self, said: Sequence[Said]) -> str:
+        """Keep words until the turn is done; returns the message's id."""
+        self._must_be_sound()
+        message = MessageQueued(uuid.uuid4().hex, whole(said))
+        self._record(message)
+        return message.message_id
+
+    def unqueue(self, message_id: str) -> tuple[Said, ...]:
+        """Take a queued message back; what it said, nothing if it was sent by now."""
+        said = self.transcript.queued.get(message_id, ())
+        if said:
+            self._record(MessageTaken(message_id))
+        return said
+
+    def steer(self, message_id: str) -> None:
+        """Give a queued message to the running turn, with its next request.
+
+        If the turn ends before that, the message stays queued.
+        """
+        said = self.transcript.queued.get(message_id)
+        if said is not None and self.running:
+            self._preparation.steering.append(MessageQueued(message_id, said))
+
+    def next_queued(self) -> tuple[Said, ...]:
+        """The oldest queued message, taken out of the queue, for a turn of its own."""
+        return self.unqueue(next(iter(self.transcript.queued), ""))
+
+    @property
+    def budget(self) -> Budget | None:
+        """What the running turn may use, for turns that it begins."""
+        return self._preparation.budget if self.running else None
+
     async def decide(
         self, draft_id: str, decision: Literal["approve", "discard", "undo"]
     ) -> DraftStatus:
@@ -207,6 +248,7 @@ class Session:
             status = await self.drafts.undo(
                 draft_id, await self._preparation.workspace(), self._record
             )
+        self._changed()
         self._unheard.draft_ended(draft_id, status)
         await self.flush()
         return status
@@ -221,6 +263,7 @@ class Session:
         await self.drafts.add(
             "", draft, await self._preparation.workspace(), self._record, approve=False
         )
+        self._changed()
         self._unheard.draft_edited(draft.path)
         await self.flush()
         return draft
@@ -256,6 +299,11 @@ class Session:
             await self._preparation.history.save()
         finally:
             await self._journal.close()
+
+    def _changed(self) -> None:
+        """The person changed files under a running turn."""
+        if self._turn is not None:
+            self._turn.changed()
 
     def _must_be_sound(self) -> None:
         if self.damage:

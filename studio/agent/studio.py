@@ -14,12 +14,14 @@ from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
+from studio.domain.sessions import SessionInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
 from studio.providers.prices import cost, sizes
 from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.storage.database import Database
+from studio.storage.files import forget
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
 from studio.storage.sessions import SessionStore
@@ -28,6 +30,8 @@ from studio.storage.usage import UsageKey
 from studio.tools import Tool
 from studio.tools.discovery import Toolbox, discover
 
+from .accounts import Accounts
+from .budget import Budget, Rate
 from .connections import KEYED, LOCAL, Connections, no_key
 from .library import AgentLibrary, Agents
 from .patience import Patience
@@ -35,6 +39,8 @@ from .sessions import Sessions
 from .spending import Spent, by_key
 
 DEFAULT_AGENT = "Coder"
+KEPT = 30 * 24 * 3600.0
+"""Seconds for which a deleted file can be restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,7 @@ class Studio:
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
+        self.accounts = Accounts(settings, self.store, self.spent)
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
@@ -225,11 +232,24 @@ class Studio:
             steps, seconds = values.background_steps, values.background_seconds
         return Limits(agent.steps or max(steps, 1), agent.seconds or max(seconds, 1.0))
 
+    async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget:
+        return await self.accounts.budget(session, agent, parent)
+
+    @property
+    def rate(self) -> Rate:
+        return self.accounts.rate
+
     def environment(self) -> dict[str, str]:
         return child_environment()
 
     def spill(self, session_id: str) -> Path:
         return private_folder(self.paths.cache / "outputs" / session_id)
+
+    def trash(self) -> Path:
+        """Where deleted files are kept; those that cannot be restored any more are removed."""
+        folder = private_folder(self.paths.data / "trash")
+        forget(folder, KEPT)
+        return folder
 
     def own_folder(self) -> Path:
         """An empty folder of the studio's own, for chats that are about no folder."""

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from studio.domain.agents import Limits
-from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError
 from studio.domain.events import (
+    Cap,
     CompletionReason,
     Event,
-    Failed,
+    HistoryBegun,
+    MessageQueued,
+    MessageTaken,
+    Steered,
     StepEnded,
     StepStarted,
     Told,
@@ -29,22 +32,45 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said, ToolResult
+from studio.domain.messages import Said, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo, Usage
 from studio.domain.permissions import Answer
 from studio.providers.base import Provider, Reply, Request
 
 from .asking import BROKEN_OFF, Asking, History, failed
+from .budget import NEARLY, OverBudget
+from .clock import Clock
 from .execution import Execution
+from .failing import failure
 from .ledger import Ledger
 from .patience import Patience
+from .purse import Purse
+from .stall import MESSAGE, Made, Stall
 
 log = logging.getLogger(__name__)
 
+LAST_STEP = (
+    "This is the last step of this turn. Do not call more tools: give your answer now, with what "
+    "you know, and say what is left to do."
+)
+NEARLY_OUT = (
+    "This turn has nearly used what it may. Come to an end: give your answer, with what you know, "
+    "and say what is left to do."
+)
+REPEATED = "This call was not run: it was made before, and nothing has changed since."
 CANCELLED = "The person stopped the turn before this was done."
 NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
 OUT_OF_TIME = "The turn's time limit was reached before this was done."
 FAILED = "The program could not finish this. Its effect is unknown."
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a turn ended; see ``TurnComplete``."""
+
+    reason: CompletionReason
+    detail: str = ""
+    cap: Cap | Literal[""] = ""
 
 
 async def _nothing() -> Sequence[Event]:
@@ -56,9 +82,10 @@ class Setting:
     """What a turn runs on, fixed when it begins.
 
     ``news`` is what the model has to be told now (H-6); telling it, an event,
-    takes it from there. ``room`` is awaited ahead of each request and makes the
-    history fit (L-10). ``closing`` is awaited once when the work is over,
-    however it ended: what it returns happens before the turn is complete.
+    takes it from there. ``steering`` holds what the person says to the running
+    turn. ``room`` is awaited ahead of each request and makes the history fit
+    (L-10). ``closing`` is awaited once when the work is over, however it ended:
+    what it returns happens before the turn is complete.
     """
 
     started: TurnStarted
@@ -68,35 +95,11 @@ class Setting:
     facts: ModelInfo | None = None
     effort: Effort | None = None
     temperature: float | None = None
+    steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     room: Callable[[], Awaitable[Sequence[Event]]] = _nothing
     closing: Callable[[], Awaitable[Sequence[Event]]] = _nothing
     opened: Sequence[Event] = ()
     """What happened when the history was opened, to be told after ``started``."""
-
-
-class Clock:
-    """Seconds of work: stands still while the person is asked (L-11)."""
-
-    def __init__(self) -> None:
-        self._worked = 0.0
-        self._since: float | None = time.monotonic()
-        self._waits = 0
-
-    @property
-    def seconds(self) -> float:
-        running = 0.0 if self._since is None else time.monotonic() - self._since
-        return self._worked + running
-
-    def pause(self) -> None:
-        self._waits += 1
-        if self._since is not None:
-            self._worked += time.monotonic() - self._since
-            self._since = None
-
-    def resume(self) -> None:
-        self._waits -= 1
-        if self._waits == 0:
-            self._since = time.monotonic()
 
 
 class Turn:
@@ -112,6 +115,7 @@ class Turn:
         provider: Provider,
         history: History,
         ledger: Ledger,
+        purse: Purse,
         execution: Callable[[Callable[[Event], None], Clock], Execution],
         record: Callable[[Event], None],
     ) -> None:
@@ -126,14 +130,19 @@ class Turn:
             provider,
             history,
             ledger,
+            purse,
             setting.patience,
             request=self._request,
-            before=self._tell,
+            before=self._before,
             why=lambda error: self._why(error, BROKEN_OFF),
             emit=self._emit,
             clock=self._clock,
         )
-        self._task: asyncio.Task[tuple[CompletionReason, str]] | None = None
+        self._purse = purse
+        self._stall = Stall()
+        self._wrapped_up = False
+        self._notes: list[Told] = []
+        self._task: asyncio.Task[Ended] | None = None
         self._stopped_for: CompletionReason = "cancelled"
         self._stopping = False
         self._usage = Usage()
@@ -181,6 +190,11 @@ class Turn:
         """The person's answer to the agent's own question; a late one is ignored."""
         self._execution.gate.reply(call_id, text)
 
+    def changed(self) -> None:
+        """The person changed something: what was read or done before may come out otherwise."""
+        self._execution.forget()
+        self._stall.changed()
+
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a silent one."""
         self._asking.try_now()
@@ -191,9 +205,13 @@ class Turn:
         self._record(event)
         self._queue.put_nowait(event)
 
-    def _complete(self, task: asyncio.Task[tuple[CompletionReason, str]]) -> None:
-        reason, detail = (self._stopped_for, "") if task.cancelled() else task.result()
-        self._emit(TurnComplete(reason, detail, self._step, self._usage, self._clock.seconds))
+    def _complete(self, task: asyncio.Task[Ended]) -> None:
+        end = Ended(self._stopped_for) if task.cancelled() else task.result()
+        self._emit(
+            TurnComplete(
+                end.reason, end.detail, self._step, self._usage, self._clock.seconds, end.cap
+            )
+        )
 
     async def _watch(self) -> None:
         limit = self._setting.limits.seconds
@@ -201,7 +219,7 @@ class Turn:
             await asyncio.sleep(max(left, 0.05))
         self.stop("time_limit")
 
-    async def _run(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
+    async def _run(self, said: Sequence[Said]) -> Ended:
         try:
             return await self._work(said)
         finally:
@@ -215,7 +233,7 @@ class Turn:
         except Exception:
             log.exception("the end of a turn failed")
 
-    async def _work(self, said: Sequence[Said]) -> tuple[CompletionReason, str]:
+    async def _work(self, said: Sequence[Said]) -> Ended:
         try:
             if said:
                 if self._history.items:  # a conversation begins with the person's words
@@ -229,33 +247,37 @@ class Turn:
             return await self._steps()
         except asyncio.CancelledError:
             limit = f"The turn reached its limit of {self._setting.limits.seconds:g} s."
-            return self._stopped_for, limit if self._out_of_time else ""
+            return Ended(self._stopped_for, limit if self._out_of_time else "")
+        except OverBudget as error:
+            reason = "token_limit" if error.unit == "tokens" else "money_limit"
+            return Ended(reason, str(error), error.cap)
         except Exception as error:
             self._emit(failure(error))
-            return "error", str(error)
+            return Ended("error", str(error))
 
     def _begin(self, step: int) -> None:
         self._step = step
         self._emit(StepStarted(step))
 
-    async def _steps(self) -> tuple[CompletionReason, str]:
+    async def _steps(self) -> Ended:
         for step in range(1, self._setting.limits.steps + 1):
             if step > 1:
                 self._begin(step)
             reply = await self._asking.reply(step)
-            if reply.calls:
-                await self._act(reply)
+            if reply.calls and (end := await self._act(reply)):
+                return end
             if reply.stop == "refusal" or reply.stop == "content_filter":
-                return "refused", reply.detail or "The model declined to answer."
+                return Ended("refused", reply.detail or "The model declined to answer.")
             if reply.stop == "context_full":
-                return "token_limit", "The conversation no longer fits the model's context."
+                return Ended("token_limit", "The conversation no longer fits the model's context.")
             if reply.calls or reply.stop == "pause":
                 continue
             if reply.stop == "max_tokens":
-                return "token_limit", "The answer reached the model's output limit."
-            return "done", reply.detail
+                return Ended("token_limit", "The answer reached the model's output limit.")
+            if not self._setting.steering or step == self._setting.limits.steps:
+                return Ended("done", reply.detail)
         limit = self._setting.limits.steps
-        return "step_limit", f"The agent used all {limit} steps of this turn."
+        return Ended("step_limit", f"The agent used all {limit} steps of this turn.")
 
     @property
     def _model(self) -> str:
@@ -274,25 +296,50 @@ class Turn:
             session=setting.started.session_id,
         )
 
-    async def _tell(self) -> None:
-        """Make room, and bring the model up to date in words appended to its history (H-6)."""
+    async def _before(self) -> None:
+        """Ahead of each request: make room, take in the person's words, bring up to date."""
         for event in await self._setting.room():
             self._emit(event)
-        for told in self._setting.news():
+            if isinstance(event, HistoryBegun):
+                self._stall.changed()  # what was shortened may be looked at again
+        while self._setting.steering:
+            message = self._setting.steering.popleft()
+            self._emit(MessageTaken(message.message_id))
+            self._emit(Steered(message.said))
+            await self._history.append(self._provider.said(message.said))
+            self._stall.changed()
+        if not self._wrapped_up and (text := self._wrap_up()):
+            self._wrapped_up = True
+            self._notes.append(Told("wrap_up", text))
+        await self._tell()
+
+    def _wrap_up(self) -> str:
+        """What to tell a model whose turn is about to reach a limit; empty before."""
+        limits = self._setting.limits
+        if self._step == limits.steps > 1:
+            return LAST_STEP
+        out_of_time = self._clock.seconds > NEARLY * limits.seconds
+        return NEARLY_OUT if out_of_time or self._purse.budget.nearly else ""
+
+    async def _tell(self) -> None:
+        """Bring the model up to date, in words appended to its history (H-6)."""
+        for told in [*self._setting.news(), *self._notes]:
             self._emit(told)
             await self._history.append(self._provider.steer(told.text, self._model))
+        self._notes.clear()
 
-    async def _act(self, reply: Reply) -> None:
+    async def _act(self, reply: Reply) -> Ended | None:
         """Run the calls of a reply; every one gets its result, whatever happens (H-3, H-5).
 
         The reply is stored before its tools run: if the program dies meanwhile,
         the calls are found open and closed when the session is opened again.
         """
         if reply.stop != "tool_use":
-            await self._asking.close(reply, NOT_RUN)
-            for call in reply.calls:
-                self._emit(ToolFinished(call.id, NOT_RUN, is_error=True, seconds=0.0))
-            return
+            await self._leave(reply, NOT_RUN)
+            return None
+        if self._stall.warned and self._stall.repeats(reply.calls):
+            await self._leave(reply, REPEATED)
+            return _stalled(reply.calls)
         results: list[ToolResult | None] = [None] * len(reply.calls)
         why = FAILED
         try:
@@ -307,6 +354,20 @@ class Turn:
                 for call, result in zip(reply.calls, results, strict=True)
             ]
             await self._history.append(self._provider.results(closed))
+        effect = self._execution.effect
+        made = zip(reply.calls, closed, strict=True)
+        if self._stall.circles([Made(call, done, effect(call.name)) for call, done in made]):
+            if self._stall.warned:
+                return _stalled(reply.calls)
+            self._stall.warned = True
+            self._notes.append(Told("stall", MESSAGE))
+        return None
+
+    async def _leave(self, reply: Reply, why: str) -> None:
+        """Answer the calls of a reply without running them."""
+        await self._asking.close(reply, why)
+        for call in reply.calls:
+            self._emit(ToolFinished(call.id, why, is_error=True, seconds=0.0))
 
     @property
     def _out_of_time(self) -> bool:
@@ -318,29 +379,6 @@ class Turn:
         return OUT_OF_TIME if self._out_of_time else CANCELLED
 
 
-def failure(error: Exception) -> Failed:
-    """What the person is told of an error that ended a turn, or kept it from beginning."""
-    match error:
-        case ProviderError():
-            detail = f"{_asked(error)} Your message is kept.".lstrip()
-            return Failed(error.fault, str(error), detail, error.provider)
-        case StorageError():
-            return Failed("storage", "This could not be saved", str(error))
-        case FolderGone():
-            return Failed("no_folder", str(error), "Your message is kept.")
-        case StudioError():
-            return Failed("configuration", str(error), "Your message is kept.")
-        case _:
-            log.error("a turn failed", exc_info=error)
-            detail = f"{type(error).__name__}: {error}"
-            return Failed("internal", "Something went wrong in the program", detail)
-
-
-def _asked(error: ProviderError) -> str:
-    """The wait that a provider asks for, where it is worth saying."""
-    minutes = math.ceil((error.retry_after or 0.0) / 60)
-    if minutes < 2:
-        return ""
-    if minutes < 120:
-        return f"It asks for a wait of {minutes} minutes."
-    return f"It asks for a wait of {math.ceil(minutes / 60)} hours."
+def _stalled(calls: Sequence[ToolCall]) -> Ended:
+    names = ", ".join(dict.fromkeys(call.name for call in calls))
+    return Ended("stalled", f"The agent repeated itself ({names}) and nothing new came of it.")

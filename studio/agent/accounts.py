@@ -1,0 +1,74 @@
+"""The accounts of this program: the day's, and one for each session (L-14)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from studio.domain.agents import NO_CAPS, Agent, Caps
+from studio.domain.sessions import SessionInfo
+from studio.storage.sessions import SessionStore
+from studio.storage.settings import SettingsFile
+
+from .budget import HOUR, Account, Amount, Budget, Rate
+from .spending import Spent, total
+
+
+class Accounts:
+    """Knows what may be used, and learns from storage what was.
+
+    Other programs with the same data book on accounts of their own: what they
+    used counts from a turn's beginning on.
+    """
+
+    def __init__(
+        self,
+        settings: SettingsFile,
+        store: SessionStore,
+        spent: Callable[..., Awaitable[dict[str, Spent]]],
+    ) -> None:
+        self.rate = Rate(lambda: settings.values.requests_per_hour)
+        self._settings = settings
+        self._store = store
+        self._spent = spent
+        self._day = Account("day", NO_CAPS)
+        self._midnight = 0.0
+        self._chats: dict[str, Account] = {}
+
+    async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget:
+        """What a turn may use: the agent's caps, the session's, the day's, its parent's."""
+        values = self._settings.values
+        turn = Caps(values.turn_tokens, values.turn_dollars)
+        await self._catch_up()
+        chat = await self._chat(session)
+        above = parent.accounts if parent is not None else ()
+        own = Account("turn", agent.caps if agent.caps != NO_CAPS else turn)
+        return Budget([own, chat, *above, self._day])
+
+    async def _chat(self, session: SessionInfo) -> Account:
+        account = self._chats.get(session.id)
+        if account is None:
+            used = total((await self._spent("session", session.id)).values())
+            account = Account("session", NO_CAPS, Amount(used.usage.total, used.cost))
+            account = self._chats.setdefault(session.id, account)
+        values = self._settings.values
+        chat = Caps(values.session_tokens, values.session_dollars)
+        account.caps = session.caps if session.caps != NO_CAPS else chat
+        return account
+
+    async def _catch_up(self) -> None:
+        values = self._settings.values
+        now = datetime.now()
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        if midnight != self._midnight:
+            self._midnight, self._day.used = midnight, Amount()
+        self._day.caps = Caps(values.day_tokens, values.day_dollars)
+        if self._day.caps != NO_CAPS:
+            spent = total((await self._spent("day", since=midnight)).values())
+            used = self._day.used
+            tokens, dollars = max(used.tokens, spent.usage.total), max(used.dollars, spent.cost)
+            self._day.used = Amount(tokens, dollars)
+        if values.requests_per_hour:
+            entries = await self._store.ledger(since=time.time() - HOUR)
+            self.rate.known(entry.at for entry in entries)
