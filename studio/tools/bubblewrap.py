@@ -23,6 +23,8 @@ _NEEDED = (
     *("/run/current-system", "/run/booted-system", "/run/opengl-driver"),
 )
 """What is shown again of those: how names are resolved, and the system of NixOS."""
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
+"""Root may change the kernel here without any capability."""
 _LATER = ("hooks", "config", "config.worktree", "modules")
 """What in ``.git`` makes programs run later, outside of the sandbox."""
 
@@ -67,6 +69,8 @@ class Bubblewrap:
             argv.append("--unshare-net")
         argv += ["--bind" if root == "write" else "--ro-bind", "/", "/"]
         argv += ["--dev", "/dev", "--proc", "/proc"]
+        for name in _KERNEL:
+            argv += ["--ro-bind-try", name, name]
         for path in sorted(mounts, key=lambda path: len(path.parts)):  # inner ones come later
             argv += self._mount(mounts[path], str(path), folder)
         for name in ENVIRONMENT:
