@@ -339,17 +339,28 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The program chose how a turn is worked on (L-13); ``why`` is one sentence for the person."""
+    """The program chose how a turn is worked on (L-13); ``why`` is one sentence for the person.
+
+    ``asked`` is the ``provider/model`` that was asked how hard the message is,
+    empty where rules decided alone; the rest is what that request used.
+    """
 
     mode: Mode
     provider: str
     model: str
     why: str
+    asked: str = ""
+    usage: Usage = NOTHING
+    seconds: float = 0.0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """What a turn changed in the folder, so that it can be undone; ``paths`` are relative."""
+    """What a turn changed in the folder, so that it can be undone; ``paths`` are relative.
+
+    A later one of the same turn takes its place: a draft was approved since.
+    """
 
     turn_id: str
     paths: tuple[str, ...]
@@ -360,12 +371,14 @@ class FilesRestored:
     """A turn's changes were undone, or done again (``undone`` False).
 
     ``left`` are paths that were not touched, because they had changed since.
+    ``drafts`` are the ids of the turn's drafts that went along.
     """
 
     turn_id: str
     undone: bool
     paths: tuple[str, ...]
     left: tuple[str, ...] = ()
+    drafts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ class SessionInfo:
     ``waiting`` for the person, or its ``CompletionReason``. ``effort`` is None
     where the agent's or the model's own default holds. ``parent`` is the session
     that this one was branched from. ``caps`` are the person's for this session.
+    ``model_chosen``: the person chose its model, so no routing changes it (L-13).
     """
 
     id: str
@@ -32,6 +33,7 @@ class SessionInfo:
     effort: Effort | None = None
     parent: str = ""
     caps: Caps = NO_CAPS
+    model_chosen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

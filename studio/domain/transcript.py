@@ -283,19 +283,17 @@ class Transcript:
                 return None
             case Routed():
                 self._settle()
+                self.total_usage += event.usage
                 self.blocks.append(NoticeBlock(event.why))
                 return len(self.blocks) - 1
             case FilesChanged():
-                self._settle()
-                self.blocks.append(FilesBlock(event.turn_id, event.paths))
-                return len(self.blocks) - 1
+                index, block = self._files(event.turn_id)
+                block.paths, block.undone, block.left = event.paths, False, ()
+                return index
             case FilesRestored():
-                for index in range(len(self.blocks) - 1, -1, -1):
-                    block = self.blocks[index]
-                    if isinstance(block, FilesBlock) and block.turn_id == event.turn_id:
-                        block.undone, block.left = event.undone, event.left
-                        return index
-                return None
+                index, block = self._files(event.turn_id)
+                block.undone, block.left, block.drafts = event.undone, event.left, event.drafts
+                return index
             case Notice():
                 self._settle()
                 self.blocks.append(NoticeBlock(event.text))
@@ -336,6 +334,14 @@ class Transcript:
     def waiting_drafts(self) -> list[Draft]:
         return [draft for draft in self.drafts if draft.status == "waiting"]
 
+    def drafts_of(self, turn_id: str) -> list[Draft]:
+        """The drafts that were made in a turn."""
+        return [
+            block.draft
+            for block in self.blocks
+            if isinstance(block, DraftBlock) and block.turn_id == turn_id
+        ]
+
     def messages(self) -> list[Message]:
         """The conversation as values, for a new native history (H-7) and for export."""
         return conversation(self.blocks)
@@ -367,6 +373,15 @@ class Transcript:
                     setattr(block, name, value)
                 return index
         return None
+
+    def _files(self, turn_id: str) -> tuple[int, FilesBlock]:
+        for index, block in enumerate(self.blocks):
+            if isinstance(block, FilesBlock) and block.turn_id == turn_id:
+                return index, block
+        self._settle()
+        made = FilesBlock(turn_id, ())
+        self.blocks.append(made)
+        return len(self.blocks) - 1, made
 
     def _settle(self) -> int | None:
         """Close the live block at the end, if there is one."""

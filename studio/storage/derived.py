@@ -13,6 +13,7 @@ from studio.domain.events import (
     Event,
     PermissionResolved,
     ReplyGiven,
+    Routed,
     StepEnded,
     TurnComplete,
     TurnStarted,
@@ -56,6 +57,18 @@ def derive(
                 FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
                 (session_id, turn_id, at, event.step, used.input, used.cache_read,
                  used.cache_write, used.output, used.reasoning, event.seconds, event.cost, *sent),
+            )  # fmt: skip
+        case Routed() if event.asked:
+            used, (provider, _, model) = event.usage, event.asked.partition("/")
+            _run(
+                db,
+                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
+                cache_read, cache_write, output, reasoning, seconds, cost, agent)
+                SELECT ?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+                coalesce(max(agent), '')
+                FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+                (session_id, turn_id, at, provider, model, used.input, used.cache_read,
+                 used.cache_write, used.output, used.reasoning, event.seconds, event.cost),
             )  # fmt: skip
         case AwaitingPermission():
             asked = event.question

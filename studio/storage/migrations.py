@@ -160,6 +160,7 @@ def _engine(db: Connection) -> None:
     for statement in (
         "ALTER TABLE sessions ADD COLUMN cap_tokens INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE sessions ADD COLUMN cap_dollars REAL NOT NULL DEFAULT 0",
+        "ALTER TABLE sessions ADD COLUMN model_chosen INTEGER NOT NULL DEFAULT 0",
         # The person's own rules; of a folder, or of everywhere where that is empty.
         """CREATE TABLE standing_rules (
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, verdict TEXT NOT NULL,
@@ -167,6 +168,12 @@ def _engine(db: Connection) -> None:
             UNIQUE (folder, verdict, tool, pattern))""",
         # A folder whose files may widen rights, as long as they are what was looked at.
         "CREATE TABLE trusted (folder TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL)",
+        # What a turn changed, for undo: paths as bytes, entries in the words of storage.entries.
+        """CREATE TABLE file_changes (
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+            turn_id TEXT NOT NULL, folder BLOB NOT NULL, path BLOB NOT NULL,
+            before TEXT NOT NULL, after TEXT NOT NULL, sure INTEGER NOT NULL, at REAL NOT NULL,
+            PRIMARY KEY (session_id, turn_id, folder, path))""",
         # Every call of a tool, without secrets; a row stays when its session goes.
         """CREATE TABLE audit (
             id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, title TEXT NOT NULL DEFAULT '',

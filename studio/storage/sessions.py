@@ -20,6 +20,7 @@ from studio.domain.sessions import SearchHit, SessionInfo
 
 from . import audit, branching, native, transcripts, usage
 from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
+from .changes import ChangeStore
 from .database import Database
 from .journal import Journal
 from .native import EpochInfo, Native
@@ -54,11 +55,12 @@ class Changes(TypedDict, total=False):
     unread: bool
     updated: float
     caps: Caps
+    model_chosen: bool
 
 
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
-    "effort, parent, cap_tokens, cap_dollars"
+    "effort, parent, cap_tokens, cap_dollars, model_chosen"
 )
 
 
@@ -67,6 +69,8 @@ class SessionStore:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+        self.changes = ChangeStore(db)
+        """What turns changed in their folders."""
         self._journals: dict[str, Journal] = {}
 
     async def create(self, info: SessionInfo) -> None:
@@ -329,7 +333,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
     values = (
         info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
         info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
-        info.effort, info.parent, info.caps.tokens, info.caps.dollars,
+        info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -337,7 +341,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
     """A session as well as its row can be read: a damaged one must not hide the others."""
-    *texts, mode, created, updated, state, unread, effort, parent, tokens, dollars = row
+    *texts, mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row
     session_id, title, folder, agent, provider, model = map(_text, texts)
     return SessionInfo(
         session_id,
@@ -357,6 +361,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
             tokens if isinstance(tokens, int) else 0,
             dollars if isinstance(dollars, int | float) else 0.0,
         ),
+        bool(chosen),
     )
 
 
