@@ -43,8 +43,7 @@ class Accounts:
         await self._catch_up()
         chat = await self._chat(session)
         above = parent.accounts if parent is not None else ()
-        own = Account("turn", agent.caps if agent.caps != NO_CAPS else turn)
-        return Budget([own, chat, *above, self._day])
+        return Budget([Account("turn", turn.within(agent.caps)), chat, *above, self._day])
 
     async def _chat(self, session: SessionInfo) -> Account:
         account = self._chats.get(session.id)

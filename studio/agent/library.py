@@ -9,11 +9,12 @@ that replaces an agent keeps what that agent must not do.
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
-from studio.domain.agents import HUES, Agent
+from studio.domain.agents import HUES, Agent, Caps, Role
 from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule
 
@@ -32,9 +33,19 @@ _KEYS = {
     "hue",
     "effort",
     "temperature",
+    "steps",
+    "seconds",
+    "tokens",
+    "dollars",
+    "role",
+    "mask",
 }
 WARMEST = 2.0
 """The highest temperature any provider takes."""
+MOST_STEPS = 1_000
+MOST_SECONDS = 86_400.0
+ROLES: tuple[Role, ...] = get_args(Role)
+"""From everything to reading only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +101,10 @@ def _within(agent: Agent, replaced: Agent) -> Agent:
     elif "*" not in replaced.tools:
         tools = tuple(name for name in tools if name in replaced.tools)
     limits = tuple(rule for rule in replaced.permissions if rule.verdict != "allow")
-    return replace(agent, tools=tools, permissions=(*limits, *agent.permissions))
+    role = max(agent.role, replaced.role, key=ROLES.index)
+    mask = (*replaced.mask, *agent.mask)
+    permissions = (*limits, *agent.permissions)
+    return replace(agent, tools=tools, permissions=permissions, role=role, mask=mask)
 
 
 def _text(path: Path) -> str:
@@ -141,10 +155,24 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
             raise ValueError(f"effort is one of {', '.join(EFFORTS)}, not {effort!r}")
         key = "temperature"
         temperature = _temperature(data.get(key))
+        key = "role"
+        role = _word(data, key) or "all"
+        if role not in ROLES:
+            raise ValueError(f"role is one of {', '.join(ROLES)}, not {role!r}")
+        key = "steps"
+        steps = int(_amount(data, key, MOST_STEPS, whole=True))
+        key = "seconds"
+        seconds = _amount(data, key, MOST_SECONDS)
+        key = "tokens"
+        tokens = int(_amount(data, key, whole=True))
+        key = "dollars"
+        dollars = _amount(data, key)
+        key = "mask"
+        mask = _names(data.get(key) or [], key)
         key = "permissions"
         rules = _rules(data.get(key))
         key = "tools"
-        tools = _names(data.get(key, "*"))
+        tools = _names(data.get(key, "*"), key)
         key = "icon"
         icon = _word(data, key) or "sparkle"
     except ValueError as error:
@@ -160,6 +188,11 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         permissions=tuple(rule for rule in rules if trusted or rule.verdict != "allow"),
         effort=effort,
         temperature=temperature,
+        steps=steps if trusted else 0,
+        seconds=seconds if trusted else 0.0,
+        caps=Caps(tokens, dollars),
+        role=role,
+        mask=mask,
         icon=icon,
         hue=hue,
         source=str(path),
@@ -210,12 +243,26 @@ def _temperature(value: Any) -> float | None:
     return float(value)
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _amount(
+    data: dict[str, Any], key: str, most: float = math.inf, *, whole: bool = False
+) -> float:
+    """A number of steps, seconds, tokens or dollars; 0 where nothing is said."""
+    value = data.get(key)
+    if value is None:
+        return 0
+    kinds = int if whole else int | float
+    if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value <= most:
+        end = f" up to {most:,.0f}" if most < math.inf else ""
+        raise ValueError(f"{key} is a {'whole ' if whole else ''}number above 0{end}")
+    return value
+
+
+def _names(value: Any, key: str) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [name.strip() for name in value.split(",")]
     if not isinstance(value, list):
-        raise ValueError("tools is a list of names, or “*” for all")
-    return tuple(name for name in _texts(cast("list[object]", value), "tools") if name)
+        raise ValueError(f"{key} is a list of names" + (", or “*” for all" * (key == "tools")))
+    return tuple(name for name in _texts(cast("list[object]", value), key) if name)
 
 
 def _rules(value: Any) -> list[Rule]:

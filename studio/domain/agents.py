@@ -33,6 +33,11 @@ class Caps:
     tokens: int = 0
     dollars: float = 0.0
 
+    def within(self, other: Caps) -> Caps:
+        """The smaller of each."""
+        tokens = min(filter(None, (self.tokens, other.tokens)), default=0)
+        return Caps(tokens, min(filter(None, (self.dollars, other.dollars)), default=0.0))
+
 
 NO_CAPS = Caps()
 
