@@ -45,7 +45,8 @@ class Box:
         self._approve = approve
 
     def draft_of(self, path: str) -> Draft | None:
-        return self.waiting.get(path)
+        drafts = self.waiting.values()
+        return next((draft for draft in drafts if path in (draft.path, draft.target)), None)
 
     async def propose(self, draft: Draft) -> None:
         self.seen.append(draft)
@@ -53,6 +54,9 @@ class Box:
             self.waiting[draft.path] = draft
         else:
             self._approve(draft)
+
+    async def withdraw(self, draft: Draft) -> None:
+        del self.waiting[draft.path]
 
 
 async def call(tool: object, root: Path, box: Box, /, **arguments: object) -> Result:
@@ -77,11 +81,14 @@ async def test_write_makes_a_draft_and_touches_nothing(tmp_path: Path) -> None:
 
     write_draft(Workspace(tmp_path), draft)
     assert (tmp_path / "new" / "a.txt").read_bytes() == b"one\ntwo\n"
-    with pytest.raises(DraftConflict, match="exists by now"):
-        write_draft(Workspace(tmp_path), draft)
+    write_draft(Workspace(tmp_path), draft)  # it is as the draft would make it
     undo_draft(Workspace(tmp_path), draft)
     assert not (tmp_path / "new" / "a.txt").exists()
-    with pytest.raises(DraftConflict, match="was deleted"):
+    undo_draft(Workspace(tmp_path), draft)
+    (tmp_path / "new" / "a.txt").write_text("another's")
+    with pytest.raises(DraftConflict, match="exists by now"):
+        write_draft(Workspace(tmp_path), draft)
+    with pytest.raises(DraftConflict, match="changed since the draft was approved"):
         undo_draft(Workspace(tmp_path), draft)
 
 
@@ -133,7 +140,7 @@ def test_a_changed_file_is_never_overwritten(tmp_path: Path) -> None:
     path.write_text("one")
     write_draft(workspace, draft)
     path.write_text("person's")
-    with pytest.raises(DraftConflict, match="changed since the draft was written"):
+    with pytest.raises(DraftConflict, match="changed since the draft was approved"):
         undo_draft(workspace, draft)
     assert path.read_text() == "person's"
 

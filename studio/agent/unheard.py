@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from studio.domain.events import (
     DraftResolved,
+    FilesRestored,
     Event,
     HistoryBegun,
     StepStarted,
@@ -17,6 +18,7 @@ from studio.domain.messages import Said, Text
 from studio.domain.tools import DraftStatus
 
 from .drafts import SessionDrafts
+from .undo import told
 
 
 class Unheard:
@@ -33,12 +35,18 @@ class Unheard:
         self.notes: list[Told] = []
         self.epoch = 0
         self._drafts = drafts
+        self._undone: dict[str, Told] = {}
+        restored: set[str] = set()
         for event in events:
             match event:
                 case StepStarted() | ToolFinished():
                     self.notes.clear()  # a request or a tool's result told it
+                case FilesRestored():
+                    restored.update(event.drafts)  # the note on the files tells of them
+                case DraftResolved() if event.draft_id in restored:
+                    restored.remove(event.draft_id)
                 case DraftResolved():
-                    self.draft_ended(event.draft_id, event.status)
+                    self.drafts_ended({event.draft_id: event.status})
                 case Told():
                     continue  # the program may have ended before the history had it
                 case _:
@@ -55,7 +63,14 @@ class Unheard:
                 self.notes.remove(event)
             case HistoryBegun():  # it has the calls that made drafts, not what came of them
                 self.epoch = event.epoch
-                self._note(self._drafts.ends())
+                self.draft_told(self._drafts.ends())
+                self.notes.extend(self._undone.values())
+            case FilesRestored():
+                self._undone.pop(event.turn_id, None)
+                if text := told(event):
+                    self.notes.append(note := Told("files", text))
+                    if event.undone:
+                        self._undone[event.turn_id] = note
             case _:
                 pass
 
@@ -65,12 +80,11 @@ class Unheard:
         blank = all(isinstance(part, Text) and not part.text.strip() for part in words)
         return [] if blank else words
 
-    def draft_ended(self, draft_id: str, status: DraftStatus) -> None:
-        self._note(self._drafts.note(draft_id, status))
+    def drafts_ended(self, ends: Mapping[str, DraftStatus]) -> None:
+        """What became of drafts, by id, in one note."""
+        notes = (self._drafts.note(draft_id, status) for draft_id, status in ends.items())
+        self.draft_told("\n".join(filter(None, notes)))
 
-    def draft_edited(self, path: str) -> None:
-        self._note(f"The person edited the draft of {path} by hand.")
-
-    def _note(self, text: str) -> None:
+    def draft_told(self, text: str) -> None:
         if text:
             self.notes.append(Told("draft", text))

@@ -75,6 +75,11 @@ class Draft:
     action: DraftAction = "write"
     target: str = ""
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether the text changes; a move may leave it as it is."""
+        return self.after != (self.before or "")
+
     def counts(self) -> tuple[int, int]:
         """Lines added and removed, as a unified diff would count them."""
         from difflib import SequenceMatcher

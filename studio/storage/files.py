@@ -31,6 +31,16 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
+def forget(folder: Path, after: float) -> None:
+    """Remove the files that have been in a folder for more than ``after`` seconds."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                # The time that nobody can set: a kept file has its old times.
+                if time.time() - entry.stat(follow_symlinks=False).st_ctime > after:
+                    Path(entry.path).unlink()
+
+
 def free_name(path: Path, what: str) -> Path:
     """A name nobody has yet: ``studio.db.damaged-2026-11-21``, then ``…-2``."""
     date = time.strftime("%Y-%m-%d")

@@ -23,9 +23,11 @@ from __future__ import annotations
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft, ToolSpec
 
+from .approving import undo_draft, write_draft
 from .context import Context, Drafts
 from .definition import Tool, tool
-from .drafting import DraftConflict, make_draft, undo_draft, write_draft
+from .drafting import make_delete, make_draft, make_move
+from .replacing import DraftConflict
 from .result import Result, render, shorten
 from .workspace import Workspace
 
@@ -39,7 +41,9 @@ __all__ = [
     "ToolFailed",
     "ToolSpec",
     "Workspace",
+    "make_delete",
     "make_draft",
+    "make_move",
     "render",
     "shorten",
     "tool",

@@ -49,7 +49,7 @@ def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:
     long texts: call it in a thread then."""
     old, new = split_lines(before), split_lines(after)
     rows: list[DiffLine] = []
-    parts = list(_opcodes(old, new))
+    parts = list(opcodes(old, new))
     for index, (tag, i1, i2, j1, j2) in enumerate(parts):
         if tag == "equal":
             first, last = index == 0, index == len(parts) - 1
@@ -67,7 +67,7 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def _opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+def opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
     """As difflib's, but quick where only a small part of long texts differs."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

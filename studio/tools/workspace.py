@@ -35,16 +35,36 @@ def _never() -> bool:
     return False
 
 
+def _shown(name: str) -> bool:
+    return False
+
+
 class Workspace:
     """One folder; every path from a model goes through ``resolve``.
 
     ``readable`` are further folders whose files may be read, never written:
-    where long results are kept whole, for example. Methods touch the disk.
+    where long results are kept whole, for example. ``hidden`` says which files
+    listing and searching leave out, by their path relative to the folder, with
+    links resolved. Methods touch the disk.
     """
 
-    def __init__(self, root: str | os.PathLike[str], readable: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        readable: Sequence[Path] = (),
+        hidden: Callable[[str], bool] = _shown,
+    ) -> None:
         self.root = Path(os.path.realpath(root))
         self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
+        self.hidden = hidden
+
+    def opened(self, place: Path) -> Workspace:
+        """The same folder, with one more place that may be read."""
+        return Workspace(self.root, (*self.readable, place), self.hidden)
+
+    def hiding(self, hidden: Callable[[str], bool]) -> Workspace:
+        """The same folder, with files that listing and searching leave out."""
+        return Workspace(self.root, self.readable, hidden)
 
     def check(self) -> None:
         """Raises ToolFailed if the folder is not there any more."""
@@ -57,11 +77,35 @@ class Workspace:
         Relative paths begin at the folder. Raises ToolFailed if the place is
         outside of it, or if the text is no path.
         """
+        found, _ = self.locate(path)
+        return self._inside(found, path, write=write)
+
+    def locate(self, path: str) -> tuple[Path, bool]:
+        """Where ``path`` really leads, and whether it may be read; it need not exist.
+
+        Raises ToolFailed if the text is no path.
+        """
         self.check()
         try:
             found = Path(os.path.realpath(self._joined(path)))
         except (OSError, ValueError, RuntimeError) as error:
             raise ToolFailed(f"“{path}” is not a path: {reason(error)}.") from error
+        return found, any(found.is_relative_to(one) for one in (self.root, *self.readable))
+
+    def place(self, path: str, *, write: bool = False) -> Path:
+        """As ``resolve``, but a link at the very end is not followed.
+
+        Where capital and small letters are the same, the last name stays as it
+        is written.
+        """
+        found = self.resolve(path, write=write)
+        joined = self._joined(path)
+        if joined.name in ("", "..") or found == self.root:
+            return found
+        place = Path(os.path.realpath(joined.parent)) / joined.name
+        return self._inside(place, path, write=write)
+
+    def _inside(self, found: Path, path: str, *, write: bool) -> Path:
         places = (self.root,) if write else (self.root, *self.readable)
         if any(found.is_relative_to(place) for place in places):
             return found
@@ -123,7 +167,8 @@ class Workspace:
 
         text = f"There is no {kind} {self.relative(path)}."
         try:
-            near = [entry.name for entry in os.scandir(path.parent)][:2000]
+            here = [entry.name for entry in os.scandir(path.parent)][:2000]
+            near = [name for name in here if not self.hidden(self.relative(path.parent / name))]
         except OSError:
             return text
         close = get_close_matches(path.name, near, n=3, cutoff=0.6)
@@ -153,6 +198,8 @@ class Workspace:
             except OSError:
                 continue
             if is_folder and entry.name in IGNORED:
+                continue
+            if self.hidden(self.relative(Path(entry.path))):
                 continue
             yield entry
             if is_folder and (depth is None or depth > 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
-from studio.tools.drafting import current, make_further, propose
+from studio.tools.drafting import current, going_on, make_further, propose
 from studio.tools.result import plural
 
 
@@ -33,10 +33,8 @@ async def edit(
         raise ToolFailed("“old” is empty. To write a whole file use write.")
     if old == new:
         raise ToolFailed("“old” and “new” are the same.")
-    workspace = context.workspace
-    name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
-    waiting = context.drafts.draft_of(name)
-    draft = await asyncio.to_thread(_draft, workspace, path, waiting, old, new, replace_all)
+    waiting = await going_on(context, path)
+    draft = await asyncio.to_thread(_draft, context.workspace, path, waiting, old, new, replace_all)
     return await propose(context, draft)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from studio.domain.messages import Image
-from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools import Context, Draft, Result, ToolFailed, tool
 from studio.tools.pdf import Pages, is_pdf, pages
 from studio.tools.pictures import format_of, normalise, told
 from studio.tools.result import plural
@@ -41,8 +41,8 @@ async def read(
     stop = Stop()
 
     def work() -> Slice | Pages | Image:
-        if draft is not None:
-            return slice_text(draft.after, first_line, lines, LIMIT)
+        if text is not None:
+            return slice_text(text, first_line, lines, LIMIT)
         file = workspace.file(path)
         return _unusual(file, name, first_page, stop) or slice_file(
             file, name, first_line, lines, LIMIT, stop
@@ -50,24 +50,48 @@ async def read(
 
     name = workspace.relative(await asyncio.to_thread(workspace.resolve, path))
     draft = context.drafts.draft_of(name)
+    text = None if draft is None else _text(draft, name)
     try:
         part = await asyncio.to_thread(work)
     finally:
         stop.set()
+    note = "" if draft is None else f" {_note(draft, name)}"
     if isinstance(part, Image):
         about = await asyncio.to_thread(told, part)
-        return Result(f"[{name}, a picture, {about}]", about, (name,), images=(part,))
+        return Result(f"[{name}, a picture, {about}]{note}", about, (name,), images=(part,))
     if isinstance(part, Pages):
-        return _of_pages(name, part)
+        return _of_pages(name, part, note)
     count = part.last - part.first + 1
     if count == 0 and first_line > 1:
         total = plural(part.total or 0, "line")
         raise ToolFailed(f"{name} has only {total}; there is no line {first_line}.")
-    head = _head(name, part, count)
-    if draft is not None:
-        head = f"{head} This is your draft, which is not written to the file yet."
+    head = f"{_head(name, part, count)}{note}"
     source = f"{name}:{part.first}-{part.last}" if count else name
-    return Result(f"{head}\n{part.text}", plural(count, "line"), (source,))
+    sources = (source,) if draft is None or name == draft.path else (source, draft.path)
+    return Result(f"{head}\n{part.text}", plural(count, "line"), sources)
+
+
+def _text(draft: Draft, name: str) -> str | None:
+    """The text a draft gives this path, None where the file is to be read as it is.
+
+    A file that is only to be moved is read at its old path: who may not read it
+    there may not read it here.
+    """
+    if draft.action == "write":
+        return draft.after
+    if name != draft.target:
+        return None
+    if not draft.rewrites:
+        raise ToolFailed(f"Your draft moves {draft.path} here, which is not done yet. Read that.")
+    return draft.after
+
+
+def _note(draft: Draft, name: str) -> str:
+    if draft.action == "delete":
+        return "Your draft deletes this file, which is not done yet."
+    if name == draft.path and draft.target:
+        return f"Your draft moves this file to {draft.target}, which is not done yet."
+    return "This is your draft, which is not written to the file yet."
 
 
 def _unusual(
@@ -86,7 +110,7 @@ def _unusual(
     return None
 
 
-def _of_pages(name: str, part: Pages) -> Result:
+def _of_pages(name: str, part: Pages, note: str) -> Result:
     count = part.last - part.first + 1
     span = f"page {part.first}" if count == 1 else f"pages {part.first}-{part.last}"
     head = f"[{name}, {span} of {part.total}]"
@@ -94,6 +118,7 @@ def _of_pages(name: str, part: Pages) -> Result:
         head = f"{head} More follows: read on with first_page {part.last + 1}."
     if not part.worded:
         head = f"{head} There are no words on them: they may be scanned pictures."
+    head += note
     sources = tuple(f"{name}, page {n}" for n in part.worded)
     return Result(f"{head}\n{part.text}", plural(count, "page"), sources)
 

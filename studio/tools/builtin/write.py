@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
-from studio.tools.drafting import current, propose
+from studio.tools.drafting import current, going_on, make_further, propose
 
 
 @tool(
@@ -23,11 +23,17 @@ async def write(context: Context, path: str, content: str) -> Result:
     path: The file, relative to the working folder. Missing folders are made.
     content: The whole text of the file.
     """
-    return await propose(context, await asyncio.to_thread(_draft, context.workspace, path, content))
+    waiting = await going_on(context, path)
+    moved = waiting if waiting is not None and waiting.action == "move" else None
+    return await propose(
+        context, await asyncio.to_thread(_draft, context.workspace, path, moved, content)
+    )
 
 
-def _draft(workspace: Workspace, path: str, content: str) -> Draft:
-    before = current(workspace, path)[1]
+def _draft(workspace: Workspace, path: str, moved: Draft | None, content: str) -> Draft:
+    before = moved.before if moved is not None else current(workspace, path)[1]
     if before and "\n" in before and before.count("\r\n") == before.count("\n"):
         content = content.replace("\r\n", "\n").replace("\n", "\r\n")
+    if moved is not None:
+        return make_further(moved, content)
     return make_draft(workspace, path, content)
