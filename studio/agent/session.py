@@ -14,7 +14,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from studio.domain.agents import Limits, Mode
 from studio.domain.errors import ConfigurationError
@@ -44,6 +44,7 @@ from .failing import failure
 from .ground import Surroundings, ground_of
 from .input import whole
 from .preparing import Preparing, Wish
+from .review import Conflict, Decision, Review
 from .turn import Turn
 from .unheard import Unheard
 
@@ -74,7 +75,7 @@ class Session:
         self.damage = damage
         """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
-        self.drafts = SessionDrafts(self.transcript.drafts)
+        self.drafts = SessionDrafts(self.transcript.drafts, surroundings.trash)
         self._store = store
         self._around = surroundings
         self._journal = store.journal(info.id)
@@ -85,6 +86,9 @@ class Session:
         self._compacting = asyncio.Lock()
         self._unheard = Unheard(events, self.drafts)
         self._preparation = Preparing(self, store, surroundings, rules, self._unheard, self._record)
+        self._review = Review(
+            self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
+        )
         if damage:
             if self.transcript.running:  # nobody can write its end
                 self.transcript.apply(TurnComplete("error"))
@@ -233,39 +237,38 @@ class Session:
         """What the running turn may use, for turns that it begins."""
         return self._preparation.budget if self.running else None
 
-    async def decide(
-        self, draft_id: str, decision: Literal["approve", "discard", "undo"]
-    ) -> DraftStatus:
+    async def decide(self, draft_id: str, decision: Decision) -> DraftStatus:
         """Approve, discard or undo a draft; the model hears of it with its next request."""
+        return (await self.decide_all(decision, [draft_id]))[draft_id]
+
+    async def decide_all(
+        self, decision: Decision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
+    ) -> dict[str, DraftStatus]:
+        """The same for several drafts, or for all that wait of one turn; see ``Review.decide``."""
         self._must_be_sound()
-        if decision == "discard":
-            status = self.drafts.discard(draft_id, self._record)
-        elif decision == "approve":
-            status = await self.drafts.approve(
-                draft_id, await self._preparation.workspace(), self._record
-            )
-        else:
-            status = await self.drafts.undo(
-                draft_id, await self._preparation.workspace(), self._record
-            )
+        if turn_id:
+            drafts = self.transcript.drafts_of(turn_id)
+            draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
+        decided = await self._review.decide(draft_ids, decision)
         self._changed()
-        self._unheard.draft_ended(draft_id, status)
-        await self.flush()
-        return status
+        return decided
 
     async def edit_draft(self, draft_id: str, text: str) -> Draft:
         """Replace a waiting draft's text by the person's own."""
         self._must_be_sound()
-        old = self.drafts.get(draft_id)
-        if old is None or old.status != "waiting":
-            raise ConfigurationError("This draft no longer waits.")
-        draft = replace(old, id=uuid.uuid4().hex, after=text)
-        await self.drafts.add(
-            "", draft, await self._preparation.workspace(), self._record, approve=False
-        )
+        draft = await self._review.edit(draft_id, text)
         self._changed()
-        self._unheard.draft_edited(draft.path)
-        await self.flush()
+        return draft
+
+    async def conflict(self, draft_id: str) -> Conflict:
+        """A draft that met a changed file, and the three sides of it."""
+        return await self._review.conflict(draft_id)
+
+    async def resolve(self, draft_id: str, text: str | None) -> Draft:
+        """Make a draft anew on top of the file as it is now; see ``Review.resolve``."""
+        self._must_be_sound()
+        draft = await self._review.resolve(draft_id, text)
+        self._changed()
         return draft
 
     async def compact(self) -> None:
