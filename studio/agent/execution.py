@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -62,7 +63,9 @@ class Execution:
         spill: Path,
         parallel: int,
         emit: Callable[[Event], None],
+        deed: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
     ) -> None:
+        """``deed`` is entered around each call that acts, so that its changes can be undone."""
         self._session_id = session_id
         self._agent = agent
         self._tools = tools
@@ -74,6 +77,7 @@ class Execution:
         self._environment = environment
         self._spill = spill
         self._emit = emit
+        self._deed = deed
         self._slots = asyncio.Semaphore(parallel)
         self._reads = Reads()
 
@@ -218,7 +222,7 @@ class Execution:
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         try:
-            async with timer:
+            async with self._deed() if tool.spec.effect == "act" else nullcontext(), timer:
                 return await tool.call(context, call.arguments or {})
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

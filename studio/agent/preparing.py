@@ -35,6 +35,7 @@ from .risk import Risk
 from .spending import rates_of
 from .standing import Standing
 from .turn import Setting, Turn
+from .undo import Undo
 from .unheard import Unheard
 
 
@@ -58,6 +59,7 @@ class Chat(Protocol):
     info: SessionInfo
     transcript: Transcript
     drafts: SessionDrafts
+    files: Undo
 
 
 class Preparing:
@@ -120,6 +122,7 @@ class Preparing:
             effort=info.effort or agent.effort,
             temperature=agent.temperature,
             opened=self.opened,
+            closing=lambda: self._chat.files.end(started.turn_id),
             steering=self.steering,
         )
         policy = Policy(
@@ -153,8 +156,11 @@ class Preparing:
                 spill=spill,
                 parallel=limits.parallel_tools,
                 emit=emit,
+                deed=self._chat.files.acting,
             )
 
+        acts = any(spec.effect == "act" for spec in ground.offered)
+        await self._chat.files.begin(started.turn_id, str(workspace.root), acts=acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
 
     async def open(self, ground: Ground) -> list[Event]:

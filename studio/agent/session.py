@@ -22,6 +22,7 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
+    FilesRestored,
     MessageQueued,
     MessageTaken,
     Notice,
@@ -46,6 +47,7 @@ from .input import whole
 from .preparing import Preparing, Wish
 from .review import Conflict, Decision, Review
 from .turn import Turn
+from .undo import Undo
 from .unheard import Unheard
 
 log = logging.getLogger(__name__)
@@ -76,6 +78,8 @@ class Session:
         """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
         self.drafts = SessionDrafts(self.transcript.drafts, surroundings.trash)
+        self.files = Undo(self, surroundings.folders, store.changes, self._record)
+        self.drafts.around = self.files.writing
         self._store = store
         self._around = surroundings
         self._journal = store.journal(info.id)
@@ -270,6 +274,30 @@ class Session:
         draft = await self._review.resolve(draft_id, text)
         self._changed()
         return draft
+
+    async def undo_turn(self, turn_id: str) -> FilesRestored:
+        """Put back the files that a turn changed; what another hand changed since is left.
+
+        Raises ConfigurationError while a turn runs, or if nothing is known of the turn's changes.
+        """
+        return await self._restore(turn_id, undo=True)
+
+    async def redo_turn(self, turn_id: str) -> FilesRestored:
+        """Change the files again as the turn had; see ``undo_turn``."""
+        return await self._restore(turn_id, undo=False)
+
+    async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
+        self._must_be_free()
+        await self._none_elsewhere()
+        restored = await self.files.restore(turn_id, undo=undo)
+        await self.flush()
+        return restored
+
+    async def find_changes(self) -> None:
+        """Tell what a turn changed that ended with its program."""
+        if not self.damage:
+            for event in await self.files.end(self.transcript.turn_id):
+                self._record(event)
 
     async def compact(self) -> None:
         """Begin a new native history with old results shortened (L-10).

@@ -65,15 +65,18 @@ class Sessions:
             events = await self.store.events(session_id)
             rules = await self.store.rules(session_id)
             damage = await self.store.damage(session_id)
+            interrupted = await self._interrupted(session_id, events)
             session = Session(
                 info,
                 self.store,
                 self._around,
                 events,
                 rules,
-                interrupted=await self._interrupted(session_id, events),
+                interrupted=interrupted,
                 damage=damage,
             )
+            if interrupted:
+                await session.find_changes()
             self._open[session_id] = session
             return session
 

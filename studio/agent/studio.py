@@ -20,6 +20,7 @@ from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
 from studio.providers.prices import cost, sizes
 from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
+from studio.storage.contents import Contents
 from studio.storage.database import Database
 from studio.storage.files import forget
 from studio.storage.keychain import Keychain, child_environment
@@ -37,6 +38,7 @@ from .library import AgentLibrary, Agents
 from .patience import Patience
 from .sessions import Sessions
 from .spending import Spent, by_key
+from .watching import Folders
 
 DEFAULT_AGENT = "Coder"
 KEPT = 30 * 24 * 3600.0
@@ -84,6 +86,11 @@ class Studio:
         """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
         self.accounts = Accounts(settings, self.store, self.spent)
+        self.folders = Folders(
+            Contents(paths.snapshots),
+            self.store.changes,
+            lambda: (paths.data, paths.config, paths.cache, paths.logs),
+        )
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
@@ -302,6 +309,7 @@ class Studio:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
+            self.folders.close,
             self.connections.close,
             self.catalogue.close,
             self.http.aclose,

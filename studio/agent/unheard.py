@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from studio.domain.events import (
     DraftResolved,
-    FilesRestored,
     Event,
+    FilesRestored,
     HistoryBegun,
     StepStarted,
     Told,
@@ -64,13 +64,9 @@ class Unheard:
             case HistoryBegun():  # it has the calls that made drafts, not what came of them
                 self.epoch = event.epoch
                 self.draft_told(self._drafts.ends())
-                self.notes.extend(self._undone.values())
+                self.notes += (note for note in self._undone.values() if note not in self.notes)
             case FilesRestored():
-                self._undone.pop(event.turn_id, None)
-                if text := told(event):
-                    self.notes.append(note := Told("files", text))
-                    if event.undone:
-                        self._undone[event.turn_id] = note
+                self._files_restored(event)
             case _:
                 pass
 
@@ -84,6 +80,18 @@ class Unheard:
         """What became of drafts, by id, in one note."""
         notes = (self._drafts.note(draft_id, status) for draft_id, status in ends.items())
         self.draft_told("\n".join(filter(None, notes)))
+
+    def _files_restored(self, event: FilesRestored) -> None:
+        unheard = self._undone.pop(event.turn_id, None)
+        if unheard in self.notes:
+            self.notes.remove(unheard)
+            if not event.undone:
+                return  # as if nothing had been
+        if text := told(event):
+            note = Told("files", text)
+            self.notes.append(note)
+            if event.undone:
+                self._undone[event.turn_id] = note
 
     def draft_told(self, text: str) -> None:
         if text:

@@ -134,6 +134,9 @@ class FilesBlock:
     paths: tuple[str, ...]
     undone: bool = False
     left: tuple[str, ...] = ()
+    """Paths that were not touched when it was undone (or done again) last."""
+    drafts: tuple[str, ...] = ()
+    """Ids of the drafts that were undone with it."""
 
 
 @dataclass(slots=True)

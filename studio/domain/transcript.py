@@ -334,6 +334,11 @@ class Transcript:
     def waiting_drafts(self) -> list[Draft]:
         return [draft for draft in self.drafts if draft.status == "waiting"]
 
+    @property
+    def turn_id(self) -> str:
+        """Of the last turn; empty before any."""
+        return self._turn_id
+
     def drafts_of(self, turn_id: str) -> list[Draft]:
         """The drafts that were made in a turn."""
         return [

@@ -6,9 +6,16 @@ from sqlite3 import Connection
 
 from studio.domain.codec import encode_event
 from studio.domain.errors import StorageError
-from studio.domain.events import DraftCreated, DraftResolved, TurnComplete, TurnStarted
+from studio.domain.events import (
+    DraftCreated,
+    DraftResolved,
+    FilesChanged,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.ledger import written
 
+from .changes import copy_changes
 from .derived import derive
 from .search import Indexer
 from .transcripts import checksum, index, put, read_data, read_event
@@ -43,6 +50,8 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
         put(db, target, seq, turn_id, at, body)
         if event is None:
             continue
+        if isinstance(event, FilesChanged):
+            copy_changes(db, source, target, event.turn_id)
         index(db, target, seq, indexer.feed(event))
         match event:
             case DraftCreated():

@@ -56,6 +56,11 @@ class Paths:
         return self.data / "studio.db"
 
     @property
+    def snapshots(self) -> Path:
+        """What was in the files that turns change, for undo."""
+        return self.data / "snapshots.db"
+
+    @property
     def settings(self) -> Path:
         return self.config / "settings.json"
 
