@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import fcntl
 import sys
 import time
 from pathlib import Path
@@ -36,14 +36,17 @@ from studio.providers.simulator import Call, Text, Think, Turn, eof, error_event
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
 
 
-def alive(pid: int) -> bool:
-    """Whether a process still runs; one that nobody has reaped yet does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+def held(file: Path) -> bool:
+    """Whether a process that locked the file still runs.
+
+    A number of its own would say nothing: in a sandbox it is another.
+    """
+    with file.open() as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def read(path: str) -> Call:
@@ -232,8 +235,10 @@ async def test_cancel_in_the_stream_then_go_on(tmp_path: Path, provider: str) ->
 
 async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> None:
     """H-5, L-11: children of children are gone within a second; every call has its result."""
-    mark = tmp_path / "child"
-    child = f"import os,time; open({str(mark)!r},'w').write(str(os.getpid())); print('up',flush=True); time.sleep(60)"
+    child = (
+        "import fcntl,time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('up', flush=True); time.sleep(60)"
+    )
     command = f'{sys.executable} -c "{child}" & wait'
     script = [
         Turn(Call("run", {"command": command}), read("a.txt"), stop="tool_use"),
@@ -247,10 +252,11 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
             up = up or (isinstance(event, ToolOutput) and "up" in event.text)
             read_done = read_done or isinstance(event, ToolFinished)
             if up and read_done and not began:
+                assert held(home.folder / "child")
                 began = time.monotonic()
                 session.stop()
         assert 0 < time.monotonic() - began < 1
-        assert not alive(int(mark.read_text()))
+        assert not held(home.folder / "child")
         states = {b.name: b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)}
         assert states == {"run": "cancelled", "read": "done"}
         events = await say(session, "Again")

@@ -42,7 +42,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Studio:
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
     )
-    local = {"simulator": _demo(http), "builtin": _builtin(paths, settings)}
+    local = {"simulator": _demo(http), "builtin": _builtin(paths, settings, keychain)}
     studio = Studio(
         paths=paths,
         settings=settings,
@@ -79,7 +79,7 @@ def _demo(http: Http) -> Local:
     return Local(start, stop)
 
 
-def _builtin(paths: Paths, settings: SettingsFile) -> Local:
+def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> Local:
     """The built-in model, in a child process that starts with the first request."""
     made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
 
@@ -87,7 +87,8 @@ def _builtin(paths: Paths, settings: SettingsFile) -> Local:
         from studio.providers.builtin import BuiltinModel, BuiltinProvider
 
         path = Path(chosen) if chosen else None
-        model = BuiltinModel(path, paths.resources, child_environment())
+        environment = child_environment(secrets=keychain.known())
+        model = BuiltinModel(path, paths.resources, environment)
         return BuiltinProvider(model), model.aclose
 
     async def start() -> Provider:

@@ -23,6 +23,7 @@ from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import Draft, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.result import render, shorten
+from studio.tools.sandbox import Sandbox
 
 from .permission.gate import Gate, Permit
 from .permission.policy import target_of
@@ -60,6 +61,7 @@ class Execution:
         workspace: Workspace,
         drafts: DraftBox,
         environment: dict[str, str],
+        sandbox: Sandbox,
         spill: Path,
         parallel: int,
         emit: Callable[[Event], None],
@@ -75,6 +77,7 @@ class Execution:
         self._workspace = workspace
         self._drafts = drafts
         self._environment = environment
+        self._sandbox = sandbox
         self._spill = spill
         self._emit = emit
         self._deed = deed
@@ -215,6 +218,7 @@ class Execution:
             emit=self._shown(call.id),
             ask=lambda text, choices: self.gate.ask(call.id, text, choices),
             environment=self._environment,
+            sandbox=self._sandbox,
             agent=self._agent,
             session_id=self._session_id,
             call_id=call.id,

@@ -131,7 +131,8 @@ class Preparing:
         )
         spill = await asyncio.to_thread(self._around.spill, info.id)
         workspace = await self.workspace()
-        risk = Risk(self._chat.transcript)
+        sandbox = await self._around.sandbox()
+        risk = Risk(self._chat.transcript, contained=sandbox.kind != "none")
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             gate = Gate(
@@ -141,6 +142,7 @@ class Preparing:
                 remember=self._remember,
                 emit=emit,
                 clock=clock,
+                sandbox=sandbox,
                 objection=risk.objection,
             )
             return Execution(
@@ -153,6 +155,7 @@ class Preparing:
                 workspace=workspace,
                 drafts=TurnDrafts(self._chat.drafts, workspace, emit),
                 environment=self._around.environment(),
+                sandbox=sandbox,
                 spill=spill,
                 parallel=limits.parallel_tools,
                 emit=emit,

@@ -30,6 +30,7 @@ from studio.storage.settings import SettingsFile
 from studio.storage.usage import UsageKey
 from studio.tools import Tool
 from studio.tools.discovery import Toolbox, discover
+from studio.tools.sandbox import Sandbox, find_sandbox
 
 from .accounts import Accounts
 from .budget import Budget, Rate
@@ -94,6 +95,9 @@ class Studio:
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
+        self._probing = asyncio.Lock()
+        self._sandbox: tuple[bool, Sandbox] | None = None
+        """What the settings wanted, and what was found."""
         self.connected: list[str] = list(LOCAL)
         """Providers that can be used as they are; see ``look_for_providers``."""
 
@@ -247,7 +251,22 @@ class Studio:
         return self.accounts.rate
 
     def environment(self) -> dict[str, str]:
-        return child_environment()
+        return child_environment(secrets=self.keychain.known())
+
+    async def sandbox(self) -> Sandbox:
+        """Where commands run; tried once, when the first is near."""
+        wanted = self.settings.values.sandbox
+        async with self._probing:
+            if self._sandbox is None or self._sandbox[0] != wanted:
+                private = (self.paths.data, self.paths.config, self.paths.cache, self.paths.logs)
+                found = await asyncio.to_thread(find_sandbox, private, wanted=wanted)
+                await self._close_sandbox()
+                self._sandbox = (wanted, found)
+            return self._sandbox[1]
+
+    async def _close_sandbox(self) -> None:
+        if self._sandbox is not None:
+            await asyncio.to_thread(self._sandbox[1].close)
 
     def spill(self, session_id: str) -> Path:
         return private_folder(self.paths.cache / "outputs" / session_id)
@@ -309,6 +328,7 @@ class Studio:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
+            self._close_sandbox,
             self.folders.close,
             self.connections.close,
             self.catalogue.close,

@@ -8,7 +8,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
@@ -45,9 +45,13 @@ _SECRET = re.compile(
     re.I,
 )
 _KEY_LIKE = re.compile(
-    r"(?:^|[\s:=])(?:sk-|AIza|gh[opsu]_|github_pat_|glpat-|xox[abp]-|hf_|gsk_|AKIA)[\w-]{8}"
+    r"(?:^|[\s:=/@\"'])(?:sk-|AIza|gh[opsu]_|github_pat_|glpat-|xox[abp]-|hf_|gsk_|AKIA)[\w-]{8}"
 )
 """How the keys of well-known services begin, whatever the variable is called."""
+_WITH_PASSWORD = re.compile(r"://[^/\s@]*:[^/\s]*@")
+"""An address that holds a password: a database's, a proxy's."""
+_LONG = 8
+"""Characters from which on a value is known again and not a word like any other."""
 
 
 class Backend(Protocol):
@@ -101,6 +105,10 @@ class Keychain:
         self._read: dict[str, str | None] = {}
         self._session: dict[str, str] = {}
         self._changes: dict[str, int] = {}
+
+    def known(self) -> list[str]:
+        """Every key that was read or kept since the program began."""
+        return [key for key in (*self._session.values(), *self._read.values()) if key]
 
     @property
     def problem(self) -> str:
@@ -260,19 +268,29 @@ def environment_key(name: str) -> str | None:
     return None
 
 
-def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def child_environment(
+    environment: Mapping[str, str] | None = None, *, secrets: Iterable[str] = ()
+) -> dict[str, str]:
     """The environment for child processes: without keys, tokens, passwords.
 
     A variable is left out if its name ends like a secret's (``…_KEY``,
     ``…_TOKEN``, ``…_SECRET``, ``…_PASSWORD``, …), its value is the value of one
-    of those, or it holds what looks like a well-known service's key.
+    of those, or it holds one of ``secrets``, an address with a password, or
+    what looks like a well-known service's key.
     """
     source = os.environ if environment is None else environment
-    secrets = {value for name, value in source.items() if _SECRET.search(name) and len(value) > 7}
+    keys = [key for key in secrets if len(key) >= _LONG]
+    named = {
+        value for name, value in source.items() if _SECRET.search(name) and len(value) >= _LONG
+    }
     return {
         name: value
         for name, value in source.items()
-        if not _SECRET.search(name) and value not in secrets and not _KEY_LIKE.search(value)
+        if not _SECRET.search(name)
+        and value not in named
+        and not _KEY_LIKE.search(value)
+        and not _WITH_PASSWORD.search(value)
+        and not any(key in value for key in keys)
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from studio.domain.errors import ToolFailed
@@ -22,8 +22,13 @@ from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 from studio.tools.result import render
+from studio.tools.sandbox import Sandbox
 
 from .policy import COMMAND, PATH, Decision, Policy, always_rule, target_of
+
+NETWORK = "network"
+"""The argument with which a sandboxed command asks for the network, and the name
+of the rules that let it: what is allowed without is not allowed with it."""
 
 
 class Waiting(Protocol):
@@ -65,6 +70,7 @@ class Gate:
         remember: Callable[[Rule, Answer], Awaitable[None]],
         emit: Callable[[Event], None],
         clock: Waiting,
+        sandbox: Sandbox,
         objection: Callable[[ToolSpec, ToolCall], str] = _none,
     ) -> None:
         self._agent = agent
@@ -73,6 +79,7 @@ class Gate:
         self._remember = remember
         self._emit = emit
         self._clock = clock
+        self._sandbox = sandbox
         self._objection = objection
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[Answer]] = {}
@@ -122,10 +129,22 @@ class Gate:
             return reply
 
     def _decide(self, spec: ToolSpec, call: ToolCall, place: str | None) -> Decision:
-        decision = self._policy.decide(spec, call.arguments or {}, place)
+        arguments = call.arguments or {}
+        decision = self._policy.decide(spec, arguments, place)
+        if self._wants_network(spec, arguments) and (
+            decision.verdict == "allow" or decision.rule is None
+        ):
+            decision = self._policy.decide(replace(spec, name=NETWORK), arguments, place)
+            if decision.rule is None and decision.verdict == "ask":
+                decision = Decision("ask", "It asks for the network.")
         if decision.verdict != "deny" and (why := self._objection(spec, call)):
             return Decision("ask", why, objected=True)
         return decision
+
+    def _wants_network(self, spec: ToolSpec, arguments: JsonObject) -> bool:
+        """Without a sandbox every command has the network, whether it asks or not."""
+        asks = spec.target == COMMAND and arguments.get(NETWORK) is True
+        return asks and self._sandbox.kind != "none"
 
     async def _place(self, spec: ToolSpec, arguments: JsonObject) -> str | None:
         """Where a call's path leads, as rules name places; ToolFailed if that is outside."""
@@ -138,12 +157,17 @@ class Gate:
     async def _question(self, spec: ToolSpec, call: ToolCall, decision: Decision) -> Permit:
         arguments = call.arguments or {}
         target = target_of(spec, arguments)
-        always = None if decision.objected else always_rule(spec, arguments)
         runs = spec.target == COMMAND
+        network = self._wants_network(spec, arguments)
+        ruled = replace(spec, name=NETWORK) if network else spec
+        always = None if decision.objected else always_rule(ruled, arguments)
         what = "run a command" if runs else f"use {spec.name}"
         facts = [("folder", str(self._workspace.root))]
         if runs:
-            facts.append(("network", "Network allowed"))
+            if self._sandbox.kind == "none":
+                facts.append(("sandbox", self._sandbox.label))
+            else:
+                facts.append(("network", "Network allowed" if network else "No network"))
             limit = arguments.get("time_limit") or spec.time_limit
             if isinstance(limit, int | float):
                 facts.append(("limit", f"Stops after {_span(limit)}"))
