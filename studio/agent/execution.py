@@ -100,6 +100,7 @@ class Execution:
         all after it: two edits of one file happen in the order they were asked.
         When cancelled, what has finished is in ``results`` and nothing runs on.
         """
+        self._risk.look()
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         for call in calls:

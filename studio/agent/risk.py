@@ -71,6 +71,8 @@ class Risk:
         self._transcript = transcript
         self._contained = contained
         self._trusted = trusted
+        self._known: dict[Exposure, str] = {}
+        self.look()
 
     @property
     def exposed(self) -> dict[Exposure, str]:
@@ -80,6 +82,13 @@ class Risk:
             found.setdefault("private", name)
             found.setdefault("untrusted", name)
         return found
+
+    def look(self) -> None:
+        """A reply has come: what was met by now is what its calls can carry.
+
+        Not what they themselves bring, side by side: the model has not seen it.
+        """
+        self._known = self.exposed
 
     def met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
         """What a call brings that the chat has not met yet.
@@ -100,9 +109,8 @@ class Risk:
         One sentence that names what was read, one that says what could happen.
         """
         danger = self._way_out(spec, call)
-        exposed = self.exposed if danger else {}
-        stranger, private = exposed.get("untrusted"), exposed.get("private")
-        if stranger is None:
+        stranger, private = self._known.get("untrusted"), self._known.get("private")
+        if not danger or stranger is None:
             return ""
         if private is None:
             if spec.effect != "act":
@@ -175,12 +183,12 @@ class Risk:
             return "" if held else "The command can"
         if spec.effect == "fetch":
             address = canonical(target_of(spec, arguments))
-            if address and address in self._known():
+            if address and address in self._familiar():
                 return ""
             return "The address can" if address else "What is searched for can"
         return f"{spec.name} can" if spec.sends or spec.effect == "act" else ""
 
-    def _known(self) -> set[str]:
+    def _familiar(self) -> set[str]:
         """Addresses that hold nothing of this chat's: the person's words, what searches found,
         and what was fetched before."""
         found: set[str] = set()
