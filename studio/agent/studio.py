@@ -29,7 +29,7 @@ from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
 from studio.storage.usage import UsageKey
 from studio.tools import Tool
-from studio.tools.discovery import Toolbox, discover
+from studio.tools.discovery import Finder, Toolbox
 from studio.tools.sandbox import Sandbox, find_sandbox
 
 from .accounts import Accounts
@@ -95,6 +95,8 @@ class Studio:
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
+        self._finder = Finder([paths.tools])
+        self._troubled: list[Callable[[str], None]] = []
         self._probing = asyncio.Lock()
         self._sandbox: tuple[bool, Sandbox] | None = None
         """What the settings wanted, and what was found."""
@@ -103,7 +105,15 @@ class Studio:
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""
-        self.toolbox = discover(folders=[self.paths.tools])
+        self.toolbox = self._finder.look()
+
+    async def refresh_tools(self) -> None:
+        """Take what was saved in the person's tool files since; says what is newly broken."""
+        known = set(self.toolbox.problems)
+        self.toolbox = await asyncio.to_thread(self._finder.look)
+        for problem in self.toolbox.problems:
+            if problem not in known:
+                self.trouble(problem)
 
     async def agents(self, folder: Path | None = None) -> Agents:
         return await self.library.load(folder)
@@ -319,10 +329,19 @@ class Studio:
         return listing.models[0].id
 
     def on_trouble(self, listener: Callable[[str], None]) -> None:
-        """Tell what was found wrong while starting: a damaged file, a broken tool."""
+        """Tell what was found wrong while starting, and what is from now on.
+
+        A damaged file, a broken tool, a collector of traces that does not answer.
+        """
+        self._troubled.append(listener)
         for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
             if notice:
                 listener(notice)
+
+    def trouble(self, text: str) -> None:
+        """Tell everybody who listens; on the event loop's thread."""
+        for listener in self._troubled:
+            listener(text)
 
     async def close(self) -> None:
         """Stop and save everything; each part gets its chance whatever the others do."""

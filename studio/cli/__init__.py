@@ -3,7 +3,7 @@
 ``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
 its events, ``console`` is the terminal itself, ``listings`` prints what is
 saved and which models there are, ``usage`` what requests used and cost,
-``audit`` which tools were called.
+``audit`` which tools were called, ``tools`` which there are.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .audit import audit
 
                 return await audit(studio, options, console)
+            case "tools":
+                from .tools import tools
+
+                return await tools(studio, options, console)
             case _:
                 from .listings import sessions
 

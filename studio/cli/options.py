@@ -57,6 +57,7 @@ def parser() -> argparse.ArgumentParser:
     usage.add_argument("--json", action="store_true")
 
     _audit(commands.add_parser("audit", help="every call of a tool, and who allowed it"))
+    _tools(commands.add_parser("tools", help="look at tools, write one, try one"))
 
     simulate = commands.add_parser("simulate", help="run the provider simulator")
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
@@ -126,6 +127,24 @@ def _audit(audit: argparse.ArgumentParser) -> None:
     form.add_argument("--json", action="store_true", help="print one JSON array")
     form.add_argument("--jsonl", action="store_true", help="print one JSON object a line")
     audit.add_argument("--output", type=Path, metavar="FILE", help="write JSONL to a file")
+
+
+def _tools(tools: argparse.ArgumentParser) -> None:
+    what = tools.add_subparsers(dest="what", required=True, metavar="WHAT")
+    made = {
+        "list": what.add_parser("list", help="all tools, and files that could not be loaded"),
+        "show": what.add_parser("show", help="one tool: what a model is told of it"),
+        "new": what.add_parser("new", help="begin a tool file of your own"),
+        "test": what.add_parser("test", help="run a tool in a folder"),
+    }
+    for name, one in made.items():
+        if name != "list":
+            one.add_argument("name", metavar="NAME")
+        one.add_argument("--json", action="store_true")
+    test = made["test"]
+    test.add_argument("--args", default="{}", metavar="JSON", help="its arguments, a JSON object")
+    test.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    test.add_argument("--yes", action="store_true", help="run it without asking, if it acts")
 
 
 def _day(text: str) -> float:

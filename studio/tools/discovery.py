@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 import linecache
 import pkgutil
 import sys
@@ -40,28 +41,101 @@ class Toolbox:
 
 
 def discover(builtin: bool = True, folders: Sequence[Path] = ()) -> Toolbox:
-    """All tools there are: those built in, then each folder's files, then entry points.
+    """All tools there are, see ``Finder``; runs their files, so call it in a thread."""
+    return Finder(folders, builtin=builtin).look()
 
-    Runs the files, so call it in a thread. A file that cannot be loaded is
-    skipped and reported with its line. Names beginning with ``_`` or ``.`` are
-    not tool files. Calling it again reads changed files anew.
+
+@dataclass
+class _Source:
+    """A file or package, what it was when it was read, and what came of that."""
+
+    origin: str
+    signature: object = "unread"
+    tools: list[Tool] = field(default_factory=list[Tool])
+    problem: str = ""
+
+    def load(self, file: str, run: Callable[[], object]) -> None:
+        """Take its tools, or keep the ones there are and say what is wrong."""
+        try:
+            found = _tools(run())
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a tool file may even call exit()
+            self.problem = _problem(self.origin, file, error)
+        else:
+            nothing = f"{self.origin}: there is no tool in it, no function with @tool."
+            self.problem = "" if found else nothing
+            if found:
+                self.tools = found
+                return
+        if self.tools:
+            self.problem += " What it was before is still used."
+
+
+class Finder:
+    """Finds tools: those built in, then each folder's files, then entry points.
+
+    A file that cannot be loaded is skipped and reported with its line; one
+    that worked before stays as it was. Names beginning with ``_`` or ``.`` are
+    not tool files. What is built in or installed is read once.
     """
-    box = Toolbox()
-    if builtin:
-        package = importlib.import_module(_BUILTIN)
-        for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
-            name = f"{_BUILTIN}.{module.name}"
-            _load(box, name, name, lambda name=name: importlib.import_module(name))
-    for folder in folders:
-        for path in _files(box, folder):
-            _load(box, str(path), str(path), lambda path=path: _run_file(path))
+
+    def __init__(self, folders: Sequence[Path] = (), *, builtin: bool = True) -> None:
+        self._folders = tuple(folders)
+        self._builtin = builtin
+        self._fixed: tuple[list[_Source], list[_Source]] | None = None
+        self._files: dict[Path, _Source] = {}
+        self._box = Toolbox()
+
+    def look(self) -> Toolbox:
+        """The tools as the files are now; the same object while nothing has changed.
+
+        Runs files that are new or have changed, so call it in a thread.
+        """
+        first = self._fixed is None
+        if self._fixed is None:
+            self._fixed = (_built_in() if self._builtin else [], _installed())
+        unreadable: list[str] = []
+        paths = [path for folder in self._folders for path in _files(unreadable, folder)]
+        changed = first or list(self._files) != paths
+        files: dict[Path, _Source] = {}
+        for path in paths:
+            source = files[path] = self._files.get(path) or _Source(str(path))
+            signature = _signature(path)
+            if signature != source.signature:
+                source.signature, changed = signature, True
+                source.load(str(path), lambda path=path: _run_file(path))
+        self._files = files
+        if changed:
+            before, after = self._fixed
+            self._box = Toolbox(problems=unreadable)
+            for source in (*before, *files.values(), *after):
+                self._box.problems.extend([source.problem] if source.problem else [])
+                for tool in source.tools:
+                    self._box.add(tool, source.origin)
+        return self._box
+
+
+def _built_in() -> list[_Source]:
+    package = importlib.import_module(_BUILTIN)
+    sources: list[_Source] = []
+    for module in sorted(pkgutil.iter_modules(package.__path__), key=lambda found: found.name):
+        name = f"{_BUILTIN}.{module.name}"
+        sources.append(_Source(name))
+        sources[-1].load(name, lambda name=name: importlib.import_module(name))
+    return sources
+
+
+def _installed() -> list[_Source]:
+    sources: list[_Source] = []
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
-        _load(box, origin, "", entry.load)
-    return box
+        sources.append(_Source(origin))
+        sources[-1].load("", entry.load)
+    return sources
 
 
-def _files(box: Toolbox, folder: Path) -> list[Path]:
+def _files(problems: list[str], folder: Path) -> list[Path]:
     try:
         return sorted(
             path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "_."
@@ -69,23 +143,17 @@ def _files(box: Toolbox, folder: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        box.problems.append(f"{folder}: {error.strerror or error}")
+        problems.append(f"{folder}: {error.strerror or error}")
         return []
 
 
-def _load(box: Toolbox, origin: str, file: str, load: Callable[[], object]) -> None:
+def _signature(path: Path) -> object:
+    """What is another after the file was written; None where nobody can see it."""
     try:
-        found = load()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # a tool file may even call exit()
-        box.problems.append(_problem(origin, file, error))
-        return
-    tools = _tools(found)
-    if not tools:
-        box.problems.append(f"{origin}: there is no tool in it, no function with @tool.")
-    for tool in tools:
-        box.add(tool, origin)
+        now = path.stat()
+    except OSError:
+        return None
+    return now.st_mtime_ns, now.st_size, now.st_ino
 
 
 def _tools(found: object) -> list[Tool]:
@@ -120,17 +188,27 @@ def _run_file(path: Path) -> ModuleType:
 
 
 def _problem(origin: str, file: str, error: BaseException) -> str:
-    line: int | None = None
-    if isinstance(error, SyntaxError) and error.filename == file:
-        line = error.lineno
+    """What went wrong and where; without ``file``, where the package's own code was last."""
+    place, line = origin, 0
+    if isinstance(error, SyntaxError) and error.filename and file in ("", error.filename):
+        place = origin if file else f"{origin}, {error.filename}"
+        line = error.lineno or 0
         text = error.msg
     else:
         text = str(error) or "no reason given"
         for frame in traceback.extract_tb(error.__traceback__):
             if frame.filename == file:
-                line = frame.lineno
-    place = f"{origin}, line {line}" if line else origin
-    return f"{place}: {type(error).__name__}: {text}"
+                line = frame.lineno or 0
+            elif not file and not _is_import(frame.filename):
+                place, line = f"{origin}, {frame.filename}", frame.lineno or 0
+    where = f"{place}, line {line}" if line else place
+    return f"{where}: {type(error).__name__}: {text}"
+
+
+def _is_import(filename: str) -> bool:
+    """Whether a frame is of the import system, or of this file."""
+    imports = (importlib.__file__, importlib.metadata.__file__, __file__)
+    return filename.startswith("<") or filename in imports
 
 
 def _place(tool: Tool) -> str:
