@@ -20,6 +20,7 @@ WITH_ROWS = (
     "stall",
     "sessions",
     "loop",
+    "stop",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from test_turn import alive, read
+from test_turn import held, read
 from window import Key, Person, alone, at_window, on_window_loop, until
 
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
@@ -169,8 +169,10 @@ async def test_draft_approved_and_undone_by_mouse(tmp_path: Path, provider: str)
 @on_window_loop
 async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str) -> None:
     """G-2, H-5, L-11: Esc and Stop; the composer waits for ``turn_complete``; then it goes on."""
-    mark = tmp_path / "child"
-    child = f"import os,time; open({str(mark)!r},'w').write(str(os.getpid())); print('up',flush=True); time.sleep(60)"
+    child = (
+        "import fcntl,time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('up', flush=True); time.sleep(60)"
+    )
     script = [
         Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
         run(f'{sys.executable} -c "{child}" & wait'),
@@ -189,17 +191,18 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         assert person.composer.send.accessibleName() == "Send" and person.says("Stopped.")
         await asyncio.wait_for(person.exchanges[0].gone.wait(), 2)
 
+        lock = Path(person.session.info.folder) / "child"
         person.say("Run")
         await until(lambda: person.session.transcript.questions)
         await until(lambda: person.item(PromptItem) and person.item(PromptItem).shown_at)
         await person.click_hit(PromptItem, "allow_once")
         await until(lambda: "up" in person.blocks(ToolBlock)[-1].output)
-        assert person.composer.state == "running" and alive(int(mark.read_text()))
+        assert person.composer.state == "running" and held(lock)
         seen.clear()
         person.click(person.composer.send)
         await person.done(2, seconds=2)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
-        assert not alive(int(mark.read_text()))
+        assert not held(lock)
         assert person.blocks(ToolBlock)[-1].state == "cancelled"
 
         person.say("Go on")

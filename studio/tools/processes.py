@@ -291,25 +291,30 @@ if sys.platform != "win32":
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, number)
                 found = True
-        for pid in _marked(mark):
+        for pid in _ours(group, mark):
             if pid != spared:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, number)
                     found = True
         return found
 
-    def _alive(child: subprocess.Popen[bytes], mark: str) -> bool:
+    def _alive(child: _Child, mark: str) -> bool:
         child.poll()
+        if Path("/proc/self/stat").exists():
+            return bool(_ours(child.pid, mark))
         try:
             os.killpg(child.pid, 0)
         except ProcessLookupError:
-            return bool(_marked(mark))
+            return False
         except PermissionError:
             return True
         return True
 
-    def _marked(mark: str) -> list[int]:
-        """Processes with our mark in their environment, wherever they went (Linux)."""
+    def _ours(group: int, mark: str) -> list[int]:
+        """Living processes of the group, and those with our mark wherever they went (Linux).
+
+        Those that ended and wait to be reaped by somebody do not count.
+        """
         wanted = f"{_MARK}={mark}".encode()
         own = os.getuid()
         found: list[int] = []
@@ -318,8 +323,13 @@ if sys.platform != "win32":
                 if not entry.name.isdigit():
                     continue
                 with contextlib.suppress(OSError):
-                    if entry.stat().st_uid == own and wanted in Path(
-                        entry.path, "environ"
-                    ).read_bytes().split(b"\0"):
+                    if entry.stat().st_uid != own:
+                        continue
+                    # The name, in brackets, may hold anything.
+                    stat = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()
+                    if stat[0] not in (b"Z", b"X") and (
+                        int(stat[2]) == group
+                        or wanted in Path(entry.path, "environ").read_bytes().split(b"\0")
+                    ):
                         found.append(int(entry.name))
         return found
