@@ -18,7 +18,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from house import house, say
 
+from studio.domain.events import AwaitingPermission, Event, ToolFinished
+from studio.domain.permissions import Question, Rule
+from studio.providers.simulator import Call, Text, Turn
 from studio.storage.keychain import child_environment
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
@@ -380,6 +384,71 @@ async def test_the_time_limit_ends_all(place: Place) -> None:
 
 async def test_exit_codes_pass_through(place: Place) -> None:
     assert (await place.run("exit 3")).summary == "exit 3"
+
+
+async def asked(
+    tmp_path: Path, rules: tuple[str, ...], *, sandbox: bool = True, **arguments: object
+) -> tuple[Sandbox, list[Question], Event]:
+    """What the person is asked about a command in a whole turn, and how the command ended."""
+    script = [Turn(Call("run", {"command": "echo done", **arguments})), Turn(Text("Fine."))]
+    async with house(tmp_path, "openai", script) as home:
+        home.studio.settings.values.sandbox = sandbox
+        session = await home.session()
+        given = tuple(Rule.parse(rule) for rule in rules)
+        events = await say(session, rules=given, answer="once")
+        assert not home.simulator.violations
+        questions = [one.question for one in events if isinstance(one, AwaitingPermission)]
+        ended = next(one for one in events if isinstance(one, ToolFinished))
+        return await home.studio.sandbox(), questions, ended
+
+
+async def test_the_question_says_what_a_command_may_reach(tmp_path: Path) -> None:
+    """T-7."""
+    for network in (False, True):
+        sandbox, (question,), ended = await asked(
+            tmp_path, (), network=network, reason="To see", time_limit=30
+        )
+        facts = dict(question.facts)
+        assert isinstance(ended, ToolFinished)
+        assert ended.text == "done"
+        assert question.reason == "To see"
+        assert facts["limit"] == "Stops after 30 s"
+        if sandbox.kind == "none":
+            assert facts["sandbox"] == "Not sandboxed"
+            assert "network" not in facts
+        else:
+            assert facts["network"] == ("Network allowed" if network else "No network")
+
+
+async def test_without_a_sandbox_the_question_says_so(tmp_path: Path) -> None:
+    _, (question,), _ = await asked(tmp_path, (), sandbox=False, network=False)
+    assert dict(question.facts)["sandbox"] == "Not sandboxed"
+
+
+@pytest.mark.parametrize(
+    ("rules", "network", "questions"),
+    [
+        (("run(echo *)",), False, 0),
+        (("run(echo *)",), True, 1),
+        (("run",), True, 1),
+        (("run(echo *)", "network(echo *)"), True, 0),
+        (("network(curl *)", "run"), True, 1),
+        (("network(echo *)",), False, 1),
+    ],
+)
+async def test_a_rule_for_a_command_does_not_allow_it_the_network(
+    tmp_path: Path, rules: tuple[str, ...], network: bool, questions: int
+) -> None:
+    """T-7."""
+    sandbox, found, _ = await asked(tmp_path, rules, network=network)
+    if sandbox.kind == "none" and network:  # it has the network anyway
+        assert len(found) == (0 if any(rule.startswith("run") for rule in rules) else 1)
+        return
+    assert len(found) == questions
+    if network and found:
+        always = found[0].always
+        assert always is not None
+        assert always.tool == "network"
 
 
 def test_off_in_the_settings_is_said(tmp_path: Path) -> None:

@@ -206,6 +206,37 @@ def test_child_environment_has_no_secrets() -> None:
     assert child_environment()["PATH"] == os.environ["PATH"]
 
 
+async def test_a_real_child_gets_none_of_our_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-4: whatever the variable is called, and wherever in it the key stands."""
+    keychain = Keychain(backend=Vault())
+    await keychain.set("openai", "one-of-a-kind-1")
+    keychain.keep_for_session("brave", "one-of-a-kind-2")
+    keychain.keep_for_session("short", "on")
+    given = {
+        "LEAK": "one-of-a-kind-1",
+        "HEADERS": '{"x": "Bearer one-of-a-kind-2"}',
+        "DATABASE": "postgres://ada:hunter2@db/x",
+        "HTTPS_PROXY": "http://ada:hunter2@proxy:8080",
+        "INDEX": "https://ghp_0123456789@host/simple",
+        "KEPT": "https://host/a@b:c",
+        "KEPT_TOO": "on and on",
+    }
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SOME_API_KEY", "anything")
+    seen = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"],
+        env=child_environment(secrets=keychain.known()),
+        capture_output=True,
+        check=True,
+    )
+    environment = json.loads(seen.stdout)
+    assert {name for name in given if name in environment} == {"KEPT", "KEPT_TOO"}
+    assert "SOME_API_KEY" not in environment
+    assert not [one for one in ("one-of-a-kind", "hunter2") if one.encode() in seen.stdout]
+
+
 # --- the real thing ---------------------------------------------------------------------------
 
 
