@@ -9,15 +9,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import house, say
 
+from studio.agent.session import Session
+from studio.cli import command, parser
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import AwaitingPermission, FilesChanged, Notice
+from studio.domain.events import AwaitingPermission, FilesChanged, Notice, ToolOutput, TurnStarted
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Turn
-from studio.storage.contents import digest_of
+from studio.storage.contents import DAY, digest_of
 from studio.storage.snapshots import Bounds
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands of a POSIX shell")
@@ -222,7 +224,10 @@ async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
 async def test_two_chats_side_by_side(tmp_path: Path) -> None:
     """A draft is its own chat's; what two commands did at the same time is never undone."""
     script = [
-        Turn(run("until [ -e go ]; do sleep 0.02; done; echo 1 > first"), stop="tool_use"),
+        Turn(
+            run("echo started; until [ -e go ]; do sleep 0.02; done; echo 1 > first"),
+            stop="tool_use",
+        ),
         Turn(write("draft.txt", "D\n"), stop="tool_use"),
         Turn(
             run("echo 2 > second; touch go; until [ -e first ]; do sleep 0.02; done"),
@@ -234,9 +239,10 @@ async def test_two_chats_side_by_side(tmp_path: Path) -> None:
     async with house(tmp_path, PROVIDER, script) as home:
         (home.folder / "own").write_text("own")
         one, two = await home.session(), await home.session()
+        runs = asyncio.Event()
+        one.subscribe(lambda event, _: runs.set() if isinstance(event, ToolOutput) else None)
         first = asyncio.create_task(say(one, rules=ALLOWED))
-        while not any(getattr(b, "state", "") == "running" for b in one.transcript.blocks):
-            await asyncio.sleep(0.01)
+        await runs.wait()
         await say(two, rules=ALLOWED)
         await first
         assert "draft.txt" in files(two)[0].paths and "draft.txt" not in files(one)[0].paths
@@ -283,16 +289,79 @@ async def test_a_stopped_command_can_be_undone(tmp_path: Path) -> None:
     async with house(tmp_path, PROVIDER, script) as home:
         session = await home.session()
 
-        async def stop() -> None:
-            while not (home.folder / "a").exists():
-                await asyncio.sleep(0.02)
-            session.stop()
-
-        stopping = asyncio.create_task(stop())
+        session.subscribe(
+            lambda event, _: session.stop() if isinstance(event, ToolOutput) else None
+        )
         await say(session, rules=ALLOWED)
-        await stopping
         assert files(session)[0].paths == ("a",)
         await session.undo_turn(files(session)[0].turn_id)
         assert tree(home.folder) == {}
 
 
+async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
+    """What its commands did until then is known, and can be undone with the next start."""
+    async with house(tmp_path, PROVIDER, turns((run("echo 1 > a"), run("true")))) as home:
+        session = await home.session()
+        await say(session, rules=ALLOWED)
+        info, turn_id = session.info, files(session)[0].turn_id
+        events = await home.studio.store.events(info.id)
+        end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
+        dead = Session(info, home.studio.store, home.studio, events[:end], (), interrupted=True)
+        await dead.find_changes()
+        assert [block.turn_id for block in files(dead)] == [turn_id]
+        assert (await dead.undo_turn(turn_id)).paths == ("a",)
+        assert tree(home.folder) == {}
+
+
+async def test_nothing_is_undone_while_a_turn_runs(tmp_path: Path) -> None:
+    async with house(tmp_path, PROVIDER, turns(run("echo 1 > a"), run("true"))) as home:
+        session = await home.session()
+        await say(session, rules=ALLOWED)
+        async for event in session.turn([Words("More")], rules=ALLOWED):
+            if isinstance(event, TurnStarted):
+                with pytest.raises(ConfigurationError, match="still working"):
+                    await session.undo_turn(files(session)[0].turn_id)
+        assert (home.folder / "a").exists()
+
+
+async def test_what_is_too_old_is_let_go(tmp_path: Path) -> None:
+    async with house(tmp_path, PROVIDER, turns(run("rm a.txt"))) as home:
+        fill(home.folder)
+        session = await home.session()
+        await say(session, rules=ALLOWED)
+        turn_id, studio = files(session)[0].turn_id, home.studio
+        wanted = await studio.store.changes.expire()
+        assert digest_of(b"alpha\n") in wanted
+        await studio.database.write(
+            lambda db: db.execute("UPDATE file_changes SET at = at - ?", (31 * DAY,)) and None
+        )
+        assert await studio.store.changes.expire() == set()
+        with pytest.raises(ConfigurationError, match="Nothing is known"):
+            await session.undo_turn(turn_id)
+
+
+async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script = turns(run("echo 1 > a; echo 1 > b"), run("echo 2 > a"))
+    async with house(tmp_path, PROVIDER, script) as home:
+        session = await home.session()
+        await say(session, rules=ALLOWED)
+        await say(session, "More", rules=ALLOWED)
+        start, (first, second) = session.info.id[:8], (b.turn_id for b in files(session))
+
+        async def typed(*words: str) -> tuple[int, str, str]:
+            code = await command(home.studio, parser().parse_args(["sessions", *words]))
+            out, err = capsys.readouterr()
+            return code, out, err
+
+        code, out, err = await typed("undo", start, first[:10])
+        assert (code, out) == (0, "Undone: b\n")
+        assert "Left as it is, because it changed since: a\n" in err and second in err
+        assert await typed("undo", start) == (0, "Undone: a\n", "")
+        assert await typed("undo", start, first) == (0, "Undone: a\nUndone: b\n", "")
+        assert tree(home.folder) == {}
+        code, out, err = await typed("undo", start)
+        assert code == 1 and "no such turn to undo" in err and first in err
+        code, out, err = await typed("redo", start, "--json")
+        assert code == 0 and '"paths": ["a", "b"]' in out
+        assert await typed("redo", start) == (0, "Done again: a\n", "")
+        assert (home.folder / "a").read_text() == "2\n"

@@ -60,9 +60,9 @@ class Undo:
     @asynccontextmanager
     async def acting(self) -> AsyncGenerator[None, None]:
         """Around a tool that acts in the running turn."""
-        self._acted = True
         watched = await self._watched()
         async with watched.acting(self._owner(self._turn_id)):
+            self._acted = True
             yield
 
     @asynccontextmanager
@@ -83,9 +83,10 @@ class Undo:
             await watched.settled()
             await watched.save()
         events = await self._changed(turn_id)
-        if self._acted and watched.trouble and watched.trouble != self._told:
-            self._told = watched.trouble
-            text = f"Changes by commands in this folder cannot be undone: {watched.trouble}."
+        trouble = watched.trouble(self._owner(turn_id)) if self._acted else ""
+        if trouble and trouble != self._told:
+            self._told = trouble
+            text = f"Changes by commands in this folder cannot be undone: {trouble}."
             events.append(Notice(text))
         self._turn_id = ""
         return events
@@ -160,16 +161,12 @@ class Undo:
 
     async def _changed(self, turn_id: str) -> list[Event]:
         """The turn's changes as an event, where the transcript does not have them yet."""
-        known = next(
-            (
-                block.paths
-                for block in self._chat.transcript.blocks
-                if isinstance(block, FilesBlock) and block.turn_id == turn_id
-            ),
-            (),
-        )
         paths = shown(await self._changes.of_turn(self._chat.info.id, turn_id))
-        return [] if paths == known else [FilesChanged(turn_id, paths)]
+        for block in self._chat.transcript.blocks:
+            if isinstance(block, FilesBlock) and block.turn_id == turn_id:
+                same = block.paths == paths and not block.undone
+                return [] if same else [FilesChanged(turn_id, paths)]
+        return [FilesChanged(turn_id, paths)] if paths else []
 
     def _turn_of(self, draft_id: str) -> str:
         return next(

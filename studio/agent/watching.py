@@ -47,17 +47,19 @@ class Watched:
         self._changes = changes
         self._acting: list[Owner] = []
         self._lock = asyncio.Lock()
-        self._works: set[asyncio.Task[None]] = set()
-        self._failed = ""
+        self._works: set[asyncio.Task[str]] = set()
+        self._troubles: dict[Owner, str] = {}
 
     @property
     def folder(self) -> str:
         return str(self._tree.root)
 
-    @property
-    def trouble(self) -> str:
-        """Why changes by commands cannot be undone here, as the end of a sentence; or empty."""
-        return self._tree.refused or self._failed
+    def trouble(self, owner: Owner) -> str:
+        """Why what its commands changed cannot all be undone, the end of a sentence; or empty.
+
+        Asked once, at a turn's end.
+        """
+        return self._troubles.pop(owner, "") or self._tree.refused
 
     def begin(self) -> None:
         """Have a first look in the background, so that nobody need wait for it later."""
@@ -66,7 +68,8 @@ class Watched:
     @asynccontextmanager
     async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
         """What changes inside this is the owner's."""
-        await asyncio.shield(self._start(self._look()))
+        if trouble := await asyncio.shield(self._start(self._look())):
+            self._troubles[owner] = trouble
         self._acting.append(owner)
         try:
             yield
@@ -83,7 +86,9 @@ class Watched:
                 yield
             finally:
                 after = await self._look_at(paths, others=False)
-                made = {p: (before[p], after[p]) for p in after if before.get(p) != after[p]}
+                both = before.keys() & after.keys()
+                made = {path: (before[path], after[path]) for path in both}
+                made = {path: change for path, change in made.items() if change[0] != change[1]}
                 await self._record([owner], made)
 
     async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
@@ -110,36 +115,38 @@ class Watched:
     def stop(self) -> None:
         self._tree.stop()
 
-    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[None, None, str]) -> asyncio.Task[str]:
         task = asyncio.create_task(work)
         self._works.add(task)
         task.add_done_callback(self._works.discard)
         return task
 
-    async def _look(self, done: Owner | None = None) -> None:
-        """Never cut short: what a look found is attributed before the next one."""
+    async def _look(self, done: Owner | None = None) -> str:
+        """What is wrong, if something is.
+
+        Never cut short: what a look found is attributed before the next one.
+        """
         async with self._lock:
             try:
                 found = await asyncio.to_thread(self._tree.look)
-                self._failed = ""
+                return await self._record(self._acting, found)
             except (StorageError, OSError) as error:
-                self._fail(error)
-                found = {}
-            await self._record(self._acting, found)
-            if done is not None:
-                self._acting.remove(done)
+                return self._fail(self._acting, error)
+            finally:
+                if done is not None:
+                    self._acting.remove(done)
 
     async def _look_at(self, paths: Iterable[str], *, others: bool = True) -> _State:
         try:
             state, found = await asyncio.to_thread(self._tree.look_at, list(paths))
         except (StorageError, OSError) as error:
-            self._fail(error)
+            self._fail(self._acting, error)
             return {}
         if others:
             await self._record(self._acting, found)
         return state
 
-    async def _record(self, owners: Iterable[Owner], found: Mapping[str, Change]) -> None:
+    async def _record(self, owners: Iterable[Owner], found: Mapping[str, Change]) -> str:
         them = set(owners)
         try:
             for owner in them:
@@ -147,11 +154,14 @@ class Watched:
                     owner.session_id, owner.turn_id, self.folder, found, sure=len(them) == 1
                 )
         except StorageError as error:
-            self._fail(error)
+            return self._fail(them, error)
+        return ""
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, owners: Iterable[Owner], error: Exception) -> str:
         log.warning("changes in %s are not known", self.folder, exc_info=error)
-        self._failed = str(error).rstrip(".")
+        text = str(error).rstrip(".")
+        self._troubles.update(dict.fromkeys(owners, text))
+        return text
 
 
 class Folders:
@@ -168,6 +178,9 @@ class Folders:
         self._watched: dict[str, Watched] = {}
 
     async def at(self, folder: str) -> Watched:
+        if folder in self._watched:
+            return self._watched[folder]
+
         def make() -> Tree:
             return Tree(
                 Path(folder),

@@ -38,7 +38,7 @@ async def models(studio: Studio, options: argparse.Namespace, console: Console) 
 
 
 async def sessions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
-    """List, show, export; ``native`` prints what the next request would be made of."""
+    """List, show, export, undo; ``native`` prints what the next request would be made of."""
     if options.what == "list":
         infos = await studio.sessions.list()
         if options.json:
@@ -52,6 +52,10 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
             console.say("There are no sessions yet.")
         return DONE
     session_id = await whole_id(studio, options.id)
+    if options.what in ("undo", "redo"):
+        from .undoing import restore
+
+        return await restore(studio, session_id, options, console)
     if options.what == "native":
         native = await studio.store.native(session_id)
         console.write_json(native.items if native else [], indent=2)

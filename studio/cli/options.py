@@ -50,6 +50,15 @@ def parser() -> argparse.ArgumentParser:
         if name == "export":
             one.add_argument("--format", choices=["md", "json"], default="md")
 
+    for name, text in (
+        ("undo", "put back the files that a turn changed"),
+        ("redo", "change them again"),
+    ):
+        one = what.add_parser(name, help=text)
+        one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+        one.add_argument("turn", metavar="TURN", nargs="?", default="", help="default: the last")
+        one.add_argument("--json", action="store_true")
+
     usage = commands.add_parser("usage", help="what requests used and cost")
     usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
     usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
