@@ -21,6 +21,7 @@ WITH_ROWS = (
     "sessions",
     "loop",
     "stop",
+    "snapshot",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""

@@ -103,6 +103,7 @@ def test_links_are_not_followed_and_ignored_folders_not_entered(
     tree.look()
     for place in (outside, root / "node_modules", own):
         (place / "x").write_text("x")
+    (root / ".a.txt.01234567.studio-tmp").write_text("half of a draft")
     assert tree.look() == {}
 
 
@@ -273,6 +274,19 @@ def test_nothing_is_restored_through_a_link(contents: Contents, root: Path, tmp_
         there = entry_at(root / path) if path else None
         assert restore(root, contents, {path: (there, None)})[1] == [path]
     assert (outside / "x").exists()
+
+
+@posix
+def test_long_names_and_private_files(contents: Contents, root: Path) -> None:
+    path = root / ("\N{GRINNING FACE}" * 60)
+    path.write_text("secret")
+    path.chmod(0o600)
+    tree = Tree(root, contents)
+    tree.look()
+    path.unlink()
+    (name, (before, after)), *_ = tree.look().items()
+    assert restore(root, contents, {name: (after, before)}) == ([name], [])
+    assert path.read_text() == "secret" and stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 @posix

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .contents import Contents
-from .entries import Change, Entry, entry_at
+from .entries import UNFINISHED, Change, Entry, entry_at
 
 
 def restore(
@@ -127,7 +127,7 @@ class _Restoring:
         data = self._contents.get(target.digest)
         if data is None:
             raise OSError("its content is not kept")
-        temporary = place.with_name(f".{place.name[:60]}.{uuid.uuid4().hex[:8]}.tmp")
+        temporary = place.with_name(f".{place.name[:40]}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
         try:
             if target.kind == "link":
                 temporary.symlink_to(os.fsdecode(data))
@@ -163,7 +163,9 @@ def _changes_kind(before: Entry, after: Entry) -> bool:
 
 
 def _write_file(temporary: Path, data: bytes, target: Entry, place: Path) -> None:
-    with temporary.open("xb") as file:
+    # Until it has its own mode nobody else may read it.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
         file.write(data)
         file.flush()
         if sys.platform != "win32":

@@ -23,6 +23,7 @@ from studio.domain.errors import StorageError
 
 from .contents import Contents, SeenRow
 from .entries import (
+    UNFINISHED,
     Change,
     Entry,
     Reader,
@@ -244,7 +245,8 @@ class Tree:
             with os.scandir(place) as entries:
                 for entry in entries:
                     if not _is_folder(entry):
-                        files.append(entry.path)
+                        if not entry.name.endswith(UNFINISHED):
+                            files.append(entry.path)
                     elif entry.name not in self._ignored and entry.path not in self._excluded:
                         folders.append(entry.path)
         except FileNotFoundError:
