@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -27,6 +27,11 @@ class Sessions:
         self._around = surroundings
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
+        self._watchers: list[Callable[[Session], None]] = []
+
+    def watch(self, watcher: Callable[[Session], None]) -> None:
+        """Have every session shown to ``watcher`` from now on, once, when it is opened."""
+        self._watchers.append(watcher)
 
     async def create(
         self,
@@ -37,7 +42,9 @@ class Sessions:
         model: str,
         permission_mode: PermissionMode = "ask",
         title: str = "",
+        model_chosen: bool = False,
     ) -> Session:
+        """``model_chosen``: the person chose the model, so no routing changes it (L-13)."""
         now = time.time()
         info = SessionInfo(
             id=uuid.uuid4().hex,
@@ -49,9 +56,11 @@ class Sessions:
             permission_mode=permission_mode,
             created=now,
             updated=now,
+            model_chosen=model_chosen,
         )
         await self.store.create(info)
         session = self._open[info.id] = Session(info, self.store, self._around, (), ())
+        self._show(session)
         return session
 
     async def open(self, session_id: str) -> Session:
@@ -78,7 +87,12 @@ class Sessions:
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
+            self._show(session)
             return session
+
+    def _show(self, session: Session) -> None:
+        for watcher in self._watchers:
+            watcher(session)
 
     async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
         """Whether the last turn's end is missing, and no program is left to write it."""

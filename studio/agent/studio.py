@@ -37,8 +37,10 @@ from .budget import Budget, Rate
 from .connections import KEYED, LOCAL, Connections, no_key
 from .library import AgentLibrary, Agents
 from .patience import Patience
+from .routing import Routing
 from .sessions import Sessions
 from .spending import Spent, by_key
+from .tracing import Tracing
 from .watching import Folders
 
 DEFAULT_AGENT = "Coder"
@@ -92,11 +94,14 @@ class Studio:
             self.store.changes,
             lambda: (paths.data, paths.config, paths.cache, paths.logs),
         )
+        self.routing = Routing(settings, self)
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
         self._finder = Finder([paths.tools])
         self._troubled: list[Callable[[str], None]] = []
+        self.tracing = Tracing(lambda: settings.values, self.trouble)
+        self.sessions.watch(self.tracing.follow)
         self._probing = asyncio.Lock()
         self._sandbox: tuple[bool, Sandbox] | None = None
         """What the settings wanted, and what was found."""
@@ -347,6 +352,7 @@ class Studio:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
+            self.tracing.close,
             self._close_sandbox,
             self.folders.close,
             self.connections.close,
