@@ -21,6 +21,7 @@ from studio.tools.sandbox import Sandbox
 
 from .budget import Budget, Rate
 from .patience import Patience
+from .routing import Routing
 from .standing import Standing
 from .watching import Folders
 
@@ -44,6 +45,8 @@ class Surroundings(Protocol):
     def today(self) -> date: ...
     @property
     def rate(self) -> Rate: ...
+    @property
+    def routing(self) -> Routing: ...
     @property
     def patience(self) -> Patience: ...
 

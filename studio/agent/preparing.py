@@ -6,11 +6,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 from studio.domain.agents import Limits, Mode
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event, MessageQueued, Told, TurnStarted
+from studio.domain.events import Event, MessageQueued, Routed, Told, TurnStarted
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
@@ -32,6 +33,7 @@ from .permission.gate import Gate
 from .permission.policy import Policy
 from .purse import Purse
 from .risk import Risk
+from .routing import TAKE_OVER
 from .spending import rates_of
 from .standing import Standing
 from .turn import Setting, Turn
@@ -51,6 +53,8 @@ class Wish:
     mode: Mode | None = None
     limits: Limits | None = None
     parent: Budget | None = None
+    rises: bool = False
+    """The turn before got stuck: the next tier takes over."""
 
 
 class Chat(Protocol):
@@ -60,6 +64,8 @@ class Chat(Protocol):
     transcript: Transcript
     drafts: SessionDrafts
     files: Undo
+
+    async def change(self, **fields: Any) -> None: ...
 
 
 class Preparing:
@@ -86,11 +92,14 @@ class Preparing:
         self._ledger: Ledger | None = None
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
+        self.rises = False
+        """Whether a turn that gets stuck is taken over by the next tier."""
         self.budget: Budget | None = None
         """What the turn that runs may use; turns begun by it draw on the same."""
 
     async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
+        routed = await self._routed(started.said, wish)
         info = self._chat.info
         ground = await ground_of(info, self._around)
         agent, provider = ground.agent, ground.provider
@@ -100,7 +109,7 @@ class Preparing:
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         said = self._unheard.said
         said[:] = [_readable(block, provider, fact) for block in said]
-        self.opened = await self.open(ground)
+        self.opened = [*routed, *await self.open(ground)]
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
@@ -111,10 +120,10 @@ class Preparing:
         size = max(last.usage.input if last else 0, 1)
         rates = asyncio.to_thread(rates_of, info.provider, ground.model, size, fact)
         purse = Purse(self.budget, self._around.rate, rates, last)
-        mode = wish.mode or agent.mode
+        mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
         setting = Setting(
-            started=replace(started, mode=mode),
+            started=replace(started, provider=info.provider, model=info.model, mode=mode),
             limits=limits,
             news=lambda: self._news(ground.standing),
             patience=self._around.patience,
@@ -165,6 +174,32 @@ class Preparing:
         acts = any(spec.effect == "act" for spec in ground.offered)
         await self._chat.files.begin(started.turn_id, str(workspace.root), acts=acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
+
+    async def _routed(self, said: Sequence[Said], wish: Wish) -> list[Routed]:
+        """What the program chose for this turn, and the chat changed to it (L-13)."""
+        routing = self._around.routing
+        self.rises = False
+        if not routing.on or not (said or wish.rises):
+            return []
+        info = self._chat.info
+        agent = await self._around.agent(info.agent, Path(info.folder))
+        if wish.rises:
+            routed = await routing.rise(info, agent, said, wish.mode)
+            self._unheard.notes.append(Told("stall", TAKE_OVER))
+        else:
+            begun = bool(self._chat.transcript.total_usage.total)
+            budget = await self._around.budget(info, agent, wish.parent)
+            routed = await routing.route(
+                info, agent, said, begun=begun, mode=wish.mode, budget=budget
+            )
+        if routed is None:
+            return []
+        if (routed.provider, routed.model) != (info.provider, info.model):
+            await self._chat.change(
+                provider=routed.provider, model=routed.model, model_chosen=False
+            )
+        self.rises = await routing.rise(self._chat.info, agent, said, wish.mode) is not None
+        return [routed]
 
     async def open(self, ground: Ground) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""

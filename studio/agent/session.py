@@ -46,6 +46,7 @@ from .ground import Surroundings, ground_of
 from .input import whole
 from .preparing import Preparing, Wish
 from .review import Conflict, Decision, Review
+from .routing import STUCK
 from .turn import Turn
 from .undo import Undo
 from .unheard import Unheard
@@ -112,7 +113,12 @@ class Session:
         return lambda: self._listeners.remove(listener)
 
     async def change(self, **fields: Any) -> None:
-        """Change title, folder, agent, provider, model or permission mode."""
+        """Change title, folder, agent, provider, model or permission mode.
+
+        Who changes the model has chosen it, unless ``model_chosen`` says otherwise.
+        """
+        if "model" in fields:
+            fields.setdefault("model_chosen", True)
         self.info = replace(self.info, **fields)
         await self._store.update(self.info.id, **fields)
 
@@ -135,8 +141,25 @@ class Session:
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
+        wish, last = Wish(rules, mode, limits, parent), None
+        async with aclosing(self._one_turn(whole(said), wish)) as events:
+            async for event in events:
+                last = event
+                yield event
+        while self._rises(last):
+            wish = replace(wish, limits=None, rises=True)
+            async with aclosing(self._one_turn((), wish)) as events:
+                async for event in events:
+                    last = event
+                    yield event
+
+    def _rises(self, last: Event | None) -> bool:
+        """Whether the next tier takes over from a turn that ended so (L-13)."""
+        stuck = isinstance(last, TurnComplete) and last.reason in STUCK
+        return stuck and self._preparation.rises and not self.running
+
+    async def _one_turn(self, said: tuple[Said, ...], wish: Wish) -> AsyncGenerator[Event, None]:
         self._must_be_free()
-        said = whole(said)
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -147,7 +170,6 @@ class Session:
             "background",
         )
         self._stop_asked, self._preparation.opened = False, []
-        wish = Wish(rules, mode, limits, parent)
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
         try:
             await asyncio.wait([preparing])

@@ -1,0 +1,234 @@
+"""Which model works on a message, and whether the person waits for it; opt-in (L-13).
+
+The person names a model for each tier in the settings. A message goes to the
+tier that it looks like, by rules or as a small model says, and to the next one
+where the turn got stuck. A chat only ever moves up: a switch makes the new
+model read everything anew. What the person chose for a chat stays.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from studio.domain.agents import Agent, Mode
+from studio.domain.errors import ProviderError, StudioError
+from studio.domain.events import CompletionReason, Routed, TextDelta
+from studio.domain.ledger import Sent
+from studio.domain.messages import Said, Text
+from studio.domain.models import NOTHING, ModelInfo, Usage
+from studio.domain.sessions import SessionInfo
+from studio.providers.base import Provider, Reply, ReplyStream, Request
+from studio.storage.settings import SettingsFile
+
+from .budget import Budget, Rate
+from .complexity import TIERS, Guess, Tier, guess, guessed
+from .purse import Purse
+from .spending import rates_of
+
+DEADLINE = 5.0
+"""Seconds that the small model has; then the rules decide."""
+READS = 4_000
+"""Characters of a message that the small model is shown."""
+ANSWER = 1_000
+"""Tokens of its answer; some think first."""
+MODES: tuple[Mode, ...] = ("inline", "background")
+STUCK: tuple[CompletionReason, ...] = ("stalled", "step_limit")
+TAKE_OVER = (
+    "The model before you got stuck on this. Look at what it did, find out why that did not"
+    " lead on, and finish the task another way."
+)
+SORT = (
+    "You sort messages that a person sends to an assistant which can read and change files."
+    " Do not answer the message. Reply with two words.\n"
+    "First how hard it is: small (a greeting, a fact, a question with a short answer), large"
+    " (one task of a few steps) or cloud (a long or hard task, many files, deep thought).\n"
+    "Then how it is worked on: inline (done within half a minute) or background (longer)."
+)
+
+
+class Models(Protocol):
+    """Where providers and what is known of their models come from."""
+
+    async def provider(self, name: str) -> Provider: ...
+    def model(self, provider: str, model: str) -> ModelInfo: ...
+    @property
+    def rate(self) -> Rate: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a small model said of a message, if it did in time, and what that used."""
+
+    guess: Guess | None
+    name: str = ""
+    usage: Usage = NOTHING
+    seconds: float = 0.0
+    cost: float | None = None
+
+
+class Routing:
+    """The choice for one message at a time; holds no session's state."""
+
+    def __init__(self, settings: SettingsFile, models: Models) -> None:
+        self._settings = settings
+        self._models = models
+
+    @property
+    def on(self) -> bool:
+        return self._settings.values.routing
+
+    async def route(
+        self,
+        info: SessionInfo,
+        agent: Agent,
+        said: Sequence[Said],
+        *,
+        begun: bool,
+        mode: Mode | None,
+        budget: Budget,
+    ) -> Routed:
+        """The choice for a new message. ``mode`` is the person's, if they said.
+
+        ``begun``: the chat has a history already, so it stays on its tier or moves up.
+        """
+        asked = await self._ask(said, budget)
+        found = asked.guess or guess(said)
+        target = (info.provider, info.model)
+        if self.may_change(info, agent):
+            tiers = self._tiers()
+            least = tiers.get(target) if begun else None
+            index = TIERS.index(found.tier)
+            if least is not None:
+                index = max(index, least)
+            target = await self._usable(index, said, least) or target
+        wanted = mode or found.mode
+        words = f"This looks like {found.what}, so {self._does(target, wanted)}."
+        return Routed(wanted, *target, words, asked.name, asked.usage, asked.seconds, asked.cost)
+
+    async def rise(
+        self, info: SessionInfo, agent: Agent, said: Sequence[Said], mode: Mode | None
+    ) -> Routed | None:
+        """The next tier for a turn that got stuck on this one; None if there is none."""
+        now = (info.provider, info.model)
+        index = self._tiers().get(now)
+        if not self.on or index is None or not self.may_change(info, agent):
+            return None
+        target = await self._usable(index + 1, said, index + 1)
+        if target is None or target == now:
+            return None
+        wanted = mode or "background"
+        words = f"{self._title(now)} got stuck, so {self._does(target, wanted)}."
+        return Routed(wanted, *target, words)
+
+    def may_change(self, info: SessionInfo, agent: Agent) -> bool:
+        """Whether nobody chose the model: the person for this chat, or the agent's file."""
+        return not info.model_chosen and not agent.provider and not agent.model
+
+    def _does(self, target: tuple[str, str], mode: Mode) -> str:
+        title = self._title(target)
+        if mode == "inline":
+            return f"{title} answers at once"
+        return f"{title} works on it in the background"
+
+    def _title(self, target: tuple[str, str]) -> str:
+        return self._models.model(*target).title or target[1]
+
+    def _tiers(self) -> dict[tuple[str, str], int]:
+        """The models of the tiers that are set, and how far up each is."""
+        found: dict[tuple[str, str], int] = {}
+        for index, tier in enumerate(TIERS):
+            if target := self._target(tier):
+                found.setdefault(target, index)
+        return found
+
+    def _target(self, tier: Tier) -> tuple[str, str] | None:
+        return _split(self._settings.values.tiers.get(tier, ""))
+
+    async def _usable(
+        self, index: int, said: Sequence[Said], least: int | None
+    ) -> tuple[str, str] | None:
+        """The model of a tier, or of one near: first above, then below but not under ``least``."""
+        lowest = 0 if least is None else least
+        order = [*range(index, len(TIERS)), *range(index - 1, lowest - 1, -1)]
+        for tier in order:
+            target = self._target(TIERS[tier])
+            if target is not None and await self._takes(target, said):
+                return target
+        return None
+
+    async def _takes(self, target: tuple[str, str], said: Sequence[Said]) -> bool:
+        """Whether a model can be reached, and reads what the person attached."""
+        try:
+            provider = await self._models.provider(target[0])
+        except StudioError:  # no key, say
+            return False
+        facts = self._models.model(*target)
+        return not any(provider.refuses(block, facts) for block in said)
+
+    async def _ask(self, said: Sequence[Said], budget: Budget) -> Asked:
+        """Whatever goes wrong, the rules are there."""
+        target = _split(self._settings.values.routing_model)
+        if target is None:
+            return Asked(None)
+        began = time.monotonic()
+        try:
+            provider = await self._models.provider(target[0])
+        except StudioError:
+            return Asked(None)
+        facts = self._models.model(*target)
+        rates = asyncio.to_thread(rates_of, *target, READS, facts)
+        words = provider.said([Text(_shown(said))])
+        request = Request(target[1], words, SORT, output_limit=ANSWER, facts=facts)
+        purse, sent = Purse(budget, self._models.rate, rates), Sent(0, 1, "")
+        try:
+            reservation = await purse.reserve(request, sent)
+        except StudioError:
+            return Asked(None)
+        text, reply = "", Reply()
+        try:
+            text, reply = await _answered(provider.stream(request))
+        finally:
+            await purse.settle(reservation, sent, reply.usage, reply.cost)
+        seconds = time.monotonic() - began
+        return Asked(_understood(text), "/".join(target), reply.usage, seconds, reply.cost)
+
+
+async def _answered(stream: ReplyStream) -> tuple[str, Reply]:
+    """The words of a short reply; none if it fails or takes too long."""
+    text = ""
+    try:
+        async with asyncio.timeout(DEADLINE):
+            async for delta in stream:
+                if isinstance(delta, TextDelta):
+                    text += delta.text
+        return text, stream.reply()
+    except (TimeoutError, ProviderError):
+        return "", stream.interrupted()
+    finally:
+        await stream.aclose()
+
+
+def _understood(text: str) -> Guess | None:
+    words = re.findall(r"[a-z]+", text.lower())
+    tiers: list[Tier] = [tier for tier in TIERS if tier in words]
+    modes: list[Mode] = [mode for mode in MODES if mode in words]
+    return guessed(modes[0], tiers[0]) if modes and tiers else None
+
+
+def _shown(said: Sequence[Said]) -> str:
+    text = "\n\n".join(part.text for part in said if isinstance(part, Text))
+    files = sum(not isinstance(part, Text) for part in said)
+    more = f"\n\n({files} files are attached.)" if files else ""
+    cut = text if len(text) <= READS else f"{text[:READS]}…"
+    return f"The message:\n\n{cut}{more}"
+
+
+def _split(name: str) -> tuple[str, str] | None:
+    """``provider/model``; a model's name may have slashes too."""
+    provider, _, model = name.partition("/")
+    return (provider, model) if provider and model else None
