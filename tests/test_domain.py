@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,35 +129,21 @@ def test_deltas_extend_one_block() -> None:
     assert transcript.blocks == [TextBlock("ab")]
 
 
-def test_rules_do_not_let_a_second_command_slip_in() -> None:
-    rule = Rule.parse("run(pytest *)")
-    assert rule.matches("run", "pytest -x", command=True)
-    assert rule.matches("run", "pytest", command=True)
-    for command in (
-        "pytest; rm x",
-        "pytest && rm x",
-        "pytest $(rm x)",
-        "pytest | sh",
-        "pytest\nrm x",
-        "pytest > f",
-    ):
-        assert not rule.matches("run", command, command=True)
-    assert Rule.parse("run").matches("run", "pytest; rm x", command=True)
+def test_a_rule_is_a_tool_and_a_pattern() -> None:
     assert str(Rule.parse(" run(ls *) ")) == "run(ls *)"
-    assert not Rule.parse("run(/bin/sh *)").matches("run", "/bin/sh -c x", command=True)
-    assert not Rule.parse("run(nohup *)").matches("run", "nohup rm x", command=True)
-    assert Rule.parse("run(git *)").matches("run", "git add . watch", command=True)
+    assert Rule.parse("run(ls *)").fits("ls")
+    assert Rule.parse("run(ls *)").fits("ls -l")
+    assert not Rule.parse("run(ls *)").fits("lsof")
+    assert not Rule.parse("read(src/*.py)").fits("src/a.PY")
+    assert Rule.parse("read(src/*.py)").fits("src/a.PY", fold=True)
+    assert Rule.parse("read(**/.env)").fits(".env")
+    assert Rule.parse("read(**/.env)").fits("a/b/.env")
+    assert Rule.parse("read(a[[]1].py)").fits("a[1].py")
+    assert not Rule.parse("run(rm ?)").fits("rm \0")
+    for text in ("run(", "", "run()", "a b"):
+        with pytest.raises(ValueError, match="rule|pattern"):
+            Rule.parse(text)
 
 
-def test_a_denied_command_is_denied_as_a_part_of_another() -> None:
-    """T-6: deny wins, also over an allow rule for the whole tool."""
-    rule = Rule.parse("run(git push *)", "deny")
-    for command in (
-        "git push",
-        "cd x && git push -f",
-        "(git push)",
-        "X=1 git push",
-        "sudo git push",
-    ):
-        assert rule.matches("run", command, command=True), command
-    assert not rule.matches("run", "git pull; echo git push", command=True)
+def test_a_pattern_of_many_stars_is_fitted_at_once() -> None:
+    assert not Rule.parse("read(" + "*a" * 30 + "*b)").fits("a" * 5000)

@@ -357,12 +357,17 @@ async def test_two_calls_under_one_id(tmp_path: Path, provider: str) -> None:
 
 def test_always_never_covers_more_than_one_program() -> None:
     """T-7: what looks like a program's name may be a pattern, or a variable before it."""
-    from studio.agent.policy import always_rule
+    from studio.agent.permission.policy import Policy
     from studio.tools.builtin.run import run
 
-    for command in ("* x", "X=1 ls", "[a-z]* x", '"a b" c', "nohup ls", "/bin/sh x", "ls; rm x"):
-        assert always_rule(run.spec, {"command": command}) is None, command
-    assert str(always_rule(run.spec, {"command": "make test"})) == "run(make *)"
+    def always(command: str) -> str:
+        policy, asked = Policy("ask"), {"command": command}
+        return str(policy.always(run.spec, asked, policy.decide(run.spec, asked)))
+
+    for command in ("* x", "X=1 ls", "[a-z]* x", '"a b" c', "nohup ls", "sh -c x", "ls; rm x"):
+        assert always(command) == "None", command
+    assert always("ruff check") == "run(ruff *)"
+    assert always("make test") == "run(make test *)"
 
 
 @pytest.mark.parametrize("path", ["secret/key", "./secret/key", "a/../secret/key", "link/key"])

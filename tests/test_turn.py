@@ -280,7 +280,7 @@ async def test_bad_calls_reach_the_model_as_errors(tmp_path: Path, provider: str
     async with house(tmp_path, provider, script) as home:
         (tmp_path / "secret").write_text("hidden")
         session = await home.session()
-        events = await say(session)
+        events = await say(session, answer="deny")  # a place outside is asked about (T-7)
         texts = [e.text for e in events if isinstance(e, ToolFinished) and e.is_error]
         assert len(texts) == 4
         joined = " ".join(texts)

@@ -45,6 +45,8 @@ class DraftBox(Protocol):
 
     async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None: ...
 
+    async def withdraw(self, draft: Draft) -> None: ...
+
 
 class Execution:
     """The tools of one turn, with everything a call needs around it."""
@@ -213,9 +215,10 @@ class Execution:
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
+        workspace = self._workspace
         context = Context(
-            workspace=self._workspace,
-            drafts=_CallDrafts(self._drafts, call.id, permit.approve),
+            workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
+            drafts=_CallDrafts(self._drafts, self.gate, tool.spec, call.id, permit.approve),
             emit=self._shown(call.id),
             ask=lambda text, choices: self.gate.ask(call.id, text, choices),
             environment=self._environment,
@@ -263,8 +266,12 @@ class Execution:
 class _CallDrafts(Drafts):
     """The session's drafts as one call sees them."""
 
-    def __init__(self, box: DraftBox, call_id: str, approve: bool) -> None:
+    def __init__(
+        self, box: DraftBox, gate: Gate, spec: ToolSpec, call_id: str, approve: bool
+    ) -> None:
         self._box = box
+        self._gate = gate
+        self._spec = spec
         self._call_id = call_id
         self._approve = approve
 
@@ -272,7 +279,11 @@ class _CallDrafts(Drafts):
         return self._box.draft_of(path)
 
     async def propose(self, draft: Draft) -> None:
-        await self._box.propose(self._call_id, draft, approve=self._approve)
+        approve = await self._gate.covers(self._spec, draft) and self._approve
+        await self._box.propose(self._call_id, draft, approve=approve)
+
+    async def withdraw(self, draft: Draft) -> None:
+        await self._box.withdraw(draft)
 
 
 def _first_line(text: str) -> str:

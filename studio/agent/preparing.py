@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from studio.domain.agents import Limits, Mode
+from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, MessageQueued, Routed, Told, TurnStarted
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
+from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.providers.attachments import left_out
 from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
-from studio.tools import Workspace
+from studio.tools import Tool, Workspace
 
 from .budget import Budget
 from .clock import Clock
@@ -134,12 +137,16 @@ class Preparing:
             closing=lambda: self._chat.files.end(started.turn_id),
             steering=self.steering,
         )
+        spill = await asyncio.to_thread(self._around.spill, info.id)
+        workspace = await self.workspace()
         policy = Policy(
             info.permission_mode,
             {"agent": agent.permissions, "session": self._rules, "turn": wish.rules},
+            workspace=workspace,
+            role=agent.role,
+            tools=agent.tools,
         )
-        spill = await asyncio.to_thread(self._around.spill, info.id)
-        workspace = await self.workspace()
+        workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
         risk = Risk(self._chat.transcript, contained=sandbox.kind != "none")
 
@@ -153,6 +160,7 @@ class Preparing:
                 clock=clock,
                 sandbox=sandbox,
                 objection=risk.objection,
+                earlier=lambda: self._earlier(ground.tools),
             )
             return Execution(
                 session_id=info.id,
@@ -229,6 +237,12 @@ class Preparing:
         frozen = [spec.name for spec in history.tools]
         untold = standing.untold(self._chat.transcript.told, history.system, frozen)
         return [*untold, *self._unheard.notes]
+
+    def _earlier(self, tools: Mapping[str, Tool]) -> list[tuple[ToolSpec, JsonObject]]:
+        """The calls of this chat so far."""
+        blocks = self._chat.transcript.blocks
+        calls = (block for block in blocks if isinstance(block, ToolBlock))
+        return [(tools[c.name].spec, c.arguments) for c in calls if c.name in tools]
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
         self._rules.append(rule)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
@@ -15,29 +15,15 @@ Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", 
 rules, a file in the folder, the agent's file, this session, this one turn."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
-_RUNNERS = (
-    r"sudo|doas|su|env|xargs|nohup|nice|time|timeout|watch|eval|exec|command|builtin|source"
-    r"|sh|bash|zsh|dash|ksh|fish|cmd|powershell|pwsh"
-)
-"""Programs that run another one, named by their arguments."""
-_SHELL = re.compile(
-    r"[;&|<>`$(){}\n\r\\!]|\s(?:sudo|env|xargs|sh|bash)(?:\s|$)"
-    rf"|^\s*(?:\S*/)?(?:{_RUNNERS})(?:\s|$)"
-)
-_PARTS = re.compile(r"[;&|\n\r(){}`]+")
-_BEFORE = re.compile(rf"\s*(?:(?:\S*/)?(?:{_RUNNERS})\s+|\w+=\S*\s+)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """``tool`` or ``tool(pattern)`` and what it decides.
 
-    The pattern is a glob over the call's target (a path, a command). A command
-    that a shell would split, redirect or substitute is never matched by an
-    ``allow`` pattern other than ``*``: "pytest *" does not cover
-    ``pytest; rm x``. The other way round a ``deny`` or ``ask`` pattern matches
-    if any part of the command line does: "rm *" speaks about it. A shell has
-    more ways to hide a command than a pattern can see.
+    The pattern is a glob over the call's target: a path, or one part of a
+    command line. ``*`` stands for any text, slashes too, ``**/`` for any
+    folders or none, ``?`` and ``[…]`` for one character.
     """
 
     verdict: Verdict
@@ -50,28 +36,65 @@ class Rule:
         match = _RULE.match(text)
         if match is None:
             raise ValueError(f"“{text}” is not a rule. Write TOOL or TOOL(PATTERN).")
-        return cls(verdict, match[1], match[2] if match[2] is not None else "*")
+        pattern = (match[2] or "").strip()
+        if pattern.count("**/") > 3:
+            raise ValueError(f"“{text}” has **/ more than three times.")
+        if match[2] is not None and not pattern:
+            raise ValueError(f"“{text}” has an empty pattern. Write TOOL for all of its calls.")
+        return cls(verdict, match[1], pattern or "*")
 
     def __str__(self) -> str:
         return self.tool if self.pattern == "*" else f"{self.tool}({self.pattern})"
 
-    def matches(self, tool: str, target: str, *, command: bool = False) -> bool:
-        """Whether this rule speaks about a call of ``tool`` on ``target``."""
-        if self.tool not in ("*", tool):
-            return False
-        if self.pattern == "*":
-            return True
-        if not command:
-            return self._fits(target)
-        if self.verdict == "allow":
-            return not _SHELL.search(target) and self._fits(target)
-        parts = [target, *_PARTS.split(target)]
-        return any(self._fits(_BEFORE.sub("", part, count=1).strip()) for part in parts)
+    def fits(self, text: str, *, fold: bool = False) -> bool:
+        """Whether the pattern fits all of ``text``; ``git *`` fits ``git`` too.
 
-    def _fits(self, target: str) -> bool:
-        if fnmatchcase(target, self.pattern):
-            return True
-        return self.pattern.endswith(" *") and target == self.pattern[:-2]
+        ``fold`` takes upper and lower case for the same. A NUL in the text, which
+        stands for what nobody knows yet, is fitted by ``*`` alone.
+        """
+        return _regex(self.pattern, fold).fullmatch(text) is not None
+
+
+@lru_cache(maxsize=8192)
+def _regex(pattern: str, fold: bool) -> re.Pattern[str]:
+    """Takes no longer for many stars: what a middle one took is never shared anew."""
+    pieces: list[list[str]] = [[]]
+    end = len(pattern) - 2 if pattern.endswith(" *") else len(pattern)
+    at = 0
+    while at < end:
+        if pattern.startswith("**/", at) and len(pieces) == 1:
+            pieces[-1].append("(?:.*/)?")
+            at += 3
+        elif pattern[at] == "*":
+            pieces.append([])
+            at += 1
+        elif pattern[at] == "?":
+            pieces[-1].append("[^\0]")
+            at += 1
+        elif one := _CHARACTERS.match(pattern, at):
+            inside = re.sub(r"[\\\[&~|]", r"\\\g<0>", one[2])
+            pieces[-1].append(f"(?!\0)[{'^' if one[1] else ''}{inside}]")
+            at = one.end()
+        else:
+            pieces[-1].append(re.escape(pattern[at]))
+            at += 1
+    first, *others = ["".join(piece) for piece in pieces]
+    middle = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
+    last = f".*{others[-1]}" if others else ""
+    rest = "(?: .*)?" if end < len(pattern) else ""
+    flags = re.S | re.I if fold else re.S
+    try:
+        return re.compile(first + middle + last + rest, flags)
+    except re.error:  # a range the wrong way round, say
+        return re.compile(re.escape(pattern), flags)
+
+
+_CHARACTERS = re.compile(r"\[(!?)(\]?[^\]]*)\]")
+
+
+def escaped(text: str) -> str:
+    """A pattern that fits ``text`` and nothing else."""
+    return re.sub(r"[*?[]", r"[\g<0>]", text)
 
 
 @dataclass(frozen=True, slots=True)

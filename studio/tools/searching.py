@@ -114,7 +114,7 @@ def _with_ripgrep(
         found: list[Match] = []
         for line in child.stdout:
             match = _match(line)
-            if match is not None:
+            if match is not None and not workspace.hidden(match.path):
                 found.append(match)
             if len(found) >= limit or stop():
                 child.kill()

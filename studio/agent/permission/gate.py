@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from studio.domain.errors import ToolFailed
@@ -19,16 +20,15 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import Draft, ToolSpec
 from studio.tools import Workspace
 from studio.tools.result import render
 from studio.tools.sandbox import Sandbox
 
-from .policy import COMMAND, PATH, Decision, Policy, always_rule, target_of
+from .policy import COMMAND, FOLDER, NETWORK, PATH, PLAN, Decision, Policy, target_of
 
-NETWORK = "network"
-"""The argument with which a sandboxed command asks for the network, and the name
-of the rules that let it: what is allowed without is not allowed with it."""
+SHOWN = 8
+"""How many other calls that a rule would have allowed are named."""
 
 
 class Waiting(Protocol):
@@ -42,23 +42,30 @@ class Waiting(Protocol):
 class Permit:
     """Leave for one call. ``approve``: its drafts may be written at once.
 
-    ``by`` says who allowed it: “you, once”, “your rule run(pytest *)”.
+    ``by`` says who allowed it: “you, once”, “your rule run(pytest *)”. ``opens``
+    is a place outside the folder that this call may read.
     """
 
     approve: bool
     by: str
+    opens: Path | None = None
 
 
 def _none(spec: ToolSpec, call: ToolCall) -> str:
     return ""
 
 
+def _no_calls() -> Sequence[tuple[ToolSpec, JsonObject]]:
+    return ()
+
+
 class Gate:
     """The questions of one turn, which come one at a time.
 
-    ``remember`` stores a rule the person gave for the whole session.
-    ``objection`` may say why a call is asked about whatever the rules and the
-    mode allow; such a question offers no rule.
+    ``remember`` stores a rule the person gave, for the scope of the answer.
+    ``earlier`` are the calls of this chat so far. ``objection`` may say why a
+    call is asked about whatever the rules and the mode allow; such a question
+    offers no rule.
     """
 
     def __init__(
@@ -72,6 +79,7 @@ class Gate:
         clock: Waiting,
         sandbox: Sandbox,
         objection: Callable[[ToolSpec, ToolCall], str] = _none,
+        earlier: Callable[[], Sequence[tuple[ToolSpec, JsonObject]]] = _no_calls,
     ) -> None:
         self._agent = agent
         self._policy = policy
@@ -81,6 +89,7 @@ class Gate:
         self._clock = clock
         self._sandbox = sandbox
         self._objection = objection
+        self._earlier = earlier
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[Answer]] = {}
         self._replies: dict[str, asyncio.Future[str]] = {}
@@ -99,19 +108,28 @@ class Gate:
 
     async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
         """Wait for permission; ToolFailed if there is none, in words for the model."""
-        arguments = call.arguments or {}
-        place = await self._place(spec, arguments)
-        decision = self._decide(spec, call, place)
-        if decision.verdict == "ask" and (spec.effect != "draft" or decision.objected):
+        decision = await self._decide(spec, call)
+        if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
             async with self._one_question:  # questions come one at a time (T-7)
-                decision = self._decide(spec, call, place)  # the last answer may cover it
+                decision = await self._decide(spec, call)  # the last answer may cover it
                 if decision.verdict == "ask":
                     return await self._question(spec, call, decision)
-        if decision.verdict == "deny" and self._policy.mode == "plan" and spec.effect != "read":
-            raise ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
         if decision.verdict == "deny":
-            raise _refused(spec)
-        return Permit(decision.verdict == "allow", decision.by)
+            raise _refused(spec, decision)
+        return Permit(decision.verdict == "allow", decision.by, decision.opens)
+
+    async def covers(self, spec: ToolSpec, draft: Draft) -> bool:
+        """Whether a draft may be written at once, by every place it touches.
+
+        These may be others than the call names: it may go on from a draft that
+        waits. ToolFailed if one of them is refused.
+        """
+        places = {PATH: draft.path, "to": draft.target} if draft.target else {PATH: draft.path}
+        # In a thread: links are followed on the disk.
+        decision = await asyncio.to_thread(self._policy.decide, spec, places)
+        if decision.verdict == "deny":
+            raise _refused(spec, decision)
+        return decision.verdict == "allow"
 
     async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
         """The agent's own question to the person, who answers with ``reply``."""
@@ -128,17 +146,14 @@ class Gate:
             self._emit(ReplyGiven(call_id, reply))
             return reply
 
-    def _decide(self, spec: ToolSpec, call: ToolCall, place: str | None) -> Decision:
+    async def _decide(self, spec: ToolSpec, call: ToolCall) -> Decision:
         arguments = call.arguments or {}
-        decision = self._policy.decide(spec, arguments, place)
-        if self._wants_network(spec, arguments) and (
-            decision.verdict == "allow" or decision.rule is None
-        ):
-            decision = self._policy.decide(replace(spec, name=NETWORK), arguments, place)
-            if decision.rule is None and decision.verdict == "ask":
-                decision = Decision("ask", "It asks for the network.")
+        network = self._wants_network(spec, arguments)
+        policy = self._policy
+        # In a thread: links are followed on the disk.
+        decision = await asyncio.to_thread(policy.decide, spec, arguments, network=network)
         if decision.verdict != "deny" and (why := self._objection(spec, call)):
-            return Decision("ask", why, objected=True)
+            return Decision("ask", why, insists=True, opens=decision.opens)
         return decision
 
     def _wants_network(self, spec: ToolSpec, arguments: JsonObject) -> bool:
@@ -146,21 +161,14 @@ class Gate:
         asks = spec.target == COMMAND and arguments.get(NETWORK) is True
         return asks and self._sandbox.kind != "none"
 
-    async def _place(self, spec: ToolSpec, arguments: JsonObject) -> str | None:
-        """Where a call's path leads, as rules name places; ToolFailed if that is outside."""
-        path = arguments.get(PATH) if spec.target == PATH else None
-        if not isinstance(path, str):
-            return None
-        workspace = self._workspace
-        return workspace.relative(await asyncio.to_thread(workspace.resolve, path))
-
     async def _question(self, spec: ToolSpec, call: ToolCall, decision: Decision) -> Permit:
         arguments = call.arguments or {}
         target = target_of(spec, arguments)
         runs = spec.target == COMMAND
         network = self._wants_network(spec, arguments)
-        ruled = replace(spec, name=NETWORK) if network else spec
-        always = None if decision.objected else always_rule(ruled, arguments)
+        always, covers = await asyncio.to_thread(
+            self._rule, spec, arguments, decision, self._earlier(), network=network
+        )
         what = "run a command" if runs else f"use {spec.name}"
         facts = [("folder", str(self._workspace.root))]
         if runs:
@@ -182,15 +190,48 @@ class Gate:
             always=always,
             facts=tuple(facts),
             why=decision.why,
+            covers=covers,
         )
         answer = await self._answer(question)
         if answer == "deny":
-            raise _refused(spec)
+            raise _refused(spec, decision)
         if answer != "once" and always is not None:
             self._policy.add("session" if answer == "session" else "person", always)
             await self._remember(always, answer)
-            return Permit(True, f"you, {_SCOPES[answer]}")
-        return Permit(True, "you, once")
+            return Permit(True, f"you, {_SCOPES[answer]}", decision.opens)
+        return Permit(True, "you, once", decision.opens)
+
+    def _rule(
+        self,
+        spec: ToolSpec,
+        arguments: JsonObject,
+        decision: Decision,
+        earlier: Sequence[tuple[ToolSpec, JsonObject]],
+        *,
+        network: bool,
+    ) -> tuple[Rule | None, tuple[str, ...]]:
+        """The rule that “always” adds, and which earlier calls it would have allowed."""
+        always = self._policy.always(spec, arguments, decision, network=network)
+        if always is None:
+            return None, ()
+        policy = self._policy.adding("session", always)
+        covers: dict[str, None] = {}
+        for other, given in reversed(earlier[-500:]):
+            if len(covers) == SHOWN:
+                break
+            text = target_of(other, given) or other.name
+            if given == arguments:
+                continue
+            wants = self._wants_network(other, given)
+            try:
+                if (
+                    self._policy.decide(other, given, network=wants).verdict == "ask"
+                    and policy.decide(other, given, network=wants).verdict == "allow"
+                ):
+                    covers[text] = None
+            except ToolFailed:  # its path is none any more
+                continue
+        return always, tuple(reversed(covers))
 
     async def _answer(self, question: Question) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -215,7 +256,11 @@ _SCOPES: dict[Answer, str] = {
 }
 
 
-def _refused(spec: ToolSpec) -> ToolFailed:
+def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:
+    if decision.by == PLAN:
+        return ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
+    if decision.by == FOLDER:
+        return ToolFailed(f"{decision.why} Use a path inside the folder.")
     return ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
 
 

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from studio.domain.agents import PermissionMode
+from studio.domain.agents import PermissionMode, Role
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.permissions import Layer, Rule, Verdict, escaped
 from studio.domain.tools import ToolSpec
+from studio.tools import Workspace
+
+from .commands import Line, Part, fragments, parts_of
+from .overlap import may_fit
+from .roles import offers
+from .rulebook import Entry, Rulebook
+from .suggestions import rule_of
 
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""
 PATH = "path"
-"""A tool whose target argument has this name reads or changes the file there."""
+"""An argument with this name says which file or folder a call is about."""
+PATHS = (PATH, "to")
+NETWORK = "network"
+"""The argument with which a sandboxed command asks for the network, and the name
+of the rules that let it: what is allowed without is not allowed with it."""
 
-LAYERS: tuple[Layer, ...] = ("built-in", "person", "project", "agent", "session", "turn")
-"""Weakest voice first."""
 WHOSE: dict[Layer, str] = {
     "built-in": "the built-in rule",
     "person": "your rule",
@@ -26,10 +39,13 @@ WHOSE: dict[Layer, str] = {
     "session": "your rule for this chat",
     "turn": "your rule for this turn",
 }
-
-_PROGRAM = re.compile(r"[A-Za-z0-9_./@+-]+")
+PLAN = "the plan mode"
+FOLDER = "the folder"
 _GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
 """Files that make programs, or agents, do something later: a hook, an agent's rights."""
+_FOLDED = sys.platform in ("win32", "darwin")
+"""Whether ``A`` and ``a`` are one file."""
+_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +53,10 @@ class Decision:
     """What becomes of a call. ``why`` is one sentence for the person.
 
     ``by`` is short, for whoever reads later what allowed it; ``rule`` is None
-    where the program's own behaviour decided.
+    where the program's own behaviour decided. ``insists``: asked about also
+    where a draft could wait, and no rule can be added. ``parts`` are those of a
+    command that are not allowed yet. ``opens`` is the place outside the folder
+    that the call is about.
     """
 
     verdict: Verdict
@@ -45,8 +64,18 @@ class Decision:
     by: str = ""
     rule: Rule | None = None
     layer: Layer = "built-in"
-    objected: bool = False
-    """Asked whatever the rules say; see ``Gate``."""
+    insists: bool = False
+    parts: tuple[Part, ...] = ()
+    opens: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a path leads: ``name`` as rules name it, ``spellings`` for those that forbid."""
+
+    name: str
+    spellings: tuple[str, ...]
+    outside: Path | None
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -61,47 +90,188 @@ class Policy:
     Deny in any layer wins. Otherwise the last rule that speaks about the call
     decides: the strongest layer's, and the latest in it. Where no rule speaks,
     tools that read inside the folder run, drafts wait, and the rest asks.
+
+    ``decide`` may touch the disk, to follow links: call it in a thread.
     """
 
     def __init__(
-        self, mode: PermissionMode, rules: Mapping[Layer, Sequence[Rule]] | None = None
+        self,
+        mode: PermissionMode,
+        rules: Mapping[Layer, Sequence[Rule]] | None = None,
+        *,
+        workspace: Workspace | None = None,
+        role: Role = "all",
+        tools: Sequence[str] = ("*",),
     ) -> None:
         self.mode: PermissionMode = mode
-        self._rules: dict[Layer, list[Rule]] = {
-            layer: list((rules or {}).get(layer, ())) for layer in LAYERS
-        }
+        self._book = Rulebook(rules or {})
+        self._workspace = workspace
+        self._role: Role = role
+        self._tools = tuple(tools)
+        self._parent: Policy | None = None
 
     def add(self, layer: Layer, rule: Rule) -> None:
         """A rule that counts from now on."""
-        self._rules[layer].append(rule)
+        self._book = self._book.adding(layer, rule)
 
-    def decide(self, spec: ToolSpec, arguments: JsonObject, place: str | None = None) -> Decision:
+    def adding(self, layer: Layer, rule: Rule) -> Policy:
+        """The same policy with one rule more."""
+        policy = self._copy()
+        policy.add(layer, rule)
+        return policy
+
+    def within(self, parent: Policy) -> Policy:
+        """This policy, never allowing more than ``parent`` does (T-6)."""
+        policy = self._copy()
+        policy._parent = parent if self._parent is None else self._parent.within(parent)
+        return policy
+
+    def _copy(self) -> Policy:
+        policy = Policy(self.mode, workspace=self._workspace, role=self._role, tools=self._tools)
+        policy._book, policy._parent = self._book, self._parent
+        return policy
+
+    def offers(self, spec: ToolSpec) -> bool:
+        """Whether the model is told of a tool: its role, its list, and nothing refuses it all."""
+        own = offers(self._role, self._tools, spec)
+        refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
+        return own and not refused and (self._parent is None or self._parent.offers(spec))
+
+    def hides(self, name: str) -> bool:
+        """Whether searching and listing leave a file out: reading it is refused or asked about.
+
+        ``name`` is relative to the folder, with links resolved.
+        """
+        spoken = self._speaks("read", [name], _around(name))
+        hidden = spoken is not None and spoken.rule.verdict != "allow"
+        return hidden or (self._parent is not None and self._parent.hides(name))
+
+    def decide(self, spec: ToolSpec, arguments: JsonObject, *, network: bool = False) -> Decision:
         """For a draft tool, ``allow`` means its drafts are written without waiting.
 
-        ``place`` is where the call's path really leads: what is allowed is the
-        place, not one of the many ways to write it.
+        ``network`` is whether a sandboxed command asks for it. Raises
+        ToolFailed for a path that is none.
         """
-        if self.mode == "plan" and spec.effect != "read":
-            return Decision("deny", "The person wants a plan first.", "the plan mode")
+        decision = self._decide(spec, arguments, network)
+        if self._parent is None:
+            return decision
+        above = self._parent.decide(spec, arguments, network=network)
+        if _STRICTNESS[above.verdict] <= _STRICTNESS[decision.verdict]:
+            return replace(decision, insists=decision.insists or above.insists)
+        return above
+
+    def explain(self, spec: ToolSpec, target: str) -> Decision:
+        """What would happen if ``spec`` were called on ``target``."""
+        return self.decide(spec, {spec.target: target} if spec.target else {})
+
+    def always(
+        self,
+        spec: ToolSpec,
+        arguments: JsonObject,
+        decision: Decision,
+        *,
+        network: bool = False,
+    ) -> Rule | None:
+        """The one rule that would have allowed this call; None where only this one can be.
+
+        Never a rule over one that says ask, and never for what is unclear.
+        """
+        if decision.verdict != "ask" or decision.insists or decision.rule is not None:
+            return None
         target = target_of(spec, arguments)
-        place = target if place is None else place
-        command = spec.target == COMMAND
-        last: tuple[Rule, Layer] | None = None
-        for layer in LAYERS:
-            for rule in self._rules[layer]:
-                if not (
-                    rule.matches(spec.name, place, command=command)
-                    or (
-                        rule.verdict != "allow" and rule.matches(spec.name, target, command=command)
-                    )
-                ):
-                    continue
+        if spec.target == COMMAND:
+            tool = NETWORK if network else spec.name
+            rule = rule_of(tool, decision.parts[0]) if len(decision.parts) == 1 else None
+        elif decision.opens is not None:
+            inside = "/*" if decision.opens.is_dir() else ""
+            rule = Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")
+        elif address := re.match(r"https?://[^/\s?#*\[]+/", target):
+            rule = Rule("allow", spec.name, f"{address[0]}*")
+        else:
+            rule = Rule("allow", spec.name)
+        if rule is None:
+            return None
+        policy = self.adding("session", rule)
+        enough = policy.decide(spec, arguments, network=network).verdict == "allow"
+        return rule if enough else None
+
+    def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:
+        if not offers(self._role, self._tools, spec):
+            return Decision("deny", f"This agent may not use {spec.name}.", "the agent’s role")
+        if self.mode == "plan" and spec.effect not in ("read", "fetch"):
+            return Decision("deny", "You want a plan first.", PLAN)
+        if spec.target == COMMAND:
+            command = target_of(spec, arguments)
+            decision = self._command(spec.name, command)
+            if network and (decision.verdict == "allow" or decision.rule is None):
+                # The rules for the network decide; what others refuse or ask about stays.
+                decision = self._command(NETWORK, command)
+                if decision.verdict == "ask" and not decision.insists and not decision.rule:
+                    decision = replace(decision, why="It asks for the network.")
+            return decision
+        places = [
+            self._place(path)
+            for name in PATHS
+            if isinstance(path := arguments.get(name), str) and self._workspace is not None
+        ]
+        decisions = [self._about(spec, target_of(spec, arguments), place) for place in places]
+        if not decisions:
+            decisions = [self._about(spec, target_of(spec, arguments), None)]
+        return max(decisions, key=lambda one: (_STRICTNESS[one.verdict], one.insists))
+
+    # Files, and everything else that is no command
+
+    def _about(self, spec: ToolSpec, target: str, place: _Place | None) -> Decision:
+        outside = place.outside if place else None
+        if outside is not None and spec.effect != "read":
+            return Decision("deny", f"{outside} is outside the folder.", FOLDER)
+        names = [target] if place is None else [place.name]
+        spellings = (target,) if place is None else (*place.spellings, target)
+        spoken = self._speaks(spec.name, names, spellings, outside=outside is not None)
+        if spoken is not None and spoken.rule.verdict == "deny":
+            return _decided(spoken)
+        if place is not None and spec.effect in ("read", "draft") and spec.name != "read":
+            # An edit that fails shows what is there, and a search shows all.
+            reads = self._speaks("read", names, spellings, outside=outside is not None)
+            if reads is not None and reads.rule.verdict != "allow":
+                return replace(_decided(reads), insists=True)
+        if spoken is not None:
+            return replace(_decided(spoken), opens=outside)
+        if outside is not None:
+            return Decision("ask", f"{outside} is outside the folder.", opens=outside)
+        return self._built_in(spec, place.name if place else target)
+
+    def _speaks(
+        self, tool: str, names: Sequence[str], spellings: Sequence[str], *, outside: bool = False
+    ) -> Entry | None:
+        """The rule that decides: the first that denies, or else the last that speaks."""
+        last: Entry | None = None
+        for entry in self._book.of(tool):
+            rule = entry.rule
+            if rule.verdict == "allow":
+                # What is outside the folder is allowed by its whole path alone.
+                named = not outside or Path(rule.pattern).is_absolute()
+                if named and all(rule.fits(name, fold=_FOLDED) for name in names):
+                    last = entry
+            elif any(rule.fits(name, fold=_FOLDED) for name in (*names, *spellings)):
                 if rule.verdict == "deny":
-                    return _decided(rule, layer)
-                last = (rule, layer)
-        if last is not None:
-            return _decided(*last)
-        return self._built_in(spec, place)
+                    return entry
+                last = entry
+        return last
+
+    def _place(self, path: str) -> _Place:
+        workspace = self._workspace
+        assert workspace is not None
+        real, known = workspace.locate(path or ".")
+        root = workspace.root
+        lexical = os.path.normpath(root / path.replace("\\", "/"))  # a link by its own name
+        spellings: list[str] = []
+        for one in (real, Path(lexical)):
+            relative = workspace.relative(one)
+            spellings += [*_around(relative), *_around(one.as_posix())]
+        return _Place(
+            workspace.relative(real), tuple(dict.fromkeys(spellings)), None if known else real
+        )
 
     def _built_in(self, spec: ToolSpec, place: str) -> Decision:
         if spec.effect == "read":
@@ -114,27 +284,146 @@ class Policy:
             return Decision("ask", "Drafts wait for approval.")
         if spec.effect == "fetch":
             return Decision("ask", "It reads from outside the folder.")
-        what = "Commands are" if spec.target == COMMAND else f"{spec.name} acts, which is"
-        return Decision("ask", f"{what} asked about unless a rule allows them.")
+        return Decision("ask", f"{spec.name} acts, and no rule allows it.")
+
+    # Commands
+
+    def _command(self, tool: str, command: str) -> Decision:
+        entries = self._book.of(tool)
+        line = parts_of(command)
+        if line.unclear:
+            return self._unclear(line, command, entries)
+        allowed: list[Entry] = []
+        missing: list[Part] = []
+        asks: Decision | None = None
+        for part in line.parts:
+            last, doubt = self._of_part(part, self._book.near(tool, part), line)
+            if last is not None and last.rule.verdict == "deny":
+                return _decided(last)
+            if doubt is not None:
+                asks = asks or _doubted(doubt, part)
+            elif last is not None and last.rule.verdict == "ask":
+                asks = asks or _decided(last)
+            elif last is None:
+                missing.append(part)
+            else:
+                allowed.append(last)
+        if asks is not None:
+            return asks
+        if missing:
+            return Decision("ask", self._missing(missing, line), parts=tuple(missing))
+        if not allowed:
+            return Decision("ask", "There is nothing to run in it.", insists=True)
+        decision = _decided(allowed[-1])
+        names = dict.fromkeys(_decided(entry).by for entry in allowed)
+        return replace(decision, by=", ".join(names))
+
+    def _of_part(
+        self, part: Part, entries: Iterable[Entry], line: Line
+    ) -> tuple[Entry | None, Entry | None]:
+        """The rule that decides about a part, and one that may refuse what is not known yet."""
+        last: Entry | None = None
+        doubt: Entry | None = None
+        for entry in entries:
+            rule = entry.rule
+            if entry.whole:
+                fits = True
+            elif rule.verdict == "allow":
+                fits = self._allows(rule, part, line)
+            else:
+                names = (part.text, *part.spellings)
+                fits = any(rule.fits(name, fold=_FOLDED) for name in names)
+                if not fits and any(may_fit(rule.pattern, name) for name in names):
+                    doubt = entry
+            if fits and rule.verdict == "deny":
+                return entry, None
+            if fits:
+                last = entry
+        return last, doubt
+
+    def _allows(self, rule: Rule, part: Part, line: Line) -> bool:
+        if part.pinned and not rule.pattern.startswith(part.pinned):
+            return False
+        if part.exact and rule.pattern != escaped(part.text):
+            return False
+        return rule.fits(part.text) and not self._stray(part, line)
+
+    def _stray(self, part: Part, line: Line) -> str:
+        """Why no pattern allows a redirection: empty for one that stays in the folder."""
+        if not part.file:
+            return ""
+        verb = "writes to" if part.writes else "reads"
+        if "\0" in part.file or line.moves or self._workspace is None:
+            return f"It {verb} a file that is only known when it runs."
+        try:
+            place = self._place(part.file)
+        except Exception as error:
+            return f"It {verb} “{part.file}”: {error}"
+        if place.outside is not None:
+            return f"It {verb} {place.outside}, outside the folder."
+        if part.writes and _GUARDED.search(place.name):
+            return f"It writes to {place.name}, which can change what programs do later."
+        if not part.writes and self.hides(place.name):
+            return f"It reads {place.name}, which a rule protects."
+        return ""
+
+    def _missing(self, missing: Sequence[Part], line: Line) -> str:
+        for part in missing:
+            if stray := self._stray(part, line):
+                return stray
+        if len(line.parts) == 1:
+            return "No rule allows this command."
+        shown = " and ".join(f"“{part.shown}”" for part in missing[:3])
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        return f"No rule allows {shown}{more}."
+
+    def _unclear(self, line: Line, command: str, entries: Sequence[Entry]) -> Decision:
+        """Allowed only by a rule for the whole tool, and only where nothing could be refused."""
+        last: Entry | None = None
+        named = [
+            *fragments(command),
+            *(p for one in line.parts for p in (one.text, *one.spellings)),
+        ]
+        guarded = False
+        for entry in entries:
+            rule = entry.rule
+            if entry.whole:
+                last = entry
+            elif rule.verdict != "allow":
+                guarded = True
+                if any(rule.fits(one, fold=_FOLDED) or may_fit(rule.pattern, one) for one in named):
+                    last = entry
+            if last is entry and rule.verdict == "deny":
+                return _decided(entry)
+        if last is not None and last.rule.verdict == "ask":
+            return _decided(last)
+        if last is not None and not guarded:
+            return _decided(last)
+        why = f"This command cannot be told apart into its parts: {line.unclear}."
+        return Decision("ask", why, insists=True)
 
 
-def _decided(rule: Rule, layer: Layer) -> Decision:
-    by = f"{WHOSE[layer]} {rule}"
-    verb = {"allow": "allows", "ask": "asks about", "deny": "refuses"}[rule.verdict]
-    return Decision(rule.verdict, f"{by[:1].upper()}{by[1:]} {verb} it.", by, rule, layer)
+def _around(name: str) -> tuple[str, ...]:
+    """A file and the folders it is in, as rules that forbid may name them."""
+    names = [name]
+    if _FOLDED:
+        names.append(unicodedata.normalize("NFC", name))
+    path = Path(name)
+    names += [parent.as_posix() for parent in path.parents if parent.as_posix() not in (".", "/")]
+    return tuple(names)
 
 
-def always_rule(spec: ToolSpec, arguments: JsonObject) -> Rule | None:
-    """The rule "Always allow" would add, or None where only this call can be allowed.
+def _decided(entry: Entry) -> Decision:
+    by = f"{WHOSE[entry.layer]} {entry.rule}"
+    verb = {"allow": "allows", "ask": "asks about", "deny": "refuses"}[entry.rule.verdict]
+    why = f"{by[:1].upper()}{by[1:]} {verb} it."
+    return Decision(entry.rule.verdict, why, by, entry.rule, entry.layer)
 
-    For a command it covers the same program with any arguments, provided the
-    command is one plain program call; for other tools, every call of the tool.
-    """
-    if spec.target != COMMAND:
-        return Rule("allow", spec.name)
-    command = target_of(spec, arguments)
-    words = command.split()
-    if not words or not _PROGRAM.fullmatch(words[0]):  # "X=1 *" or "* *" would cover anything
-        return None
-    rule = Rule("allow", spec.name, f"{words[0]} *")
-    return rule if rule.matches(spec.name, command, command=True) else None
+
+def _doubted(entry: Entry, part: Part) -> Decision:
+    verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
+    why = (
+        f"“{part.shown}” is only known when it runs, and may be what "
+        f"{WHOSE[entry.layer]} {entry.rule} {verb}."
+    )
+    return Decision("ask", why, insists=True)

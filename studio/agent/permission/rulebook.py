@@ -1,0 +1,82 @@
+"""The rules of a policy in their order, found quickly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from studio.domain.permissions import Layer, Rule
+
+from .commands import Part
+
+LAYERS: tuple[Layer, ...] = ("built-in", "person", "project", "agent", "session", "turn")
+"""Weakest voice first."""
+
+_FIRST = re.compile(r"[^*?\[\s]+(?=\s)")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A rule with the layer it is from; ``whole`` if it is about every call of the tool."""
+
+    rule: Rule
+    layer: Layer
+    rank: int
+
+    @property
+    def whole(self) -> bool:
+        return self.rule.pattern == "*"
+
+
+class Rulebook:
+    """Rules weakest first. Never changes: ``adding`` makes another."""
+
+    def __init__(self, rules: Mapping[Layer, Sequence[Rule]]) -> None:
+        self._rules: dict[Layer, Sequence[Rule]] = {
+            layer: tuple(rules.get(layer, ())) for layer in LAYERS
+        }
+        self._entries: dict[str, list[Entry]] = {}
+        self._words: dict[str, dict[str, list[Entry]]] = {}
+
+    def adding(self, layer: Layer, rule: Rule) -> Rulebook:
+        return Rulebook({**self._rules, layer: (*self._rules[layer], rule)})
+
+    def of(self, tool: str) -> list[Entry]:
+        """Every rule for a tool, weakest first."""
+        if tool not in self._entries:
+            spoken: list[tuple[Rule, Layer]] = [
+                (rule, layer) for layer in LAYERS for rule in self._rules[layer]
+            ]
+            self._entries[tool] = [
+                Entry(rule, layer, rank)
+                for rank, (rule, layer) in enumerate(spoken)
+                if rule.tool in ("*", tool)
+            ]
+        return self._entries[tool]
+
+    def near(self, tool: str, part: Part) -> list[Entry]:
+        """The rules that may speak about a part of a command, weakest first.
+
+        Found by the first word, which most patterns spell out.
+        """
+        words = self._words.get(tool)
+        if words is None:
+            words = self._words[tool] = _by_word(self.of(tool))
+        names = {_first(text) for text in (part.text, *part.spellings)}
+        found = [entry for name in {"", *names} for entry in words.get(name, ())]
+        return sorted(found, key=lambda entry: entry.rank)
+
+
+def _first(text: str) -> str:
+    return text.split(" ", 1)[0].casefold()
+
+
+def _by_word(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    words: dict[str, list[Entry]] = {}
+    for entry in entries:
+        pattern = entry.rule.pattern
+        match = _FIRST.match(pattern)
+        plain = pattern if not re.search(r"[*?\[\s]", pattern) else ""
+        words.setdefault((match[0] if match else plain).casefold(), []).append(entry)
+    return words

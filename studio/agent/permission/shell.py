@@ -1,0 +1,414 @@
+"""Reads a shell's command line into the simple commands it would run.
+
+Not a shell, and not a highlighter, which guesses: it accepts only what POSIX
+shells and bash read the same way, and says ``Unclear`` of everything else, so
+that a rule is never matched against a guess. Nothing is expanded: what is only
+known when the line runs is marked in a word by ``DYNAMIC``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+LONGEST = 20_000
+"""Characters of a command line; a longer one is unclear."""
+DEEPEST = 20
+DYNAMIC = "\0"
+"""Stands in a word for what a variable, a glob or a substitution puts there."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
+_BOTH = re.compile(r"&>>?")
+_REDIRECT = re.compile(r"(\d*)(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=(?!\()", re.A)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.A)
+_PARAMETER = re.compile(
+    r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]"
+    r"|\{#?[A-Za-z_]\w*\}|\{[0-9@*#?$!-]\}"
+    r"|\{[A-Za-z_]\w*(?::?[-+?]|%%?|\#\#?)[\w./@ ,:*-]*\})",
+    re.A,
+)
+_SUM = re.compile(r"\$\(\([0-9\s+*/%<>=&|^!~?:-]*\)\)")
+_DELIMITER = re.compile(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]|$)", re.A)
+_FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
+_OPENERS = {"if", "while", "until", "then", "else", "elif", "do", "!", "{"}
+_CLOSERS = {"fi", "done", "}"}
+_OTHER_WORDS = {"case", "esac", "select", "function", "coproc", "[[", "in", "]]"}
+KEYWORDS = frozenset(_OPENERS | _CLOSERS | _OTHER_WORDS | {"for"})
+_ENDS_WORD = frozenset(" \t\n;&|<>()")
+
+
+class Unclear(Exception):
+    """This line is not read; the text says at what, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word without its quotes. ``source`` is how it was written."""
+
+    text: str
+    source: str
+    name: str = ""
+    """Of ``NAME=value``, where a shell would assign it."""
+
+    @property
+    def fixed(self) -> bool:
+        return DYNAMIC not in self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """``operator`` with its file; ``>`` also for ``>>``, ``>|``, ``&>`` and ``<>``."""
+
+    operator: str
+    file: Word
+
+
+@dataclass(slots=True)
+class Simple:
+    """A simple command: what is assigned, its words, its files."""
+
+    assigned: list[Word] = field(default_factory=list[Word])
+    words: list[Word] = field(default_factory=list[Word])
+    redirects: list[Redirect] = field(default_factory=list[Redirect])
+    loop: bool = False
+    """The variable of a ``for``, in ``assigned``."""
+
+
+def read(text: str) -> list[Simple]:
+    """Every simple command of a line, those in substitutions too; raises Unclear."""
+    if len(text) > LONGEST:
+        raise Unclear("it is very long")
+    if _CONTROL.search(text):
+        raise Unclear("it holds control characters")
+    reader = _Reader(text, 0)
+    reader.commands(until="")
+    return reader.found
+
+
+class _Reader:
+    def __init__(self, text: str, depth: int) -> None:
+        if depth > DEEPEST:
+            raise Unclear("it is nested too deeply")
+        self.text = text
+        self.at = 0
+        self.found: list[Simple] = []
+        self._depth = depth
+        self._documents: list[tuple[str, bool, bool]] = []
+        """Here-documents whose text follows the line: end, tabs stripped, literal."""
+
+    def _inner(self, text: str) -> None:
+        reader = _Reader(text, self._depth + 1)
+        reader.commands(until="")
+        self.found += reader.found
+
+    def _next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _fail(self, what: str) -> NoReturn:
+        raise Unclear(what)
+
+    def _blanks(self) -> None:
+        while True:
+            if self._next() in (" ", "\t"):
+                self.at += 1
+            elif self.text.startswith("\\\n", self.at):
+                self.at += 2
+            else:
+                return
+
+    def _line_end(self) -> None:
+        """Past a line break, and the here-documents that begin after it."""
+        self.at += 1
+        for end, stripped, literal in self._documents:
+            body: list[str] = []
+            while True:
+                if self.at >= len(self.text):
+                    self._fail("a here-document does not end")
+                stop = self.text.find("\n", self.at)
+                stop = len(self.text) if stop < 0 else stop
+                line = self.text[self.at : stop]
+                self.at = min(stop + 1, len(self.text))
+                if (line.lstrip("\t") if stripped else line) == end:
+                    break
+                body.append(line)
+            if not literal:
+                self._document("\n".join(body))
+        self._documents = []
+
+    def _document(self, body: str) -> None:
+        if "`" in body or "\\" in body:
+            self._fail("a here-document with quoting")
+        reader = _Reader(body, self._depth + 1)
+        while reader.at < len(body):
+            if reader._next() == "$":
+                reader._dollar()
+            else:
+                reader.at += 1
+        self.found += reader.found
+
+    def commands(self, until: str) -> None:
+        """Read commands up to the closing ``until`` (``)``), or the end of the text."""
+        if until and self._depth > DEEPEST:
+            self._fail("it is nested too deeply")
+        fresh, closed = True, False
+        while True:
+            self._blanks()
+            char = self._next()
+            if not char or char == ")":
+                if char != until:
+                    self._fail("brackets that do not match")
+                if self._documents:
+                    self._fail("a here-document without its text")
+                self.at += len(char)
+                return
+            if char == "\n":
+                self._line_end()
+                fresh, closed = True, False
+            elif char == "#":
+                end = self.text.find("\n", self.at)
+                self.at = len(self.text) if end < 0 else end
+            elif operator := _OPERATOR.match(self.text, self.at):
+                if fresh:
+                    self._fail("an operator where a command is expected")
+                self.at = operator.end()
+                fresh, closed = True, False
+            elif char == "(":
+                if not fresh or self.text.startswith("((", self.at):
+                    self._fail("brackets")
+                self.at += 1
+                self._deeper(")")
+                fresh, closed = False, True
+            elif closed:
+                simple = Simple()
+                if not self._redirect(simple):
+                    self._fail("words after the end of a block")
+                self.found.append(simple)
+            elif not fresh:
+                self._fail("a command that does not end")
+            else:
+                fresh, closed = self._command()
+
+    def _deeper(self, until: str) -> None:
+        if self._documents:
+            self._fail("a here-document beside brackets")
+        self._depth += 1
+        self.commands(until)
+        self._depth -= 1
+
+    def _command(self) -> tuple[bool, bool]:
+        """One simple command or keyword; whether a command may follow, or only a block's end."""
+        simple = Simple()
+        sealed = False
+        while True:
+            self._blanks()
+            if not self._next() or self._next() in "\n;|)#":
+                break
+            if both := _BOTH.match(self.text, self.at):
+                self.at = both.end()
+                simple.redirects.append(Redirect(">", self._file()))
+                sealed = True  # other shells end the command at the &
+                continue
+            if self._next() == "&":
+                break
+            if self._redirect(simple):
+                continue
+            if sealed:
+                self._fail("words after &>")
+            if self._next() == "(":
+                self._fail("brackets")
+            word = self._word()
+            first = not simple.words and not simple.assigned and not simple.redirects
+            if first and word.source in _OTHER_WORDS:
+                self._fail(f"the word “{word.source}”")
+            if first and word.source == "for":
+                self._for()
+                return True, False
+            if first and word.source in _OPENERS:
+                return True, False
+            if first and word.source in _CLOSERS:
+                return False, True
+            if first and _FUNCTION.match(self.text, self.at) and _NAME.fullmatch(word.source):
+                self.at = _FUNCTION.match(self.text, self.at).end()  # type: ignore[union-attr]
+                self._to_body()
+                return True, False
+            if word.name and not simple.words:
+                simple.assigned.append(word)
+            else:
+                simple.words.append(word)
+        self.found.append(simple)
+        return False, False
+
+    def _to_body(self) -> None:
+        """A function's body is a block in braces or brackets, perhaps on the next line."""
+        while self._next() in (" ", "\t", "\n"):
+            self.at += 1
+        if self._next() not in ("{", "("):
+            self._fail("a function without braces")
+
+    def _for(self) -> None:
+        self._blanks()
+        name = _NAME.match(self.text, self.at)
+        if name is None:
+            self._fail("a loop of an unusual form")
+        self.at = name.end()
+        loop = Simple(loop=True)
+        self._blanks()
+        if re.compile(r"in(?=[ \t\n;]|\\\n)").match(self.text, self.at):
+            self.at += 2
+            values: list[Word] = []
+            while True:
+                self._blanks()
+                if self._next() in ("", "\n", ";", "#", "&", "|", "<", ">", "(", ")"):
+                    break
+                values.append(self._word())
+        loop.assigned.append(Word(f"{name[0]}={DYNAMIC}", name[0], name[0]))
+        self.found.append(loop)
+        self._blanks()
+        if self._next() == ";":
+            self.at += 1
+        while self._next() in (" ", "\t", "\n"):
+            if self._next() == "\n" and self._documents:
+                self._fail("a here-document in a loop’s head")
+            self.at += 1
+        if not re.compile(r"do(?=[ \t\n])").match(self.text, self.at):
+            self._fail("a loop of an unusual form")
+
+    def _redirect(self, simple: Simple) -> bool:
+        """Take a redirection, if one begins here."""
+        match = _REDIRECT.match(self.text, self.at)
+        if match is None or self.text.startswith(("<(", ">("), self.at):
+            return False
+        operator = match[2]
+        self.at = match.end()
+        if operator in ("<<", "<<-"):
+            end = _DELIMITER.match(self.text, self.at)
+            if end is None:
+                self._fail("a here-document with an unusual end")
+            self.at = end.end()
+            literal = end[3] is None
+            self._documents.append((end[1] or end[2] or end[3], operator == "<<-", literal))
+            return True
+        file = self._file()
+        if operator == "<<<":
+            return True
+        if operator in ("<&", ">&") and re.fullmatch(r"\d+-?|-", file.text):
+            return True
+        simple.redirects.append(Redirect("<" if operator in ("<", "<&") else ">", file))
+        return True
+
+    def _file(self) -> Word:
+        self._blanks()
+        if not self._next():
+            self._fail("a redirection without a file")
+        return self._word()
+
+    def _word(self) -> Word:
+        start = self.at
+        assigns = _ASSIGNS.match(self.text, start)
+        text: list[str] = []
+        while char := self._next():
+            if self.text.startswith(("<(", ">("), self.at):
+                self.at += 2
+                self._deeper(")")
+                text.append(DYNAMIC)
+            elif char in _ENDS_WORD:
+                break
+            elif char == "'":
+                end = self.text.find("'", self.at + 1)
+                if end < 0:
+                    self._fail("a quote that does not end")
+                text.append(self.text[self.at + 1 : end])
+                self.at = end + 1
+            elif char == '"':
+                text.append(self._double())
+            elif char == "\\":
+                follows = self.text[self.at + 1 : self.at + 2]
+                if not follows:
+                    self._fail("a backslash at the end")
+                if follows == "\n":  # it may have split a keyword
+                    self._fail("a word on two lines")
+                text.append(follows)
+                self.at += 2
+            elif char == "$":
+                if self.text[self.at + 1 : self.at + 2] in ("'", '"'):
+                    self._fail("a quote after $")
+                text.append(self._dollar())
+            elif char == "`":
+                text.append(self._backticks())
+            elif char in "*?[{":
+                text.append(char if self._literal(start) else DYNAMIC)
+                self.at += 1
+            elif char == "~" and self.at in (start, assigns.end() if assigns else start):
+                text.append(DYNAMIC)
+                self.at += 1
+            elif char.isspace():
+                self._fail("an unusual space")
+            else:
+                text.append(char)
+                self.at += 1
+        if self.at == start:
+            self._fail(f"“{self._next()}”")
+        source = self.text[start : self.at]
+        if "\n" in source and self._documents:
+            self._fail("a here-document on a line that goes on")
+        return Word("".join(text), source, assigns[1] if assigns else "")
+
+    def _literal(self, start: int) -> bool:
+        """Whether a glob or a brace is meant as itself: ``[``, ``{``, ``{}``."""
+        rest = self.text[self.at : self.at + 3]
+        if self.at == start and rest[:1] in ("[", "{") and rest[1:2] in ("", " ", "\t", "\n"):
+            return True
+        return rest[:2] == "{}" and (rest[2:] == "" or rest[2] in _ENDS_WORD)
+
+    def _double(self) -> str:
+        text: list[str] = []
+        self.at += 1
+        while (char := self._next()) != '"':
+            if not char:
+                self._fail("a quote that does not end")
+            if char == "\\":
+                follows = self.text[self.at + 1 : self.at + 2]
+                if follows and follows in '$`"\\':
+                    text.append(follows)
+                elif follows != "\n":
+                    text.append(char + follows)
+                self.at += 2
+            elif char == "$":
+                text.append(self._dollar())
+            elif char == "`":
+                text.append(self._backticks())
+            else:
+                text.append(char)
+                self.at += 1
+        self.at += 1
+        return "".join(text)
+
+    def _dollar(self) -> str:
+        for known in (_PARAMETER, _SUM):
+            if match := known.match(self.text, self.at):
+                self.at = match.end()
+                return DYNAMIC
+        if self.text.startswith("$((", self.at):
+            self._fail("a calculation")
+        if self.text.startswith("$(", self.at):
+            self.at += 2
+            self._deeper(")")
+            return DYNAMIC
+        if self.text.startswith(("${", "$["), self.at):
+            self._fail("an unusual expansion")
+        self.at += 1
+        return "$"
+
+    def _backticks(self) -> str:
+        end = self.text.find("`", self.at + 1)
+        if end < 0:
+            self._fail("a quote that does not end")
+        inner = self.text[self.at + 1 : end]
+        if "\\" in inner:
+            self._fail("backslashes in backticks")
+        self._inner(inner)
+        self.at = end + 1
+        return DYNAMIC

@@ -1,0 +1,46 @@
+"""The rule that “always” would add for a command: one that is narrow, and of use again."""
+
+from __future__ import annotations
+
+import re
+
+from studio.domain.permissions import Rule, escaped
+
+from .commands import Part
+from .shell import DYNAMIC
+
+_SUBCOMMANDS = frozenset(
+    """
+    apt apt-get brew bun cargo composer conda dnf docker dotnet gem gh git go gradle helm hg
+    jj kubectl make mix mvn npm pdm pip pip3 pnpm podman poetry rustup svn swift systemctl
+    terraform uv yarn
+    """.split()  # noqa: SIM905 (one a line would be a page)
+)
+"""Programs that are many in one: the first argument says which."""
+_RUN = frozenset({"run", "exec", "x", "dlx", "bisect", "rebase", "submodule", "filter-branch"})
+_CODE = frozenset({"python", "python3", "node", "ruby", "perl", "php", "lua", "deno", "awk", "sed"})
+
+
+def rule_of(tool: str, part: Part) -> Rule | None:
+    """The narrowest rule that is of use again: a program with its subcommand and any arguments."""
+    if part.file or part.exact or part.pinned.endswith("="):
+        return _exactly(tool, part)
+    if part.pinned:
+        return Rule("allow", tool, f"{part.pinned} *")
+    words = part.text.split(" ")
+    name = words[0].rpartition("/")[2]
+    if name in _CODE and len(words) > 1:
+        if words[1:2] == ["-m"] and len(words) > 2 and re.fullmatch(r"[\w.]+", words[2]):
+            return Rule("allow", tool, f"{words[0]} -m {words[2]} *")
+        if re.fullmatch(r"[\w./-]+", words[1]) and not words[1].startswith("-"):
+            return Rule("allow", tool, f"{words[0]} {words[1]} *")
+        return _exactly(tool, part)
+    if name in _SUBCOMMANDS and len(words) > 1:
+        if not re.fullmatch(r"\w[\w:-]*", words[1]) or words[1] in _RUN:
+            return _exactly(tool, part)
+        return Rule("allow", tool, f"{words[0]} {words[1]} *")
+    return Rule("allow", tool, f"{escaped(words[0])} *")
+
+
+def _exactly(tool: str, part: Part) -> Rule | None:
+    return None if DYNAMIC in part.text else Rule("allow", tool, escaped(part.text))
