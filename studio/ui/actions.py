@@ -40,6 +40,7 @@ TABLE = (
     ActionSpec("Chat", "below", "Chat below", "Alt+Down"),
     ActionSpec("Run", "stop", "Stop"),
     ActionSpec("Run", "next", "Next thing that needs you", "Ctrl+J"),
+    ActionSpec("Run", "audit", "Audit"),
     ActionSpec("Window", "page_chat", "Chat", "Ctrl+1"),
     ActionSpec("Window", "page_agents", "Agents", "Ctrl+2"),
     ActionSpec("Window", "page_workflows", "Workflows", "Ctrl+3"),

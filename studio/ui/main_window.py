@@ -200,6 +200,21 @@ class MainWindow(QMainWindow):
         self.sidebar.select_page(name)
         self._later(page.show_place(name))
 
+    def open_audit(self) -> None:
+        from studio.ui.audit_page import AuditPage
+
+        if self.studio is None:
+            return
+        page = next((w for w in _widgets(self.pages) if isinstance(w, AuditPage)), None)
+        if page is None:
+            page = AuditPage(self.theme, self.studio, self._later)
+            page.open_wanted.connect(self.open_session)
+            self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        self.sidebar.select_page("audit")
+        page.field.setFocus()
+        page.look()
+
     def open_settings(self, page: str = "general", provider: str = "") -> None:
         """``general`` or ``providers``, there with one provider opened."""
         from studio.ui.settings import SettingsDialog
@@ -275,6 +290,7 @@ class MainWindow(QMainWindow):
             "below": lambda: self._neighbour(1),
             "stop": self.chat.stop,
             "next": self._next_need,
+            "audit": self.open_audit,
             "page_chat": self._show_chat,
             "page_agents": lambda: self.open_page("agents"),
             "page_workflows": lambda: self.open_page("workflows"),

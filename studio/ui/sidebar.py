@@ -194,7 +194,7 @@ class Sidebar(QWidget):
         self.chats.select(session_id or "")
 
     def select_page(self, name: str | None) -> None:
-        """``new``, ``agents``, ``workflows`` or ``drafts``."""
+        """``new``, ``agents``, ``workflows`` or ``drafts``; any other marks none."""
         self.chats.select("")
         self._mark(name or "")
 
