@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -184,6 +185,24 @@ async def test_the_starter_is_a_working_tool(tmp_path: Path) -> None:
     ):
         with pytest.raises(ToolFailed, match=says):
             await tool.call(context, arguments)  # type: ignore[arg-type]
+
+
+async def test_the_guide_shows_a_tool_that_works(tmp_path: Path) -> None:
+    """docs/tools.md, with no more of Context than there is (T-2)."""
+    guide = (Path(__file__).parent.parent / "docs" / "tools.md").read_text("utf-8")
+    (tmp_path / "guide.py").write_text(guide.split("```python\n")[1].split("```")[0])
+    box = discover(builtin=False, folders=[tmp_path])
+    (tmp_path / "a.txt").write_text("one two")
+    result = await box.tools["count_words"].call(Context(Workspace(tmp_path)), {"path": "a.txt"})
+    assert (result.text, result.summary, box.problems) == ("2", "2 words", [])
+    table = guide.split("## What Context gives")[1].split("##")[0]
+    named = {
+        name
+        for row in table.splitlines()
+        if "|" in row
+        for name in re.findall(r"`(\w+)", row.split("|")[1])
+    }
+    assert named - {"Context"} <= set(Context.__dataclass_fields__)
 
 
 @pytest.mark.parametrize(
