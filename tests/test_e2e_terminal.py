@@ -10,8 +10,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, asked
-from terminal import Terminal, alive, at_provider, finish, screen, session_of
+from house import PROTOCOLS, asked, held
+from terminal import Terminal, at_provider, finish, screen, session_of
 
 from studio.providers.simulator import Call, RequestView, Text, Think, Turn, Usage, stall, status
 
@@ -34,9 +34,8 @@ def write(path: str, text: str) -> Call:
 @pytest.mark.parametrize("provider", list(PROTOCOLS))
 async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
     """H-1, H-3, H-5, L-3, L-11, T-5, T-7: from the first message to after the restarts."""
-    mark = tmp_path / "child"
     child = (
-        f"import os, time; open({str(mark)!r}, 'w').write(str(os.getpid())); "
+        "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
         "print('up', flush=True); time.sleep(60)"
     )
     script = [
@@ -81,9 +80,9 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         await asyncio.wait_for(simulator.wait_disconnect(3), 2)
 
         ended, seconds = await terminal.interrupted(
-            *("--session", session, "--allow", "run", "Wait"), when='"up', mark=mark
+            *("--session", session, "--allow", "run", "Wait"), when='"up'
         )
-        assert ended.code == 130 and seconds < 1 and not alive(int(mark.read_text()))
+        assert ended.code == 130 and seconds < 1 and not held(terminal.folder / "child")
         assert ended.events[-1]["reason"] == "cancelled"
 
         ended = await terminal("run", "--session", session[:10], "And now")
@@ -177,10 +176,10 @@ async def test_a_draft_is_shown_and_approved_on_a_real_terminal(tmp_path: Path) 
     async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
         base = ("run", "--provider", QUICK, "--model", "m")
         async with screen(terminal, *base, "Go") as shown:
-            text = await shown.until("Write n.txt (+2 −0)? [y]es, [n]ot now, [d]iscard: ")
+            text = await shown.until("Write n.txt (+2 −0)? [y]es, [a]ll 2, [n]ot now, [d]iscard: ")
             assert "  + one\n  + two\n" in text and not (terminal.folder / "n.txt").exists()
             shown.type("y\n")
-            await shown.until("Written.")
+            await shown.until("Written: n.txt")
             await shown.until("Write m.txt (+1 −0)? ")
             shown.type("n\n")
             text = await shown.until("To go on: ")

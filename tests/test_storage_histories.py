@@ -244,7 +244,7 @@ async def test_a_branch_has_what_was_before_the_turn(db: Database, store: Sessio
     assert events[1:] == [*source[1:8], ev.DraftResolved("d1", "superseded")]
     assert await store.damage("b") == "" and await store.native("b") is None
     assert await store.usage("b") == Usage() and await store.ledger("b") == []
-    assert await store.interrupted() == [] and await store.waiting_drafts() == ()
+    assert await store.interrupted() == [] and await store.drafts() == ()
     found = {hit.session_id for hit in await store.search("answer t1")}
     assert found == {"s", "b"}
     assert [hit.session_id for hit in await store.search("answer t2")] == ["s"]
@@ -603,7 +603,7 @@ def test_any_damage_is_found_or_harmless(
         await store.ledger(name)
         await store.epochs(name)
         await store.search("answer")
-        await store.waiting_drafts()
+        await store.drafts()
         await store.branch(name, info(branch))
         assert await store.damage(branch) == ""
         assert len(await store.events(branch)) >= len(events)

@@ -200,7 +200,23 @@ async def test_drafts_wait_until_they_are_resolved(store: SessionStore) -> None:
     journal.append(ev.DraftCreated("c", Draft("d2", "b.txt", None, "x", "")))
     journal.append(ev.DraftResolved("d1", "discarded"))
     await journal.flush()
-    assert [tuple(row) for row in await store.waiting_drafts()] == [("s", "A chat", "b.txt")]
+    moved = Draft("d3", "c.txt", None, "", "0", action="move", target="d.txt")
+    journal.append(ev.DraftCreated("c", moved))
+    journal.append(ev.DraftResolved("d3", "conflict", "d.txt exists by now."))
+    await journal.flush()
+    third, second = await store.drafts("s")
+    assert (third.path, third.action, third.target, third.status, third.detail) == (
+        "c.txt",
+        "move",
+        "d.txt",
+        "conflict",
+        "d.txt exists by now.",
+    )
+    assert (second.session_id, second.title, second.path) == ("s", "A chat", "b.txt")
+    assert (second.status, second.resolved) == ("waiting", None)
+    (first,) = await store.drafts(done=True)
+    assert (first.draft_id, first.status) == ("d1", "discarded")
+    assert await store.drafts("another") == ()
 
 
 async def test_the_state_follows_the_turn(store: SessionStore) -> None:

@@ -41,6 +41,10 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
 
                 return await usage(studio, options, console)
             case "audit":
+            case "drafts":
+                from .drafts import drafts
+
+                return await drafts(studio, options, console)
                 from .audit import audit
 
                 return await audit(studio, options, console)

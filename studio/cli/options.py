@@ -65,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
     usage.add_argument("--json", action="store_true")
 
+    _drafts(commands.add_parser("drafts", help="look at drafts of files, and decide about them"))
     _audit(commands.add_parser("audit", help="every call of a tool, and who allowed it"))
     _tools(commands.add_parser("tools", help="look at tools, write one, try one"))
 
@@ -74,6 +75,24 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _run(run: argparse.ArgumentParser) -> None:
+def _drafts(drafts: argparse.ArgumentParser) -> None:
+    what = drafts.add_subparsers(dest="what", required=True, metavar="WHAT")
+    listing = what.add_parser("list", help="what waits for you, newest first")
+    listing.add_argument("--done", action="store_true", help="what is decided instead")
+    listing.add_argument("--json", action="store_true")
+    one = what.add_parser("show", help="what a draft would change")
+    one.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    for name, text in (
+        ("approve", "write, delete or move the files"),
+        ("discard", "leave the files as they are"),
+        ("undo", "put back what approved drafts changed"),
+    ):
+        several = what.add_parser(name, help=text)
+        several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
+    for command in what.choices.values():
+        command.add_argument("--session", metavar="ID", help="of one session: its id, or so")
+
+
     run.description = (
         "Run one turn: the answer goes to standard output, everything about it to "
         "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "

@@ -28,6 +28,7 @@ from studio.domain.messages import Said, Text
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft
 from studio.tools.diff import unified_diff
+from .drafts import decide, name, shown
 
 from .console import Console
 from .exits import CANCELLED, of_turn
@@ -36,9 +37,6 @@ from .printing import JsonPrinter, TextPrinter
 
 Printer: TypeAlias = JsonPrinter | TextPrinter
 NOBODY = "Nobody is here to answer. Decide yourself, or stop."
-NOT_WRITTEN = "Not written: the file changed meanwhile, or cannot be written."
-SHOWN = 200
-"""Lines of a draft that are printed."""
 
 
 async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
@@ -66,7 +64,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
         if person and code != CANCELLED:
             await driver.offer_drafts()
     if waiting := session.drafts.waiting():
-        paths = ", ".join(dict.fromkeys(draft.path for draft in waiting))
+        paths = ", ".join(dict.fromkeys(name(draft) for draft in waiting))
         console.say(f"Not written yet, waiting for your approval: {paths}")
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")
@@ -186,17 +184,19 @@ class _Driver:
 
     async def _offer_drafts(self) -> None:
         session, console = self._session, self._console
-        for draft in session.drafts.waiting():
-            lines, added, removed = await asyncio.to_thread(_changes, draft)
-            console.say("\n".join(["", draft.path, *lines]))
-            prompt = f"Write {draft.path} (+{added} −{removed})? [y]es, [n]ot now, [d]iscard: "
-            word = await self._word(prompt, "ynd")
-            if word == "y":
-                status = await session.decide(draft.id, "approve")
-                console.say("Written." if status == "approved" else NOT_WRITTEN)
-            elif word == "d":
-                await session.decide(draft.id, "discard")
-                console.say("Discarded.")
+        waiting = session.drafts.waiting()
+        for number, draft in enumerate(waiting):
+            head, *lines = await asyncio.to_thread(shown, draft)
+            console.say("\n".join(["", name(draft), *lines]))
+            left = [one.id for one in waiting[number:]]
+            every = f", [a]ll {len(left)}" if len(left) > 1 else ""
+            prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
+            word = await self._word(prompt, "yand" if every else "ynd")
+            if word == "a":
+                await decide(session, left, "approve", console)
+                return
+            if word in ("y", "d"):
+                await decide(session, left[:1], "approve" if word == "y" else "discard", console)
             elif not word:
                 return
 
@@ -258,17 +258,6 @@ class _Driver:
             if word and word in letters:
                 return word
         return ""
-
-
-def _changes(draft: Draft) -> tuple[list[str], int, int]:
-    """What a draft changes, a line each, and how many it adds and removes."""
-    rows = unified_diff(draft)
-    signs = {"add": "+ ", "del": "- ", "fold": ""}
-    lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
-    if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
-    kinds = [row.kind for row in rows]
-    return lines, kinds.count("add"), kinds.count("del")
 
 
 def _note(event: Event, notices: list[str]) -> None:

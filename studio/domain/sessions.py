@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .models import Effort
+from .tools import DraftAction, DraftStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,28 @@ class SessionInfo:
     parent: str = ""
     caps: Caps = NO_CAPS
     model_chosen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DraftEntry:
+    """One row of the list of drafts. Times are seconds since the epoch.
+
+    ``title``, ``agent`` and ``folder`` are the session's; ``resolved`` is None
+    as long as nothing became of the draft.
+    """
+
+    session_id: str
+    title: str
+    agent: str
+    folder: str
+    draft_id: str
+    path: str
+    action: DraftAction
+    target: str
+    status: DraftStatus
+    detail: str
+    created: float
+    resolved: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

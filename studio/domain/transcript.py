@@ -339,6 +339,11 @@ class Transcript:
         """Of the last turn; empty before any."""
         return self._turn_id
 
+    @property
+    def draft_details(self) -> list[tuple[Draft, str]]:
+        """Each draft with what was said of its state last: why it could not be written."""
+        return [(b.draft, b.detail) for b in self.blocks if isinstance(b, DraftBlock)]
+
     def drafts_of(self, turn_id: str) -> list[Draft]:
         """The drafts that were made in a turn."""
         return [

@@ -97,9 +97,10 @@ def derive(
             _run(
                 db,
                 """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
-                detail, created) VALUES (?, ?, ?, ?, ?, ?, '', ?)""",
-                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at),
-            )
+                detail, created, action, target) VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?)""",
+                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at,
+                 draft.action, draft.target),
+            )  # fmt: skip
         case DraftResolved():
             _run(
                 db,

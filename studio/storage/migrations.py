@@ -166,6 +166,8 @@ def _engine(db: Connection) -> None:
             id INTEGER PRIMARY KEY, folder TEXT NOT NULL, verdict TEXT NOT NULL,
             tool TEXT NOT NULL, pattern TEXT NOT NULL, added REAL NOT NULL,
             UNIQUE (folder, verdict, tool, pattern))""",
+        "ALTER TABLE drafts ADD COLUMN action TEXT NOT NULL DEFAULT 'write'",
+        "ALTER TABLE drafts ADD COLUMN target TEXT NOT NULL DEFAULT ''",
         # A folder whose files may widen rights, as long as they are what was looked at.
         "CREATE TABLE trusted (folder TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL)",
         # What a turn changed, for undo: paths as bytes, entries in the words of storage.entries.

@@ -16,12 +16,13 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow, written
 from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.permissions import Rule, Verdict
-from studio.domain.sessions import SearchHit, SessionInfo
+from studio.domain.sessions import DraftEntry, SearchHit, SessionInfo
 
 from . import audit, branching, native, transcripts, usage
 from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .changes import ChangeStore
 from .database import Database
+from .drafted import drafted
 from .journal import Journal
 from .native import EpochInfo, Native
 from .search import find, storable
@@ -230,14 +231,14 @@ class SessionStore:
         """Sessions whose title or content has the words of ``text``; see ``search.find``."""
         return await self._db.read(lambda db: find(db, text, limit))
 
-    async def waiting_drafts(self) -> tuple[tuple[str, str, str], ...]:
-        """Session id, the session's title and the path of each draft that waits, newest first."""
-        rows = await self._rows(
-            """SELECT s.id, CAST(s.title AS TEXT), CAST(d.path AS TEXT)
-            FROM drafts d JOIN sessions s ON s.id = d.session_id
-            WHERE d.status = 'waiting' ORDER BY d.id DESC"""
-        )
-        return tuple((session_id, title, path) for session_id, title, path in rows)
+    async def drafts(
+        self, session_id: str = "", *, done: bool = False, limit: int = 500
+    ) -> tuple[DraftEntry, ...]:
+        """The drafts that wait for the person, or those that are decided, newest first.
+
+        Of one session or of all.
+        """
+        return await self._db.read(lambda db: drafted(db, session_id, done, limit))
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""

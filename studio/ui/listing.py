@@ -61,7 +61,7 @@ class Listing(QObject):
         looks = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
         infos = await studio.sessions.list()
         self._sidebar.set_sessions(infos, looks)
-        self._sidebar.set_drafts(len(await studio.store.waiting_drafts()))
+        self._sidebar.set_drafts(len(await studio.store.drafts()))
         self._sidebar.set_cost(await studio.cost_today())
         self._listed()
 

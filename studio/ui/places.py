@@ -65,10 +65,10 @@ class Places(QWidget):
 
     async def _show_drafts(self) -> None:
         rows: list[QWidget] = []
-        for session_id, title, path in await self._studio.store.waiting_drafts():
+        for entry in await self._studio.store.drafts():
             go = Button(self._theme, "Open chat")
-            go.clicked.connect(partial(self.open_wanted.emit, session_id))
-            rows.append(self._row(path, title or "New chat", None, go))
+            go.clicked.connect(partial(self.open_wanted.emit, entry.session_id))
+            rows.append(self._row(entry.path, entry.title or "New chat", None, go))
         text = "File changes that wait for you." if rows else "No file change waits for you."
         self._fill("Drafts", text, rows)
 

@@ -124,7 +124,9 @@ class Gate:
         These may be others than the call names: it may go on from a draft that
         waits. ToolFailed if one of them is refused.
         """
-        places = {PATH: draft.path, "to": draft.target} if draft.target else {PATH: draft.path}
+        places: JsonObject = {PATH: draft.path}
+        if draft.target:
+            places["to"] = draft.target
         # In a thread: links are followed on the disk.
         decision = await asyncio.to_thread(self._policy.decide, spec, places)
         if decision.verdict == "deny":

@@ -1,0 +1,124 @@
+"""``agent-studio drafts``: what waits for the person, and what they decide about it (T-5)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+
+from studio.agent.review import Decision
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft, DraftAction, DraftStatus
+from studio.tools.diff import unified_diff
+
+from .console import Console
+from .exits import DONE, USAGE
+from .listings import whole_id
+
+SHOWN = 200
+"""Lines of a draft that are printed."""
+DECISIONS: dict[str, tuple[Decision, DraftStatus]] = {
+    "approve": ("approve", "approved"),
+    "discard": ("discard", "discarded"),
+    "undo": ("undo", "undone"),
+}
+_DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move": "Moved"}
+
+
+async def drafts(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """List, show, decide; exit code 1 if one could not be carried out."""
+    session_id = await whole_id(studio, options.session) if options.session else ""
+    if options.what == "list":
+        found = await studio.store.drafts(session_id, done=options.done)
+        if options.json:
+            console.write_json([asdict(entry) for entry in found])
+            return DONE
+        for entry in found:
+            console.write(_row(entry))
+        if not found:
+            console.say("Nothing was decided yet." if options.done else "No draft waits for you.")
+        return DONE
+    known = [
+        *await studio.store.drafts(session_id),
+        *await studio.store.drafts(session_id, done=True),
+    ]
+    entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
+    if options.what == "show":
+        session = await studio.sessions.open(entries[0].session_id)
+        for line in await asyncio.to_thread(shown, _draft(session, entries[0].draft_id)):
+            console.write(f"{line}\n")
+        return DONE
+    code = DONE
+    for owner in dict.fromkeys(entry.session_id for entry in entries):
+        ids = [entry.draft_id for entry in entries if entry.session_id == owner]
+        session = await studio.sessions.open(owner)
+        code = max(code, await decide(session, ids, options.what, console))
+    return code
+
+
+async def decide(session: Session, draft_ids: Sequence[str], word: str, console: Console) -> int:
+    """Carry out one decision about several drafts, and say what came of each."""
+    decision, wanted = DECISIONS[word]
+    decided = await session.decide_all(decision, draft_ids)
+    details = {draft.id: detail for draft, detail in session.transcript.draft_details}
+    for draft_id, status in decided.items():
+        draft = _draft(session, draft_id)
+        if status == wanted:
+            what = _DONE[draft.action] if status == "approved" else status.capitalize()
+            console.say(f"{what}: {name(draft)}")
+        else:
+            console.say(f"{name(draft)}: {details[draft_id] or f'this draft is {status}.'}")
+    return DONE if set(decided.values()) == {wanted} else USAGE
+
+
+def name(draft: Draft | DraftEntry) -> str:
+    """What a draft is about, in a line."""
+    return f"{draft.path} → {draft.target}" if draft.target else draft.path
+
+
+def shown(draft: Draft) -> list[str]:
+    """What a draft changes, a line each, below a line that says how much."""
+    what = {"write": "Write", "delete": "Delete", "move": "Move"}[draft.action]
+    if draft.before is None and draft.base_digest:
+        return [f"{what} {name(draft)} (not text)"]
+    rows = unified_diff(draft)
+    signs = {"add": "+ ", "del": "- ", "fold": ""}
+    lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
+    kinds = [row.kind for row in rows]
+    head = f"{what} {name(draft)} (+{kinds.count('add')} −{kinds.count('del')})"
+    return [head, *lines] if draft.rewrites else [head]
+
+
+def _row(entry: DraftEntry) -> str:
+    when = datetime.fromtimestamp(entry.resolved or entry.created).strftime("%Y-%m-%d %H:%M")
+    title = " ".join(entry.title.split()) or "New chat"
+    return (
+        f"{entry.draft_id[:8]}  {when}  {entry.status:<9}  {entry.action:<6}  "
+        f"{name(entry)}  ({entry.agent} in {title})\n"
+    )
+
+
+def _entry(known: Sequence[DraftEntry], start: str) -> DraftEntry:
+    found = [entry for entry in known if entry.draft_id.startswith(start)]
+    if len({entry.draft_id for entry in found}) != 1:
+        many = "more than one draft" if found else "no draft"
+        raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
+    if len(found) > 1:
+        raise ConfigurationError(
+            f"The draft {start} is in more than one session. Name it with --session."
+        )
+    return found[0]
+
+
+def _draft(session: Session, draft_id: str) -> Draft:
+    draft = session.drafts.get(draft_id)
+    if draft is None:
+        raise ConfigurationError(f"There is no draft {draft_id}.")
+    return draft
