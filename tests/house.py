@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,3 +98,16 @@ async def say(
         if isinstance(event, AwaitingPermission) and answer:
             session.answer(event.question.id, answer)  # type: ignore[arg-type]
     return events
+
+
+def held(file: Path) -> bool:
+    """Whether a process that locked the file still runs.
+
+    A number of its own would say nothing: in a sandbox it is another.
+    """
+    with file.open() as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

@@ -124,10 +124,8 @@ class Terminal:
         assert ended.code == 0, ended
         return ended.events
 
-    async def interrupted(
-        self, *arguments: str, when: str, mark: Path | None = None
-    ) -> tuple[Ended, float]:
-        """``run --json``, then Ctrl-C at the first line holding ``when`` (and the file ``mark``).
+    async def interrupted(self, *arguments: str, when: str) -> tuple[Ended, float]:
+        """``run --json``, then Ctrl-C at the first line holding ``when``.
 
         Returns how it ended and the seconds from Ctrl-C to the turn's last event.
         """
@@ -139,8 +137,6 @@ class Terminal:
                 line = await process.stdout.readline()
                 assert line, (lines, await finish(process))
                 lines.append(line.decode())
-            while mark and not (mark.exists() and mark.read_text()):  # noqa: ASYNC110 (a file)
-                await asyncio.sleep(0.01)
             process.send_signal(signal.SIGINT)
             began = time.monotonic()
             while '"turn_complete"' not in lines[-1]:
@@ -256,16 +252,6 @@ async def screen(terminal: Terminal, *arguments: str) -> AsyncIterator[Screen]:
             process.kill()
             await process.wait()
         shown.hang_up()
-
-
-def alive(pid: int) -> bool:
-    """Whether a process still runs; one that nobody has reaped yet does not."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    stat = Path(f"/proc/{pid}/stat")
-    return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def session_of(err: str) -> str:

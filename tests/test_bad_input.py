@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS
-from terminal import KEY_VARIABLES, Terminal, alive, at_provider, finish, screen, session_of
+from house import PROTOCOLS, held
+from terminal import KEY_VARIABLES, Terminal, at_provider, finish, screen, session_of
 
 from studio.agent.library import parse_agent
 from studio.providers.simulator import Call, RequestView, Text, Turn, html
@@ -370,8 +370,10 @@ async def test_started_without_standard_streams(tmp_path: Path) -> None:
 
 async def test_a_person_who_goes_away(tmp_path: Path) -> None:
     """A terminal that is closed ends the turn and all it started (L-11)."""
-    mark = tmp_path / "child"
-    command = f"sh -c 'echo $$ > {mark}; exec sleep 60' & wait"
+    child = (
+        "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); time.sleep(60)"
+    )
+    command = f'{sys.executable} -c "{child}" & wait'
     script = [
         Turn(Call("run", {"command": "echo one"})),
         Turn(Call("run", {"command": command})),
@@ -386,11 +388,12 @@ async def test_a_person_who_goes_away(tmp_path: Path) -> None:
         async with screen(terminal, *base, "--allow", "run", "Go") as shown:
             await shown.until("Running")
             async with asyncio.timeout(20):
-                while not (mark.exists() and mark.read_text()):  # noqa: ASYNC110 (a file)
+                lock = terminal.folder / "child"
+                while not (lock.exists() and held(lock)):  # noqa: ASYNC110 (a file)
                     await asyncio.sleep(0.01)
             shown.hang_up()
             assert await shown.end() == 130
-        assert not alive(int(mark.read_text()))
+        assert not held(lock)
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [info["state"] for info in listed] == ["cancelled", "cancelled"]
         assert not simulator.violations

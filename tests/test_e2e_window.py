@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS
-from test_turn import held, read
+from house import PROTOCOLS, held
+from test_turn import read
 from window import Key, Person, alone, at_window, on_window_loop, until
 
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock

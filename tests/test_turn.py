@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, house, say
+from house import PROTOCOLS, held, house, say
 
 from studio.domain.agents import Limits
 from studio.domain.blocks import ToolBlock
@@ -34,19 +33,6 @@ from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Think, Turn, eof, error_event, stall, status
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
-
-
-def held(file: Path) -> bool:
-    """Whether a process that locked the file still runs.
-
-    A number of its own would say nothing: in a sandbox it is another.
-    """
-    with file.open() as opened:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def read(path: str) -> Call:

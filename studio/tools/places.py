@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,10 @@ class Places:
                 if Path(entry).is_relative_to(place):
                     found.append(_whole(home / os.path.relpath(entry, place), home))
                     break
+        # The Python that runs this program: virtual environments are often made of it.
+        python = Path(os.path.realpath(sys.base_prefix))
+        if any(python.is_relative_to(place) for place in self.hidden()):
+            found.append(python)
         return [path for path in dict.fromkeys(found) if path != home and _may_be_shown(path)]
 
     def secrets(self) -> list[Path]:
