@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -13,14 +14,19 @@ from typing import Protocol
 from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.models import ModelInfo
+from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
 from studio.tools import Tool
 from studio.tools.sandbox import Sandbox
+from studio.tools.web import Web
 
 from .budget import Budget, Rate
+from .incoming import Kind
 from .patience import Patience
+from .permission.policy import Policy
+from .permission.rules import Layers, Rules
 from .routing import Routing
 from .standing import Standing
 from .watching import Folders
@@ -38,11 +44,16 @@ class Surroundings(Protocol):
     async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget: ...
     def environment(self) -> dict[str, str]: ...
     async def sandbox(self) -> Sandbox: ...
+    @property
+    def web(self) -> Web: ...
+    def masks(self, agent: Agent) -> list[Kind]: ...
     def spill(self, session_id: str) -> Path: ...
     @property
     def folders(self) -> Folders: ...
     def trash(self) -> Path: ...
     def today(self) -> date: ...
+    @property
+    def rules(self) -> Rules: ...
     @property
     def rate(self) -> Rate: ...
     @property
@@ -60,6 +71,7 @@ class Ground:
     model: str
     tools: dict[str, Tool]
     offered: list[ToolSpec]
+    layers: Layers
     standing: Standing
 
 
@@ -74,15 +86,17 @@ async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
         raise ConfigurationError("No model is chosen. Choose one below the message.")
     await around.refresh_tools()
     tools = around.tools()
-    wanted = agent.tools
-    offered = [t.spec for t in tools.values() if "*" in wanted or t.spec.name in wanted]
+    layers = await around.rules.layers(folder)
+    rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
+    policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
+    offered = [tool.spec for tool in tools.values() if policy.offers(tool.spec)]
     standing = Standing(
         around.today(),
         info.permission_mode,
         _instructions(agent, folder),
         frozenset(spec.name for spec in offered),
     )
-    return Ground(agent, provider, info.model, tools, offered, standing)
+    return Ground(agent, provider, info.model, tools, offered, layers, standing)
 
 
 def _instructions(agent: Agent, folder: Path) -> str:

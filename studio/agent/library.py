@@ -1,9 +1,10 @@
 """Agents are markdown files: YAML frontmatter says what, the body is the prompt.
 
 They come from three places, later ones win by name: those that ship with the
-program, the person's own folder, and the project's ``.agents/agents/``. A
-project's file never widens rights: its ``allow`` rules are left out, and one
-that replaces an agent keeps what that agent must not do.
+program, the person's own folder, and the project's ``.agents/agents/``. Until
+the person trusts the folder a project's file never widens rights: its ``allow``
+rules are left out, and one that replaces an agent keeps what that agent must
+not do.
 """
 
 from __future__ import annotations
@@ -68,15 +69,16 @@ class AgentLibrary:
         self._shipped = shipped
         self._own = own
 
-    async def load(self, project: Path | None = None) -> Agents:
-        return await asyncio.to_thread(self._load, project)
+    async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
+        """``trusted``: the project's files may widen rights."""
+        return await asyncio.to_thread(self._load, project, trusted)
 
-    def _load(self, project: Path | None) -> Agents:
+    def _load(self, project: Path | None, trust: bool) -> Agents:
         agents: dict[str, Agent] = {}
         problems: list[str] = []
         places = [(self._shipped, True), (self._own, True)]
         if project is not None:
-            places.append((project / PROJECT_AGENTS, False))
+            places.append((project / PROJECT_AGENTS, trust))
         for folder, trusted in places:
             for path in sorted(folder.glob("*.md")) if folder.is_dir() else []:
                 try:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from studio.domain.agents import Limits, Mode
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event, MessageQueued, Routed, Told, TurnStarted
+from studio.domain.events import Event, MessageQueued, Notice, Routed, Told, TurnStarted
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
@@ -31,6 +31,7 @@ from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
+from .incoming import Incoming
 from .ledger import Ledger
 from .permission.gate import Gate
 from .permission.policy import Policy
@@ -93,8 +94,11 @@ class Preparing:
         self._unheard = unheard
         self._record = record
         self._ledger: Ledger | None = None
+        self._incoming = Incoming(chat.transcript)
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
+        self._noticed = ""
+        """What was last said of the rules in the folder."""
         self.rises = False
         """Whether a turn that gets stuck is taken over by the next tier."""
         self.budget: Budget | None = None
@@ -106,6 +110,7 @@ class Preparing:
         info = self._chat.info
         ground = await ground_of(info, self._around)
         agent, provider = ground.agent, ground.provider
+        self._incoming.kinds = self._around.masks(agent)
         fact = self._around.model(info.provider, info.model)
         for block in started.said:
             if reason := provider.refuses(block, fact):
@@ -113,6 +118,9 @@ class Preparing:
         said = self._unheard.said
         said[:] = [_readable(block, provider, fact) for block in said]
         self.opened = [*routed, *await self.open(ground)]
+        if ground.layers.notice and ground.layers.notice != self._noticed:
+            self.opened.append(Notice(ground.layers.notice))
+        self._noticed = ground.layers.notice
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
@@ -141,7 +149,12 @@ class Preparing:
         workspace = await self.workspace()
         policy = Policy(
             info.permission_mode,
-            {"agent": agent.permissions, "session": self._rules, "turn": wish.rules},
+            {
+                **ground.layers.rules,
+                "agent": agent.permissions,
+                "session": self._rules,
+                "turn": wish.rules,
+            },
             workspace=workspace,
             role=agent.role,
             tools=agent.tools,
@@ -173,6 +186,8 @@ class Preparing:
                 drafts=TurnDrafts(self._chat.drafts, workspace, emit),
                 environment=self._around.environment(),
                 sandbox=sandbox,
+                web=self._around.web,
+                incoming=self._incoming,
                 spill=spill,
                 parallel=limits.parallel_tools,
                 emit=emit,
@@ -239,14 +254,18 @@ class Preparing:
         return [*untold, *self._unheard.notes]
 
     def _earlier(self, tools: Mapping[str, Tool]) -> list[tuple[ToolSpec, JsonObject]]:
-        """The calls of this chat so far."""
+        """The calls of this chat that came to an end."""
         blocks = self._chat.transcript.blocks
-        calls = (block for block in blocks if isinstance(block, ToolBlock))
+        calls = (block for block in blocks if isinstance(block, ToolBlock) and block.finished)
         return [(tools[c.name].spec, c.arguments) for c in calls if c.name in tools]
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
-        self._rules.append(rule)
-        await self._store.add_rule(self._chat.info.id, rule)
+        if answer == "session":
+            self._rules.append(rule)
+            await self._store.add_rule(self._chat.info.id, rule)
+        else:
+            folder = Path(self._chat.info.folder) if answer == "folder" else None
+            await self._around.rules.add(rule, folder)
 
 
 def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:

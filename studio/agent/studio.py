@@ -25,18 +25,23 @@ from studio.storage.database import Database
 from studio.storage.files import forget
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
+from studio.storage.rules import RuleStore
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
 from studio.storage.usage import UsageKey
-from studio.tools import Tool
+from studio.tools import Tool, Workspace
 from studio.tools.discovery import Finder, Toolbox
 from studio.tools.sandbox import Sandbox, find_sandbox
+from studio.tools.web import Web
 
 from .accounts import Accounts
 from .budget import Budget, Rate
 from .connections import KEYED, LOCAL, Connections, no_key
+from .incoming import Kind, kinds_of
 from .library import AgentLibrary, Agents
 from .patience import Patience
+from .permission.policy import Decision, Policy
+from .permission.rules import Rules
 from .routing import Routing
 from .sessions import Sessions
 from .spending import Spent, by_key
@@ -88,6 +93,8 @@ class Studio:
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
+        self.rules = Rules(RuleStore(database))
+        """The person's standing rules, and the folders they trust."""
         self.accounts = Accounts(settings, self.store, self.spent)
         self.folders = Folders(
             Contents(paths.snapshots),
@@ -95,6 +102,7 @@ class Studio:
             lambda: (paths.data, paths.config, paths.cache, paths.logs),
         )
         self.routing = Routing(settings, self)
+        self.web = Web(lambda: settings.values, keychain.get)
         self.sessions = Sessions(self.store, self)
         self.library = AgentLibrary(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
@@ -121,11 +129,14 @@ class Studio:
                 self.trouble(problem)
 
     async def agents(self, folder: Path | None = None) -> Agents:
-        return await self.library.load(folder)
+        return await self.library.load(folder, trusted=await self._trusted(folder))
+
+    async def _trusted(self, folder: Path | None) -> bool:
+        return folder is not None and await self.rules.trusted(folder) == "trusted"
 
     async def agent(self, name: str, folder: Path) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        agents = await self.library.load(folder)
+        agents = await self.agents(folder)
         agent = agents.get(name)
         if agent is None:
             known = ", ".join(sorted(agents.by_name))
@@ -246,6 +257,32 @@ class Studio:
             unsubscribe()
         return self.catalogue.listing(name)
 
+    async def explain(self, tool: str, target: str, folder: Path, agent: str = "") -> Decision:
+        """What would happen if an agent called ``tool`` on ``target`` in a folder (T-7).
+
+        Raises ConfigurationError for an unknown tool or agent.
+        """
+        if tool not in self.tools():
+            known = ", ".join(sorted(self.tools()))
+            raise ConfigurationError(f"There is no tool {tool}. Known are {known}.")
+        spec = self.tools()[tool].spec
+        found = await self.agent(
+            agent or self.settings.values.default_agent or DEFAULT_AGENT, folder
+        )
+        layers = await self.rules.layers(folder)
+
+        def explained() -> Decision:
+            policy = Policy(
+                "ask",
+                {**layers.rules, "agent": found.permissions},
+                workspace=Workspace(folder),
+                role=found.role,
+                tools=found.tools,
+            )
+            return policy.explain(spec, target)
+
+        return await asyncio.to_thread(explained)
+
     def tools(self) -> dict[str, Tool]:
         return self.toolbox.tools
 
@@ -264,6 +301,10 @@ class Studio:
     @property
     def rate(self) -> Rate:
         return self.accounts.rate
+
+    def masks(self, agent: Agent) -> list[Kind]:
+        """What models do not get from outside (T-9); ConfigurationError for an unknown kind."""
+        return kinds_of([*self.settings.values.mask, *agent.mask])
 
     def environment(self) -> dict[str, str]:
         return child_environment(secrets=self.keychain.known())

@@ -3,7 +3,8 @@
 ``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
 its events, ``console`` is the terminal itself, ``listings`` prints what is
 saved and which models there are, ``usage`` what requests used and cost,
-``audit`` which tools were called, ``tools`` which there are.
+``drafts`` decides what is written, ``audit`` which tools were called, ``tools``
+which there are, ``permissions`` what agents may do.
 """
 
 from __future__ import annotations
@@ -40,14 +41,18 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .usage import usage
 
                 return await usage(studio, options, console)
-            case "audit":
             case "drafts":
                 from .drafts import drafts
 
                 return await drafts(studio, options, console)
+            case "audit":
                 from .audit import audit
 
                 return await audit(studio, options, console)
+            case "permissions":
+                from .permissions import permissions
+
+                return await permissions(studio, options, console)
             case "tools":
                 from .tools import tools
 

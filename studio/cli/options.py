@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
 
     _drafts(commands.add_parser("drafts", help="look at drafts of files, and decide about them"))
     _audit(commands.add_parser("audit", help="every call of a tool, and who allowed it"))
+    _permissions(commands.add_parser("permissions", help="what agents may do without asking"))
     _tools(commands.add_parser("tools", help="look at tools, write one, try one"))
 
     simulate = commands.add_parser("simulate", help="run the provider simulator")
@@ -74,7 +75,6 @@ def parser() -> argparse.ArgumentParser:
     return root
 
 
-def _run(run: argparse.ArgumentParser) -> None:
 def _drafts(drafts: argparse.ArgumentParser) -> None:
     what = drafts.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="what waits for you, newest first")
@@ -90,9 +90,10 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
         several = what.add_parser(name, help=text)
         several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
     for command in what.choices.values():
-        command.add_argument("--session", metavar="ID", help="of one session: its id, or so")
+        command.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
 
 
+def _run(run: argparse.ArgumentParser) -> None:
     run.description = (
         "Run one turn: the answer goes to standard output, everything about it to "
         "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "
@@ -128,6 +129,13 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
         default=[],
         metavar="RULE",
         help="allow without asking: TOOL or TOOL(PATTERN), for example 'run(pytest *)'",
+    )
+    run.add_argument(
+        "--deny",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="refuse what this rule matches in this turn; deny always wins; may be repeated",
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
 
@@ -188,3 +196,31 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return port
+
+
+def _permissions(permissions: argparse.ArgumentParser) -> None:
+    what = permissions.add_subparsers(dest="what", required=True, metavar="WHAT")
+    listing = what.add_parser("list", help="your rules, and what this folder's files say")
+    listing.add_argument("--json", action="store_true")
+    add = what.add_parser("add", help="add a rule: 'TOOL' or 'TOOL(PATTERN)'")
+    add.add_argument("rule", metavar="RULE")
+    verdict = add.add_mutually_exclusive_group()
+    verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
+    verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
+    remove = what.add_parser("remove", help="remove a rule")
+    remove.add_argument("number", type=int, metavar="N", help="its number in the list")
+    test = what.add_parser("test", help="what would happen if an agent asked for this")
+    test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
+    test.add_argument("--agent", metavar="A", default="", help="default: your setting, else Coder")
+    test.add_argument("--json", action="store_true")
+    for one, default in (
+        (listing, "the current folder"),
+        (add, "everywhere"),
+        (test, "the current folder"),
+    ):
+        one.add_argument("--folder", type=Path, metavar="DIR", help=f"default: {default}")
+    for name, text in (
+        ("trust", "let the files in a folder's .agents widen what agents may do"),
+        ("untrust", "take that back"),
+    ):
+        what.add_parser(name, help=text).add_argument("folder", type=Path, metavar="DIR")

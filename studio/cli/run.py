@@ -26,13 +26,12 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Said, Text
 from studio.domain.permissions import Answer, Question, Rule
-from studio.domain.tools import Draft
-from studio.tools.diff import unified_diff
-from .drafts import decide, name, shown
 
 from .console import Console
+from .drafts import decide, name, shown
 from .exits import CANCELLED, of_turn
 from .listings import whole_id
+from .permissions import rule_of
 from .printing import JsonPrinter, TextPrinter
 
 Printer: TypeAlias = JsonPrinter | TextPrinter
@@ -41,7 +40,8 @@ NOBODY = "Nobody is here to answer. Decide yourself, or stop."
 
 async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """One turn with the same engine as the window's; returns the exit code."""
-    rules = [_rule(text, studio) for text in options.allow]
+    rules = [rule_of(text, studio) for text in options.allow]
+    rules += [rule_of(text, studio, "deny") for text in options.deny]
     message: str | None = options.message
     attached = [await attach(path) for path in options.attach]
     weigh(attached)
@@ -69,17 +69,6 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")
     return CANCELLED if driver.stopped else code
-
-
-def _rule(text: str, studio: Studio) -> Rule:
-    try:
-        rule = Rule.parse(text)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-    if rule.tool != "*" and rule.tool not in studio.tools():
-        known = ", ".join(sorted(studio.tools()))
-        raise ConfigurationError(f"There is no tool {rule.tool} to allow. Known are {known}.")
-    return rule
 
 
 async def _session(studio: Studio, options: argparse.Namespace) -> Session:
@@ -221,17 +210,22 @@ class _Driver:
                 f"  Nobody is here to ask. To allow it: --allow '{rule}'"
             )
             return
-        always = f", [a]lways {question.always} in this session" if question.always else ""
+        scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
         detail = question.detail.replace("\n", "\n    ")
         lines = [f"\n{question.title}", f"    {detail}"]
         lines += [question.reason] if question.reason else []
+        lines += [question.why] if question.why else []
         lines += [", ".join(text for _, text in question.facts)]
         answers: dict[str, Answer] = {"y": "once", "n": "deny", "": "deny"}
-        if always:
-            answers["a"] = "session"
+        if question.always:
+            answers |= {"s": "session", "f": "folder", "a": "always"}
+            lines.append(f"A scope adds the rule: allow {question.always}")
+        if question.covers:
+            lines.append("It would also have allowed:")
+            lines += [f"    {one}" for one in question.covers]
         with self._printer.quiet():
             self._console.say("\n".join(filter(None, lines)))
-            word = await self._word(f"Allow? [y]es once{always}, [n]o: ", "".join(answers))
+            word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
             session.answer(question.id, answers[word])
 
     async def _reply(self, event: AwaitingReply) -> None:

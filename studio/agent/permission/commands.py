@@ -227,6 +227,8 @@ class _Reading:
             " ".join([name, *(_quoted(one) for one in rest)]),
             " ".join(word.source for word in words),
         )
+        if exact:  # what it runs is among its words
+            spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
         others = tuple(one for one in dict.fromkeys(spellings) if one != text)
         self.parts.append(Part(text, others, pinned, exact))
 

@@ -1,0 +1,85 @@
+"""What the files in a folder's ``.agents`` say about permission.
+
+``.agents/permissions.yaml`` has lists under ``allow``, ``ask`` and ``deny``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from studio.domain.permissions import Rule
+
+PERMISSIONS = Path(".agents") / "permissions.yaml"
+AGENTS = Path(".agents") / "agents"
+LARGEST = 200_000
+"""Bytes of one file."""
+MOST = 200
+"""Agent files that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """``digest`` is of every file that could widen rights; empty where there is none."""
+
+    rules: tuple[Rule, ...] = ()
+    digest: str = ""
+    problem: str = ""
+
+
+def read_project(folder: Path) -> Project:
+    """Reads the disk; what is wrong with a file is in ``problem``."""
+    path = folder / PERMISSIONS
+    data = _bytes(path)
+    agents = folder / AGENTS
+    files = sorted(agents.glob("*.md"))[:MOST] if agents.is_dir() else []
+    found = [(one.name, _bytes(one)) for one in files]
+    if data is None and not found:
+        return Project()
+    total = hashlib.sha256()
+    for name, content in (("permissions.yaml", data), *found):
+        mark = content if content is not None else b""
+        total.update(f"{name}\n{content is not None}\n{len(mark)}\n".encode() + mark)
+    try:
+        rules = tuple(_rules(data or b""))
+    except ValueError as error:
+        return Project((), total.hexdigest(), f"{path}: {error}")
+    return Project(rules, total.hexdigest())
+
+
+def _bytes(path: Path) -> bytes | None:
+    """The file's beginning, one byte more than may be; None if it cannot be read."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError:
+        return None
+
+
+def _rules(data: bytes) -> list[Rule]:
+    import yaml
+
+    if len(data) > LARGEST:
+        raise ValueError(f"the file is larger than {LARGEST:,} bytes")
+    try:
+        loaded: Any = yaml.safe_load(data.decode("utf-8-sig"))
+    except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
+        raise ValueError("this is not valid YAML") from error
+    if loaded is None:
+        return []
+    if not isinstance(loaded, dict):
+        raise ValueError("it has lists under allow, ask and deny")
+    rules: list[Rule] = []
+    for verdict, patterns in cast("dict[Any, Any]", loaded).items():
+        if verdict not in ("allow", "ask", "deny"):
+            raise ValueError(f"it has allow, ask and deny, not {verdict!r}")
+        items = cast("list[object]", patterns) if isinstance(patterns, list) else [patterns]
+        for item in items:
+            if not isinstance(item, str):
+                raise ValueError(f"{verdict} is a list of texts")
+            rules.append(Rule.parse(item, verdict))
+    return rules

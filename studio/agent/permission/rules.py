@@ -1,0 +1,90 @@
+"""The rules that stand: the person's own, and those of a folder's files (T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from studio.domain.errors import ConfigurationError
+from studio.domain.permissions import Layer, Rule
+from studio.storage.rules import RuleStore, StandingRule
+
+from .project import read_project
+
+Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
+"""``nothing``: no file there could widen rights. ``changed``: they were trusted,
+and are not what they were."""
+Listed: TypeAlias = "list[StandingRule]"
+
+CHANGED = (
+    "The files in .agents changed since you trusted this folder. "
+    "What they allow does not count until you trust it again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """The rules of a folder: the person's and its own. ``notice`` is for the person."""
+
+    rules: Mapping[Layer, Sequence[Rule]] = field(default_factory=dict[Layer, Sequence[Rule]])
+    trust: Trust = "nothing"
+    notice: str = ""
+
+
+class Rules:
+    """Lists, adds and removes rules; trusts folders."""
+
+    def __init__(self, store: RuleStore) -> None:
+        self._store = store
+
+    async def list(self) -> Listed:
+        """Those for everywhere first, then folder by folder, oldest first."""
+        return await self._store.list()
+
+    async def add(self, rule: Rule, folder: Path | None = None) -> None:
+        """Keep a rule of the person's, everywhere or in a folder."""
+        await self._store.add(rule, await _name(folder))
+
+    async def remove(self, rule_id: int) -> None:
+        """Raises ConfigurationError if there is no such rule."""
+        if not await self._store.remove(rule_id):
+            raise ConfigurationError(f"There is no rule {rule_id}.")
+
+    async def layers(self, folder: Path) -> Layers:
+        """The rules that stand in a folder. Without trust its files only forbid."""
+        name = await _name(folder)
+        project = await asyncio.to_thread(read_project, folder)
+        trust = await self._trust(name, project.digest)
+        own = [one for one in await self._store.list() if one.folder in ("", name)]
+        rules: dict[Layer, Sequence[Rule]] = {
+            "person": [one.rule for one in own],
+            "project": [r for r in project.rules if trust == "trusted" or r.verdict != "allow"],
+        }
+        return Layers(rules, trust, project.problem or (CHANGED if trust == "changed" else ""))
+
+    async def trusted(self, folder: Path) -> Trust:
+        project = await asyncio.to_thread(read_project, folder)
+        return await self._trust(await _name(folder), project.digest)
+
+    async def trust(self, folder: Path) -> None:
+        """Let the files that are in the folder now widen rights; a change ends that."""
+        project = await asyncio.to_thread(read_project, folder)
+        if not project.digest:
+            raise ConfigurationError(f"There is nothing to trust in {folder}.")
+        await self._store.trust(await _name(folder), project.digest)
+
+    async def untrust(self, folder: Path) -> None:
+        await self._store.trust(await _name(folder), "")
+
+    async def _trust(self, name: str, digest: str) -> Trust:
+        if not digest:
+            return "nothing"
+        known = await self._store.trusted(name)
+        return "untrusted" if not known else "trusted" if known == digest else "changed"
+
+
+async def _name(folder: Path | None) -> str:
+    return "" if folder is None else str(await asyncio.to_thread(folder.resolve))

@@ -1,0 +1,82 @@
+"""The person's standing rules, and the folders they trust (T-7)."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, TypeAlias, get_args
+
+from studio.domain.permissions import Rule, Verdict
+
+from .database import Database
+
+Standing: TypeAlias = "list[StandingRule]"
+
+
+@dataclass(frozen=True, slots=True)
+class StandingRule:
+    """A rule the person gave; ``folder`` is empty for one that counts everywhere."""
+
+    id: int
+    folder: str
+    rule: Rule
+
+
+class RuleStore:
+    """Tables ``standing_rules`` and ``trusted``."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def list(self) -> Standing:
+        """Those for everywhere first, then folder by folder, oldest first."""
+        query = "SELECT id, folder, verdict, tool, pattern FROM standing_rules ORDER BY folder, id"
+        rows = await self._db.read(lambda db: db.execute(query).fetchall())
+        return [found for row in rows if (found := _standing(row)) is not None]
+
+    async def add(self, rule: Rule, folder: str = "") -> None:
+        """Keep a rule; keeping it twice is the same as once."""
+        values = (folder, rule.verdict, json.dumps(rule.tool), json.dumps(rule.pattern))
+        await self._db.write(
+            lambda db: (
+                db.execute(
+                    "INSERT OR IGNORE INTO standing_rules (folder, verdict, tool, pattern, added)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (*values, time.time()),
+                )
+                and None
+            )
+        )
+
+    async def remove(self, rule_id: int) -> bool:
+        """Whether there was such a rule."""
+        query = "DELETE FROM standing_rules WHERE id = ?"
+        return await self._db.write(lambda db: db.execute(query, (rule_id,)).rowcount > 0)
+
+    async def trusted(self, folder: str) -> str:
+        """The digest of the files that were trusted; empty if none were."""
+        query = "SELECT digest FROM trusted WHERE folder = ?"
+        row = await self._db.read(lambda db: db.execute(query, (folder,)).fetchone())
+        return row[0] if row and isinstance(row[0], str) else ""
+
+    async def trust(self, folder: str, digest: str) -> None:
+        """Trust the files of this digest; an empty one takes the trust back."""
+        if not digest:
+            query = "DELETE FROM trusted WHERE folder = ?"
+            await self._db.write(lambda db: db.execute(query, (folder,)) and None)
+            return
+        insert = "INSERT OR REPLACE INTO trusted VALUES (?, ?, ?)"
+        values = (folder, digest, time.time())
+        await self._db.write(lambda db: db.execute(insert, values) and None)
+
+
+def _standing(row: tuple[Any, ...]) -> StandingRule | None:
+    """A stored rule; None if it cannot be read."""
+    rule_id, folder, verdict, tool, pattern = row
+    try:
+        tool, pattern = json.loads(tool), json.loads(pattern)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    known = verdict in get_args(Verdict) and isinstance(tool, str) and isinstance(pattern, str)
+    return StandingRule(rule_id, str(folder), Rule(verdict, tool, pattern)) if known else None

@@ -1,0 +1,172 @@
+"""Rules that stand, folders that are trusted, and the questions of a turn (T-7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from house import House, house, say
+
+from studio.cli import command, parser
+from studio.domain.agents import Agent
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished, ToolStarted
+from studio.domain.permissions import Question, Rule
+from studio.providers.simulator import Call, Text, Turn
+
+
+def turns(*commands: str) -> list[Turn]:
+    """One turn of the agent for each command, and a last word."""
+    script: list[Turn] = []
+    for one in commands:
+        script += [
+            Turn(Call("run", {"command": one}), stop="tool_use"),
+            Turn(Text("Done."), stop="end"),
+        ]
+    return script
+
+
+def questions(events: list[Event]) -> list[Question]:
+    return [event.question for event in events if isinstance(event, AwaitingPermission)]
+
+
+async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: Path) -> None:
+    """T-7: why it is asked, the exact rule of “always”, and which calls it would have allowed."""
+    script = turns("echo one", "echo two", "echo three && true", "echo four")
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        (first,) = questions(await say(session, answer="once"))
+        assert first.why == "No rule allows this command."
+        assert (str(first.always), first.covers) == ("run(echo *)", ())
+        events = await say(session, answer="session")
+        (second,) = questions(events)
+        assert second.covers == ("echo one",)
+        assert [e.allowed_by for e in events if isinstance(e, ToolStarted)] == [
+            "you, for this chat"
+        ]
+        (third,) = questions(await say(session, answer="deny"))
+        assert str(third.always) == "run(true *)" and "“true”" in third.why
+        events = await say(session)
+        assert not questions(events)
+        (by,) = [e.allowed_by for e in events if isinstance(e, ToolStarted)]
+        assert by == "your rule for this chat run(echo *)"
+        assert await home.studio.rules.list() == []
+
+
+@pytest.mark.parametrize(("scope", "elsewhere"), [("folder", 1), ("always", 0)])
+async def test_a_rule_of_a_scope_stands_after_a_restart(
+    tmp_path: Path, scope: str, elsewhere: int
+) -> None:
+    async with house(tmp_path, "anthropic", turns("echo one")) as home:
+        assert questions(await say(await home.session(), answer=scope))
+        (standing,) = await home.studio.rules.list()
+        assert standing.folder == (str(home.folder) if scope == "folder" else "")
+    async with house(tmp_path, "anthropic", turns("echo two", "echo three")) as home:
+        assert not questions(await say(await home.session()))
+        other = tmp_path / "other"
+        other.mkdir()
+        session = await home.session()
+        await session.change(folder=str(other))
+        assert len(questions(await say(session, answer="deny"))) == elsewhere
+        await home.studio.rules.remove(standing.id)
+        assert await home.studio.rules.list() == []
+        with pytest.raises(ConfigurationError, match="no rule"):
+            await home.studio.rules.remove(standing.id)
+
+
+async def test_a_place_outside_is_read_once_it_is_allowed(tmp_path: Path) -> None:
+    """T-7: a question, never a silence; the next call is asked about again."""
+    reading = Call("read", {"path": "../elsewhere"})
+    script = [Turn(reading, reading, stop="tool_use"), Turn(Text("Done."), stop="end")] * 2
+    async with house(tmp_path, "anthropic", script) as home:
+        (tmp_path / "elsewhere").write_text("their words")
+        (tmp_path / "near").write_text("not these")
+        session = await home.session()
+        events = await say(session, answer="once")
+        place = str((tmp_path / "elsewhere").resolve())
+        asked = questions(events)
+        assert [one.why for one in asked] == [f"{place} is outside the folder."] * len(asked)
+        assert str(asked[0].always) == f"read({place})"
+        texts = [e.text for e in events if isinstance(e, ToolFinished)]
+        assert all("their words" in text for text in texts)
+        assert len(questions(await say(session, answer="session"))) == 1
+
+
+async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) -> None:
+    """T-7: its allow rules wait, what it forbids counts, and a change ends the trust aloud."""
+    async with house(tmp_path, "anthropic", turns("echo a", "echo b", "echo c", "rm -f x")) as home:
+        rules = home.studio.rules
+        assert await rules.trusted(home.folder) == "nothing"
+        with pytest.raises(ConfigurationError, match="nothing to trust"):
+            await rules.trust(home.folder)
+        agents = home.folder / ".agents" / "agents"
+        agents.mkdir(parents=True)
+        file = home.folder / ".agents" / "permissions.yaml"
+        file.write_text("allow: [run(echo *)]\ndeny: [run(rm *)]\n")
+        (agents / "a.md").write_text("---\nname: Mine\npermissions: {allow: [run]}\n---\nWork.")
+        assert await rules.trusted(home.folder) == "untrusted"
+
+        async def mine() -> Agent:
+            return await home.studio.agent("Mine", home.folder)
+
+        assert (await mine()).permissions == ()
+        session = await home.session()
+        assert questions(await say(session, answer="deny"))
+        await rules.trust(home.folder)
+        assert (await mine()).permissions == (Rule("allow", "run"),)
+        events = await say(session)
+        assert not questions(events) and not [e for e in events if isinstance(e, Notice)]
+        (agents / "a.md").write_text("---\nname: Mine\npermissions: {allow: [write]}\n---\nWork.")
+        assert await rules.trusted(home.folder) == "changed"
+        assert (await mine()).permissions == ()
+        events = await say(session, answer="deny")
+        assert questions(events)
+        assert [e.text for e in events if isinstance(e, Notice) and "trust" in e.text]
+        events = await say(session)  # what the folder forbids counts all the same
+        assert not questions(events)
+        assert [e.is_error for e in events if isinstance(e, ToolFinished)] == [True]
+        await rules.untrust(home.folder)
+        assert await rules.trusted(home.folder) == "untrusted"
+
+
+@pytest.mark.parametrize(
+    "text", ["- x", "allow: {a: b}", "allow: [1]", "maybe: [x]", "a: [", "allow: ['run(']"]
+)
+async def test_a_broken_permissions_file_is_said_and_skipped(tmp_path: Path, text: str) -> None:
+    async with house(tmp_path, "anthropic", []) as home:
+        (home.folder / ".agents").mkdir()
+        (home.folder / ".agents" / "permissions.yaml").write_text(text)
+        layers = await home.studio.rules.layers(home.folder)
+        assert "permissions.yaml" in layers.notice and not layers.rules["project"]
+
+
+async def _cli(home: House, *words: str) -> int:
+    return await command(home.studio, parser().parse_args(["permissions", *words]))
+
+
+async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """T-7: rules are listed, added, removed and tried; folders trusted."""
+    async with house(tmp_path, "anthropic", []) as home:
+        folder = str(home.folder)
+        assert await _cli(home, "add", "run(git *)") == 0
+        assert await _cli(home, "add", "run(git push *)", "--deny", "--folder", folder) == 0
+        assert await _cli(home, "add", "nothing(x)") == 1
+        assert await _cli(home, "add", "run(") == 1
+        capfd.readouterr()
+        assert await _cli(home, "list", "--folder", folder) == 0
+        lines = capfd.readouterr().out.splitlines()
+        assert lines[0].split() == ["1", "allow", "run(git", "*)"]
+        assert lines[1].split()[:2] == ["2", "deny"] and folder in lines[1]
+        assert await _cli(home, "test", "run(git push)", "--folder", folder) == 0
+        assert capfd.readouterr().out == "deny: Your rule run(git push *) refuses it.\n"
+        assert await _cli(home, "test", "run(git push)", "--folder", str(tmp_path), "--json") == 0
+        assert json.loads(capfd.readouterr().out)["verdict"] == "allow"
+        assert await _cli(home, "remove", "2") == 0
+        assert await _cli(home, "remove", "2") == 1
+        (home.folder / ".agents").mkdir()
+        (home.folder / ".agents" / "permissions.yaml").write_text("allow: [run(ls)]")
+        assert await _cli(home, "trust", folder) == 0
+        assert await home.studio.rules.trusted(home.folder) == "trusted"
+        assert await _cli(home, "untrust", folder) == 0
+        assert await home.studio.rules.trusted(home.folder) == "untrusted"
