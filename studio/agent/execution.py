@@ -24,7 +24,9 @@ from studio.domain.tools import Draft, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.result import render, shorten
 from studio.tools.sandbox import Sandbox
+from studio.tools.web import Web
 
+from .incoming import Incoming
 from .permission.gate import Gate, Permit
 from .permission.policy import target_of
 from .reads import Reads
@@ -64,6 +66,8 @@ class Execution:
         drafts: DraftBox,
         environment: dict[str, str],
         sandbox: Sandbox,
+        web: Web,
+        incoming: Incoming,
         spill: Path,
         parallel: int,
         emit: Callable[[Event], None],
@@ -80,6 +84,8 @@ class Execution:
         self._drafts = drafts
         self._environment = environment
         self._sandbox = sandbox
+        self._web = web
+        self._incoming = incoming
         self._spill = spill
         self._emit = emit
         self._deed = deed
@@ -207,11 +213,22 @@ class Execution:
                 with self._reads.around(tool.spec):
                     result = await self._work(tool, checked, permit)
             except ToolFailed as failure:  # its words may quote what was read
-                self._met(tool.spec, checked, Result(str(failure), is_error=True))
-                raise
-            self._reads.keep(tool.spec, checked, result, age)
+                failed = Result(str(failure), _first_line(str(failure)), is_error=True)
+                self._met(tool.spec, checked, failed)
+                if not tool.spec.untrusted:
+                    raise
+                return await self._from_outside(tool.spec, checked, failed)
             self._met(tool.spec, checked, result)
+            if tool.spec.untrusted or result.untrusted:
+                result = await self._from_outside(tool.spec, checked, result)
+            self._reads.keep(tool.spec, checked, result, age)
             return result
+
+    async def _from_outside(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
+        """Strangers' words pass the one filter (T-9)."""
+        source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
+        source = source if len(result.sources) < 2 else spec.name
+        return await asyncio.to_thread(self._incoming.result, result, source or spec.name)
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
@@ -219,10 +236,11 @@ class Execution:
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
             drafts=_CallDrafts(self._drafts, self.gate, tool.spec, call.id, permit.approve),
-            emit=self._shown(call.id),
+            emit=self._shown(call.id, hidden=tool.spec.untrusted and bool(self._incoming.kinds)),
             ask=lambda text, choices: self.gate.ask(call.id, text, choices),
             environment=self._environment,
             sandbox=self._sandbox,
+            web=self._web,
             agent=self._agent,
             session_id=self._session_id,
             call_id=call.id,
@@ -246,9 +264,12 @@ class Execution:
         for exposed in self._risk.met(spec, call, result):
             self._emit(exposed)
 
-    def _shown(self, call_id: str) -> Callable[[str], None]:
-        """What shows a call's output while it runs, up to a limit: all of it is kept and folded."""
-        left = OUTPUT_LIMIT
+    def _shown(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
+        """What shows a call's output while it runs, up to a limit: all of it is kept and folded.
+
+        ``hidden``: nothing before the filter saw it whole, for a value may come in two pieces.
+        """
+        left = 0 if hidden else OUTPUT_LIMIT
 
         def emit(text: str) -> None:
             nonlocal left

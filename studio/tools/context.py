@@ -10,6 +10,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
 from .sandbox import Sandbox, Unconfined
+from .web import Web
 from .workspace import Workspace
 
 
@@ -58,7 +59,7 @@ class Context:
     loop's thread (a tool that is a plain function may call it anywhere).
     ``ask`` puts a question to the person and waits for the answer, one of the
     choices or free words. ``environment`` is what child processes get, without
-    keys; ``sandbox`` is where they run.
+    keys; ``sandbox`` is where they run. ``web`` fetches and searches.
     """
 
     workspace: Workspace
@@ -67,6 +68,7 @@ class Context:
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=Unconfined)
+    web: Web = field(default_factory=Web)
     agent: str = ""
     session_id: str = ""
     call_id: str = ""

@@ -35,6 +35,8 @@ class Result:
     sources: tuple[str, ...] = ()
     is_error: bool = False
     images: tuple[Image, ...] = ()
+    untrusted: bool = False
+    """Strangers' words are in this one, whatever the tool usually brings."""
 
     @property
     def text(self) -> str:

@@ -1,0 +1,40 @@
+"""A page of the web, read."""
+
+from __future__ import annotations
+
+from studio.tools import Context, Result, ToolFailed, tool
+from studio.tools.result import plural
+
+
+@tool(
+    effect="fetch",
+    target="url",
+    verb="Fetching",
+    done="Fetched",
+    icon="globe",
+    time_limit=120.0,
+    untrusted=True,
+    sends=True,
+)
+async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
+    """Fetch a page of the web and read it. A web page comes as markdown, a PDF file as its
+    words, a picture as a picture, JSON and text as they are. Redirects are followed. No
+    cookies or passwords are sent.
+
+    url: The whole address, with https:// or http://.
+    first_page: Of a PDF file the page to begin with, counting from 1.
+    """
+    if first_page < 1:
+        raise ToolFailed("“first_page” counts from 1.")
+    page = await context.web.page(url, first_page)
+    head = [f"Address: {page.url}"]
+    if page.title:
+        head.insert(0, f"Title: {page.title}")
+    head.append(f"Fetched: {page.fetched:%Y-%m-%d %H:%M} UTC; {page.kind}")
+    if not page.ok:
+        head.append(f"Status: {page.status}")
+    if page.proxy:
+        head.append("Note: a proxy looked the name up and brought the page.")
+    text = "\n".join([*head, "", page.text])
+    summary = page.status if not page.ok else plural(len(page.text.split()), "word")
+    return Result(text, summary, (page.url,), not page.ok, page.images)

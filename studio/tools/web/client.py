@@ -1,0 +1,285 @@
+"""Requests to strangers: each one bounded in time and size, each redirect checked (T-8)."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import studio
+from studio.domain.errors import ToolFailed
+from studio.tools.result import size
+
+from .addresses import PORTS, Address
+from .network import Network
+
+if TYPE_CHECKING:
+    import httpx2
+
+HEADERS = {
+    "User-Agent": f"AgentStudio/{studio.__version__}",
+    "Accept": "text/html,application/xhtml+xml,text/markdown,text/plain,application/json,"
+    "application/pdf,image/*;q=0.8,*/*;q=0.5",
+    "Accept-Language": "en,*;q=0.5",
+    "Accept-Encoding": "gzip, deflate",
+    "Connection": "close",
+}
+REDIRECTS = (301, 302, 303, 307, 308)
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Ends of a fetch: bytes of an unpacked body, seconds in all, of silence and to
+    connect, and redirects."""
+
+    body: int = 10_000_000
+    seconds: float = 45.0
+    idle: float = 15.0
+    connect: float = 10.0
+    redirects: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server answered. Names of ``headers`` are lower case; ``address`` is the last
+    one of a chain of redirects; ``proxy`` says whether one stood between."""
+
+    address: Address
+    status: int
+    headers: Mapping[str, str] = field(hash=False)
+    body: bytes
+    proxy: bool = False
+
+    @property
+    def phrase(self) -> str:
+        """``404 Not Found``."""
+        try:
+            return f"{self.status} {HTTPStatus(self.status).phrase}"
+        except ValueError:
+            return str(self.status)
+
+
+class Client:
+    """Sends no cookies and no credentials of its own, and keeps no connection.
+
+    A kept one belongs to an address, and another host may live there too.
+    """
+
+    def __init__(self, network: Network | None = None, limits: Limits | None = None) -> None:
+        self.network = network or Network()
+        self.limits = limits or Limits()
+        self._trust: ssl.SSLContext | None = None
+        self._making = asyncio.Lock()
+
+    async def get(self, address: Address, *, private: bool) -> Answer:
+        """Follow redirects to an answer; raises ToolFailed. ``private`` allows any place."""
+        async with self._in_time(address):
+            for _ in range(self.limits.redirects + 1):
+                answer = await self._send("GET", address, {}, b"", private)
+                to = answer.headers.get("location", "")
+                if answer.status not in REDIRECTS or not to:
+                    return answer
+                address = address.join(to)
+        raise ToolFailed(f"There are more than {self.limits.redirects} redirects, to {address}.")
+
+    async def send(
+        self,
+        method: str,
+        address: Address,
+        *,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        private: bool,
+    ) -> Answer:
+        """One request, redirects not followed: ``headers`` may hold a key."""
+        async with self._in_time(address):
+            return await self._send(method, address, headers or {}, body, private)
+
+    def _in_time(self, address: Address) -> _InTime:
+        return _InTime(self.limits.seconds, address.host)
+
+    async def _send(
+        self, method: str, address: Address, headers: Mapping[str, str], body: bytes, private: bool
+    ) -> Answer:
+        trust = await self._trusted()  # the first time imports httpx2, in a thread
+        import httpx2
+
+        timeout = httpx2.Timeout(self.limits.idle, connect=self.limits.connect)
+
+        def over(url: str) -> httpx2.Request:
+            return httpx2.Request(
+                method,
+                url,
+                headers={"Host": address.authority, **HEADERS, **headers},
+                content=body or None,
+                # The certificate must be the host's, whatever the address.
+                extensions={"sni_hostname": address.host, "timeout": timeout.as_dict()},
+            )
+
+        proxy = await asyncio.to_thread(self.network.proxy, address)
+        if proxy:
+            await self.network.forwarded(address, private=private)
+            return await self._exchange(over(str(address)), address, trust, proxy)
+        places = await self.network.places(address, private=private)
+        for left in range(len(places) - 1, -1, -1):
+            try:
+                url = self._url(address, places[-left - 1])
+                return await self._exchange(over(url), address, trust)
+            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+                if not left:
+                    raise ToolFailed(_unreachable(address, error)) from error
+        raise AssertionError("a host has at least one address")
+
+    def _url(self, address: Address, place: str) -> str:
+        """The address with the very place in it that was checked."""
+        host, port = self.network.dial(place, address.port)
+        host = f"[{host}]" if ":" in host else host
+        return f"{address.scheme}://{host}:{port}{address.target}"
+
+    async def _exchange(
+        self, request: httpx2.Request, address: Address, trust: ssl.SSLContext, proxy: str = ""
+    ) -> Answer:
+        import httpx2
+
+        try:
+            transport = httpx2.AsyncHTTPTransport(
+                verify=trust, trust_env=False, proxy=proxy or None
+            )
+            async with transport:
+                response = await transport.handle_async_request(request)
+                try:
+                    content = await self._body(response)
+                finally:
+                    await response.aclose()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout):
+            if not proxy:
+                raise  # another address of the host may be better
+            raise ToolFailed(f"The proxy cannot be reached for {address.host}.") from None
+        except httpx2.TimeoutException:
+            raise ToolFailed(f"{address.host} sent nothing for {self.limits.idle:g} s.") from None
+        except httpx2.ProxyError:
+            raise ToolFailed(f"The proxy would not connect to {address.host}.") from None
+        except httpx2.TransportError as error:
+            raise ToolFailed(
+                f"{address.host} broke the connection off or does not speak HTTP there."
+            ) from error
+        except (ImportError, ValueError) as error:  # a kind of proxy that is not known
+            raise ToolFailed("The proxy that the environment sets cannot be used.") from error
+        named = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(address, response.status_code, named, content, bool(proxy))
+
+    async def _trusted(self) -> ssl.SSLContext:
+        async with self._making:
+            if self._trust is None:
+                self._trust = await asyncio.to_thread(self._import)
+            return self._trust
+
+    def _import(self) -> ssl.SSLContext:
+        with suppress(ImportError):  # else the first connection imports it, on the event loop
+            import_module("anyio._backends._asyncio")
+        return self.network.trust()
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        """The unpacked body; what would be too much is never in memory."""
+        most = self.limits.body
+        if response.status_code in REDIRECTS:
+            return b""
+        declared = response.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared) > most:
+            raise _too_big(most)
+        unpack = _unpacker(response.headers.get("content-encoding", ""), most)
+        whole = bytearray()
+        async with aclosing(_pieces(response)) as pieces:
+            async for piece in pieces:
+                whole += unpack(piece, most + 1 - len(whole))
+                if len(whole) > most:
+                    raise _too_big(most)
+        return bytes(whole)
+
+
+class _InTime:
+    """``asyncio.timeout`` whose end a model can read."""
+
+    def __init__(self, seconds: float, host: str) -> None:
+        self._seconds = seconds
+        self._host = host
+        self._timer = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> None:
+        await self._timer.__aenter__()
+
+    async def __aexit__(self, *error: object) -> None:
+        try:
+            await self._timer.__aexit__(*error)  # type: ignore[arg-type]
+        except TimeoutError:
+            raise ToolFailed(
+                f"{self._host} took longer than {self._seconds:g} s, the limit."
+            ) from None
+
+
+async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    async for piece in response.aiter_raw():
+        for start in range(0, len(piece), _PIECE):
+            yield piece[start : start + _PIECE]
+
+
+def _unpacker(encoding: str, most: int) -> Callable[[bytes, int], bytes]:
+    """Unpacks a body piece by piece, never to more than it is told.
+
+    Only what was asked for: two layers, or Brotli, could be a bomb of any size.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return lambda piece, room: piece
+    if name not in ("gzip", "x-gzip", "deflate"):
+        raise ToolFailed(f"The body is packed in a way that was not asked for ({name[:40]}).")
+    layer = _Layer(raw=name == "deflate")
+
+    def unpack(piece: bytes, room: int) -> bytes:
+        try:
+            return layer.feed(piece, room)
+        except zlib.error:
+            raise ToolFailed("The body is damaged: it cannot be unpacked.") from None
+
+    return unpack
+
+
+class _Layer:
+    """One zlib stream. ``deflate`` means zlib's format, but some servers leave its head out."""
+
+    def __init__(self, *, raw: bool) -> None:
+        self._raw = raw
+        self._began = False
+        self._stream = zlib.decompressobj(zlib.MAX_WBITS if raw else zlib.MAX_WBITS | 16)
+
+    def feed(self, piece: bytes, room: int) -> bytes:
+        if self._stream.eof:
+            return b""
+        if self._raw and not self._began and piece:
+            self._began = True
+            if piece[0] & 0x0F != 8:
+                self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        return self._stream.decompress(piece, max(room, 1))
+
+
+def _too_big(most: int) -> ToolFailed:
+    return ToolFailed(f"The page is larger than {size(most)}, the limit.")
+
+
+def _unreachable(address: Address, error: Exception) -> str:
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"The certificate of {address.host} is not valid: {cause.verify_message}."
+        if isinstance(cause, ssl.SSLError):
+            return f"No secure connection to {address.host} could be made."
+        cause = cause.__cause__ or cause.__context__
+    port = "" if address.port == PORTS[address.scheme] else f" on port {address.port}"
+    return f"{address.host} cannot be reached{port}."

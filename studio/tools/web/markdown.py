@@ -1,0 +1,239 @@
+"""A web page as markdown for a model: its words, headings, lists, tables and links.
+
+What a person would not see (scripts, hidden elements) is left out, and so is
+what surrounds the page's own matter: menus, footers, forms.
+
+The page is read as it comes, in one pass and without a tree: what the rules of
+HTML make of a hostile page can be a thousand times its size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+from .writer import BLOCKS, Writer
+
+ENOUGH = 200
+"""Characters that a page's own matter has at least, or else more of the page is taken."""
+LONGEST = 3_000_000
+"""Characters of markdown; what follows them is left out."""
+
+_PIECE = 1 << 16
+_STUCK = 200_000
+"""Characters that the parser may hold back, for a tag that does not end."""
+_TAIL = 4_000
+"""Characters held back at the end that are looked at: it takes the square of their number."""
+_LOOK_BACK = 100
+"""Open elements among which the one that is closed is looked for."""
+_VOID = frozenset(
+    [
+        "area",
+        "base",
+        "br",
+        "col",
+        "embed",
+        "hr",
+        "img",
+        "input",
+        "link",
+        "meta",
+        "param",
+        "source",
+        "track",
+        "wbr",
+        "frame",
+        "keygen",
+    ]
+)
+_SKIPPED = frozenset(
+    [
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "math",
+        "iframe",
+        "object",
+        "canvas",
+        "audio",
+        "video",
+        "map",
+        "button",
+        "select",
+        "textarea",
+        "datalist",
+        "dialog",
+        "menu",
+        "noembed",
+        "noframes",
+        "title",
+    ]
+)
+_AROUND = frozenset(["nav", "header", "footer", "aside", "form", "search"])
+_ENDED_BY: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (frozenset({"li"}), frozenset({"ul", "ol"})),
+    "dt": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "dd": (frozenset({"dt", "dd"}), frozenset({"dl"})),
+    "tr": (frozenset({"tr"}), frozenset({"table"})),
+    "td": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
+    "th": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
+}
+"""What a start tag ends that has no end of its own, and where to stop looking for it."""
+_HIDDEN = re.compile(
+    r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
+    r"|(?:opacity|font-size)\s*:\s*0(?:\.0*)?(?:px|em|rem|pt|%)?\s*(?:[;!]|$))",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Markdown:
+    """``text`` of a page; ``whole`` is False where the page went on."""
+
+    title: str
+    text: str
+    whole: bool = True
+
+
+def markdown(html: str, address: str, stop: Callable[[], bool] = lambda: False) -> Markdown:
+    """Read a page; ``address`` is where its relative links begin.
+
+    Takes seconds for one of many megabytes: call it in a thread, ``stop`` ends it early.
+    """
+    lower = html[:1_000_000].lower()
+    tries: list[tuple[str, frozenset[str]]] = []
+    if "<main" in lower or "main" in re.findall(r"role\s*=\s*[\"']?(\w+)", lower):
+        tries.append(("main", frozenset()))
+    if "<article" in lower:
+        tries.append(("article", _AROUND))
+    tries += [("", _AROUND), ("", frozenset())]
+    read = Markdown("", "")
+    for own, around in tries:
+        reader = _Reader(address, own, around)
+        whole = reader.read(html, stop)
+        read = Markdown(reader.title, reader.writer.result(), whole)
+        if len(read.text) >= ENOUGH or stop():
+            break
+    return read
+
+
+class _Reader(HTMLParser):
+    """Tells a writer of what it finds: inside of ``own`` elements alone, without ``around``."""
+
+    def __init__(self, address: str, own: str, around: frozenset[str]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.writer = Writer(address)
+        self.title = ""
+        self._own = own
+        self._around = around
+        self._inside = 0 if own else 1
+        self._open: list[tuple[str, bool, bool]] = []
+        """Tag, whether it is skipped with all in it, whether it is an ``own`` one."""
+        self._skipped = 0
+        self._in_title = False
+        self._named = False
+
+    def read(self, html: str, stop: Callable[[], bool]) -> bool:
+        """Whether the page was read to its end."""
+        whole = True
+        for start in range(0, len(html), _PIECE):
+            self.feed(html[start : start + _PIECE])
+            if stop() or len(self.rawdata) > _STUCK or self.writer.size > LONGEST:
+                whole = False
+                break
+        if whole and len(self.rawdata) <= _TAIL:
+            self.close()
+        while self._open:
+            self._leave()
+        return whole
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag == "title" and not self._named and not self._skipped:
+            self._in_title = True
+        if tag == "base" and (href := attributes.get("href")):
+            self.writer.base = urljoin(self.writer.base, href)
+        if tag == "body":  # may stand anywhere, and ends nothing
+            return
+        self._imply(tag)
+        skipped = tag in _SKIPPED or tag in self._around or _is_hidden(attributes)
+        if tag in _VOID:
+            if self._shown and not skipped:
+                self.writer.enter(tag, attributes)
+                self.writer.leave(tag)
+            return
+        own = bool(self._own) and (tag == self._own or attributes.get("role") == self._own)
+        self._open.append((tag, skipped, own))
+        self._skipped += skipped
+        self._inside += own
+        if self._shown:
+            self.writer.enter(tag, attributes)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)  # outside of SVG the slash means nothing
+        if self._skipped and tag not in _VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "title" and self._in_title:
+            self._in_title, self._named = False, True
+        recent = self._open[-_LOOK_BACK:]
+        at = next((n for n in range(len(recent) - 1, -1, -1) if recent[n][0] == tag), None)
+        if at is not None:
+            self._close(len(recent) - at)
+        elif tag == "p" and self._shown:
+            self.writer.enter("p", {})
+            self.writer.leave("p")
+
+    def handle_data(self, data: str) -> None:
+        if self._in_title:
+            self.title = " ".join(f"{self.title} {data}".split())[:300]
+        elif self._shown:
+            self.writer.text(data)
+
+    @property
+    def _shown(self) -> bool:
+        return not self._skipped and self._inside > 0
+
+    def _imply(self, tag: str) -> None:
+        """End what this tag ends without saying so."""
+        ended, until = _ENDED_BY.get(tag, (frozenset[str](), frozenset[str]()))
+        if tag in BLOCKS:
+            for back in range(1, min(len(self._open), _LOOK_BACK) + 1):
+                name = self._open[-back][0]
+                if name == "p":
+                    self._close(back)
+                    break
+                if name in BLOCKS:
+                    break
+        for back in range(1, min(len(self._open), _LOOK_BACK) + 1) if ended else ():
+            name = self._open[-back][0]
+            if name in ended:
+                self._close(back)
+                break
+            if name in until:
+                break
+
+    def _close(self, many: int) -> None:
+        for _ in range(many):
+            self._leave()
+
+    def _leave(self) -> None:
+        shown = self._shown
+        tag, skipped, own = self._open.pop()
+        self._skipped -= skipped
+        self._inside -= own
+        if shown:
+            self.writer.leave(tag)
+
+
+def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
+    if "hidden" in attributes or (attributes.get("aria-hidden") or "").lower() == "true":
+        return True
+    style = attributes.get("style")
+    return bool(style) and _HIDDEN.search(style or "") is not None

@@ -1,0 +1,232 @@
+"""Search engines: a question out, titles, addresses and a few words of each result back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from typing import Any, Protocol, cast
+from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
+
+from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import Json
+
+from . import addresses
+from .charset import decode
+from .client import Answer, Client
+from .markdown import markdown
+
+MOST = 20
+_SNIPPET = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result of a search."""
+
+    title: str
+    url: str
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """Where the engines are."""
+
+    duckduckgo: str = "https://html.duckduckgo.com/html/"
+    brave: str = "https://api.search.brave.com/res/v1/web/search"
+    tavily: str = "https://api.tavily.com/search"
+
+
+ENDPOINTS = Endpoints()
+
+
+class Where(Protocol):
+    """What an engine needs of the settings."""
+
+    @property
+    def fetch_private(self) -> bool: ...
+    @property
+    def searxng_url(self) -> str: ...
+
+
+async def ask_engine(
+    engine: str,
+    query: str,
+    count: int,
+    client: Client,
+    key: Callable[[str], Awaitable[str | None]],
+    endpoints: Endpoints,
+    where: Where,
+) -> list[Hit]:
+    """At most ``count`` results of the engine with this name; raises ToolFailed."""
+    query, count = " ".join(query.split()), max(1, min(count, MOST))
+    if not query:
+        raise ToolFailed("“query” is empty.")
+    private = where.fetch_private
+    match engine:
+        case "ddgs":
+            form = urlencode({"q": query, "b": ""}).encode()
+            answer = await client.send(
+                "POST",
+                addresses.parse(endpoints.duckduckgo),
+                headers={"Content-Type": "application/x-www-form-urlencoded"},
+                body=form,
+                private=private,
+            )
+            hits = _duckduckgo(answer)
+        case "brave":
+            token = await _key(key, "brave", "Brave")
+            url = f"{endpoints.brave}?q={quote_plus(query[:400])}&count={count}"
+            answer = await client.send(
+                "GET",
+                addresses.parse(url),
+                headers={"X-Subscription-Token": token, "Accept": "application/json"},
+                private=private,
+            )
+            hits = _hits(_json(answer, "Brave"), ("web", "results"), "description")
+        case "tavily":
+            token = await _key(key, "tavily", "Tavily")
+            body = json.dumps({"query": query[:400], "max_results": count}).encode()
+            answer = await client.send(
+                "POST",
+                addresses.parse(endpoints.tavily),
+                headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+                body=body,
+                private=private,
+            )
+            hits = _hits(_json(answer, "Tavily"), ("results",), "content")
+        case "searxng":
+            if not where.searxng_url:
+                raise ToolFailed("The address of SearXNG is missing in the settings.")
+            base = where.searxng_url.rstrip("/").removesuffix("/search")
+            url = f"{base}/search?q={quote_plus(query)}&format=json"
+            # The person's own server, wherever it is: they typed its address.
+            answer = await client.send(
+                "GET",
+                addresses.parse(url),
+                headers={"Accept": "application/json"},
+                private=True,
+            )
+            if answer.status == 403:
+                raise ToolFailed("SearXNG refuses. Its settings must list “json” under formats.")
+            hits = _hits(_json(answer, "SearXNG"), ("results",), "content")
+        case "provider":
+            raise ToolFailed(
+                "This model's provider has no search of its own. "
+                "The person can choose another search engine in the settings."
+            )
+        case _:
+            raise ToolFailed("Searching the web is turned off in the settings.")
+    return hits[:count]
+
+
+async def _key(key: Callable[[str], Awaitable[str | None]], name: str, title: str) -> str:
+    found = await key(name)
+    if not found:
+        raise ToolFailed(f"There is no API key for {title} Search. Add one in the settings.")
+    return found
+
+
+def _json(answer: Answer, title: str) -> Json:
+    if answer.status in (401, 403):
+        raise ToolFailed(f"{title} does not accept the API key.")
+    if answer.status == 429:
+        raise ToolFailed(f"{title} takes no more searches now. Wait a little.")
+    if answer.status != 200:
+        raise ToolFailed(f"{title} answered {answer.phrase}.")
+    try:
+        return cast("Json", json.loads(answer.body))
+    except (ValueError, RecursionError):
+        raise ToolFailed(f"What {title} answered cannot be read.") from None
+
+
+def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[Hit]:
+    found: Any = data
+    for name in path:
+        found = cast("Mapping[str, Any]", found).get(name) if isinstance(found, dict) else None
+    hits: list[Hit] = []
+    for one in cast("list[object]", found) if isinstance(found, list) else []:
+        if isinstance(one, dict):
+            fields = cast("Mapping[str, object]", one)
+            hit = _hit(fields.get("title"), fields.get("url"), fields.get(snippet))
+            hits += [hit] if hit else []
+    return hits
+
+
+def _hit(title: object, url: object, snippet: object) -> Hit | None:
+    """A result in one line each, with an address that can be fetched; else nothing."""
+    if not isinstance(url, str):
+        return None
+    try:
+        address = str(addresses.parse(url))
+    except ToolFailed:
+        return None
+    words = [_plain(text) if isinstance(text, str) else "" for text in (title, snippet)]
+    return Hit(words[0][:300] or address, address, words[1][:_SNIPPET])
+
+
+def _plain(text: str) -> str:
+    """Engines mark what was searched for in HTML."""
+    return " ".join(markdown(text, "").text.replace("**", "").split())
+
+
+def _duckduckgo(answer: Answer) -> list[Hit]:
+    page = _Results()
+    page.feed(decode(answer.body, answer.headers.get("content-type", "")))
+    page.close()
+    hits = [hit for one in page.found if (hit := _hit(one["title"], _target(one), one["snippet"]))]
+    if not hits and (page.challenged or answer.status != 200):
+        raise ToolFailed(
+            "DuckDuckGo asks whether a person is searching, so it gives no results now. "
+            "Wait a while, or choose another search engine in the settings."
+        )
+    return hits
+
+
+def _target(found: Mapping[str, str]) -> str:
+    """The result's own address: links lead over DuckDuckGo's ``/l/?uddg=``."""
+    href = found["href"]
+    if href.startswith("//"):
+        href = f"https:{href}"
+    parts = urlsplit(href)
+    host = parts.hostname or ""
+    if parts.path == "/l/" and (host == "duckduckgo.com" or host.endswith(".duckduckgo.com")):
+        return parse_qs(parts.query).get("uddg", [""])[0]
+    return href
+
+
+class _Results(HTMLParser):
+    """DuckDuckGo's page without scripts: ``a.result__a`` and ``.result__snippet``."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[dict[str, str]] = []
+        self.challenged = False
+        self._into = ""
+        self._until = ""
+        self._advert = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        classes = (attributes.get("class") or "").split()
+        if any(name.startswith("anomaly") for name in classes):
+            self.challenged = True
+        if tag == "div" and "result" in classes:
+            self._advert = "result--ad" in classes
+        if self._advert or len(self.found) > MOST * 2:
+            return
+        if tag == "a" and "result__a" in classes:
+            self.found.append({"title": "", "href": attributes.get("href") or "", "snippet": ""})
+            self._into, self._until = "title", tag
+        elif "result__snippet" in classes and self.found:
+            self._into, self._until = "snippet", tag
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == self._until:
+            self._into = self._until = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._into:
+            self.found[-1][self._into] += data

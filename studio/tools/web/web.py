@@ -1,0 +1,120 @@
+"""Pages and searches, as the tools ask for them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from studio.domain.errors import ToolFailed
+from studio.domain.messages import Image
+from studio.tools.threads import Stop
+
+from . import addresses
+from .cache import Cache
+from .client import Client
+from .reading import Content, read
+from .search import ENDPOINTS, Endpoints, Hit, ask_engine
+
+
+class Choices(Protocol):
+    """The person's settings about the web, as they are now."""
+
+    @property
+    def fetch_private(self) -> bool: ...
+    @property
+    def web_search(self) -> str: ...
+    @property
+    def searxng_url(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NoWeb:
+    """Stands in where nobody said how the web may be used: nothing private, no search."""
+
+    fetch_private: bool = False
+    web_search: str = "off"
+    searxng_url: str = ""
+
+
+async def _no_key(name: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What was found at an address. ``url`` is the last one of a chain of redirects,
+    ``fetched`` when it came, ``proxy`` whether a proxy brought it."""
+
+    url: str
+    title: str
+    kind: str
+    text: str
+    fetched: datetime
+    status: str = "200 OK"
+    ok: bool = True
+    proxy: bool = False
+    images: tuple[Image, ...] = ()
+
+
+class Web:
+    """One for the program. ``choices`` and ``key`` are asked anew each time."""
+
+    def __init__(
+        self,
+        choices: Callable[[], Choices] = NoWeb,
+        key: Callable[[str], Awaitable[str | None]] = _no_key,
+        client: Client | None = None,
+        endpoints: Endpoints = ENDPOINTS,
+    ) -> None:
+        self.choices = choices
+        self._key = key
+        self._client = client or Client()
+        self._endpoints = endpoints
+        self._cache = Cache()
+
+    async def page(self, url: str, first_page: int = 1) -> Page:
+        """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file."""
+        private = self.choices().fetch_private
+        address = addresses.parse(url)
+        kept = self._cache.get((str(address), private))
+        if kept is None:
+            answer = await self._client.get(address, private=private)
+            kept = (answer, time.time())
+            self._cache.put((str(address), private), *kept)
+        answer, fetched = kept
+        content = await _read_in_thread(
+            lambda stop: read(answer, first_page, stop), self._client.limits.seconds
+        )
+        return Page(
+            str(answer.address),
+            content.title,
+            content.kind,
+            content.text,
+            datetime.fromtimestamp(fetched, UTC),
+            answer.phrase,
+            answer.status < 400,
+            answer.proxy,
+            content.images,
+        )
+
+    async def search(self, query: str, count: int = 8) -> list[Hit]:
+        """Ask the person's search engine; raises ToolFailed that says what is missing."""
+        choices = self.choices()
+        return await ask_engine(
+            choices.web_search, query, count, self._client, self._key, self._endpoints, choices
+        )
+
+
+async def _read_in_thread(work: Callable[[Stop], Content], seconds: float) -> Content:
+    stop = Stop()
+    try:
+        async with asyncio.timeout(seconds):
+            return await asyncio.to_thread(work, stop)
+    except TimeoutError:
+        raise ToolFailed(f"The page could not be read within {seconds:g} s.") from None
+    finally:
+        stop.set()
