@@ -22,6 +22,7 @@ WITH_ROWS = (
     "loop",
     "stop",
     "snapshot",
+    "decisions",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""

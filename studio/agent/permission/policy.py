@@ -45,6 +45,7 @@ _GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
 """Files that make programs, or agents, do something later: a hook, an agent's rights."""
 _FOLDED = sys.platform in ("win32", "darwin")
 """Whether ``A`` and ``a`` are one file."""
+MOST_KNOWN = 4096
 _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -109,10 +110,13 @@ class Policy:
         self._role: Role = role
         self._tools = tuple(tools)
         self._parent: Policy | None = None
+        self._known: dict[tuple[str, str], Decision] = {}
+        """What the rules say of commands that were asked about before."""
 
     def add(self, layer: Layer, rule: Rule) -> None:
         """A rule that counts from now on."""
         self._book = self._book.adding(layer, rule)
+        self._known = {}
 
     def adding(self, layer: Layer, rule: Rule) -> Policy:
         """The same policy with one rule more."""
@@ -289,8 +293,19 @@ class Policy:
     # Commands
 
     def _command(self, tool: str, command: str) -> Decision:
+        decided = self._known  # a rule that is added meanwhile begins another
+        found = decided.get((tool, command))
+        if found is None:
+            line = parts_of(command)
+            found = self._weighed(tool, command, line)
+            if not any(part.file for part in line.parts):  # where a file is may change
+                if len(decided) >= MOST_KNOWN:
+                    decided.clear()
+                decided[tool, command] = found
+        return found
+
+    def _weighed(self, tool: str, command: str, line: Line) -> Decision:
         entries = self._book.of(tool)
-        line = parts_of(command)
         if line.unclear:
             return self._unclear(line, command, entries)
         allowed: list[Entry] = []
