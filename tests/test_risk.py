@@ -16,19 +16,16 @@ from studio.domain.transcript import Transcript
 from studio.tools import Result
 from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit
+from studio.tools.builtin.fetch import fetch
 from studio.tools.builtin.glob import glob
 from studio.tools.builtin.list_ import list_
 from studio.tools.builtin.read import read
 from studio.tools.builtin.run import run
 from studio.tools.builtin.search import search
+from studio.tools.builtin.web_search import web_search
 from studio.tools.builtin.write import write
 
-FETCH = ToolSpec(
-    "fetch", "", {"type": "object"}, effect="fetch", target="url", untrusted=True, sends=True
-)
-SEARCH = ToolSpec(
-    "web_search", "", {"type": "object"}, effect="fetch", target="query", untrusted=True, sends=True
-)
+FETCH, SEARCH = fetch.spec, web_search.spec
 MAIL = ToolSpec("mail", "", {"type": "object"}, effect="act", target="to")
 SERVER = ToolSpec("crm__find", "", {"type": "object"}, effect="act", untrusted=True)
 BOTH: dict[Exposure, str] = {"private": "customers.csv", "untrusted": "https://example.com/a?b=c"}
@@ -175,6 +172,13 @@ def test_pages_searches_and_servers_are_strangers_words() -> None:
     failed = Result("404", is_error=True)
     assert risk.met(FETCH, call("fetch", url="https://example.com/b"), failed) == [
         Exposed("untrusted", "https://example.com/b")
+    ]
+    near = Result("admin", sources=("http://192.168.1.1/status",))
+    found = risk.met(FETCH, call("fetch", url="http://192.168.1.1/status"), near)
+    assert {e.exposure for e in found} == {"private", "untrusted"}
+    hits = Result("1. x", sources=("https://found.example/1",))
+    assert risk.met(SEARCH, call("web_search", query="x"), hits) == [
+        Exposed("untrusted", "search results")
     ]
     answer = risk.met(SERVER, call("crm__find"), Result("rows"))
     assert {e.exposure for e in answer} == {"private", "untrusted"}

@@ -18,11 +18,11 @@ from studio.domain.messages import Image, Said
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import (
     Call,
-    Pace,
     RequestView,
     Text,
     Turn,
     Usage,
+    stall,
     status,
 )
 
@@ -181,13 +181,13 @@ async def test_without_its_word_the_rules_decide(
     def play(view: RequestView) -> Turn:
         if view.model != "sorter":
             return answer(view)
-        faults = [status(500)] if trouble == "error" else []
-        pace = Pace(ttft=30.0) if trouble == "slow" else None
-        return Turn(Text("I think it is nice."), faults=faults, pace=pace)
+        if trouble in ("error", "slow"):
+            fault = status(500) if trouble == "error" else stall()
+            return Turn(Text("Cloud, background."), faults=[fault])
+        return Turn(Text("I think it is nice."))
 
     monkeypatch.setattr(routing, "DEADLINE", 0.2)
     async with house(tmp_path, PROVIDER, play) as home:
-        home.simulator.pace = True
         models(home, asked="sorter", small="tiny", large="big")
         values = home.studio.settings.values
         if trouble == "budget":

@@ -161,7 +161,11 @@ class Preparing:
         )
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
-        risk = Risk(self._chat.transcript, contained=sandbox.kind != "none")
+        risk = Risk(
+            self._chat.transcript,
+            contained=sandbox.kind != "none",
+            trusted=ground.layers.trust == "trusted",
+        )
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             gate = Gate(

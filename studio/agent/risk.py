@@ -12,17 +12,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from studio.domain.blocks import ToolBlock, UserBlock
+from studio.domain.errors import ToolFailed
 from studio.domain.events import Exposed
 from studio.domain.messages import File, Text, ToolCall
 from studio.domain.tools import Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
+from studio.tools.web import addresses
 
 from .permission.policy import COMMAND, PATH, target_of
 
 NETWORK = "network"
 """The argument with which a sandboxed command asks for a network."""
 FOLDER = "files in the folder"
+FOUND = "search results"
 OUTPUT = "the output of "
 THE_PERSON = ("the person",)
 """The source of what the person answered."""
@@ -140,10 +143,10 @@ class Risk:
         if result is None:
             return
         source = _source(spec, call, result)
-        if spec.untrusted:
+        if spec.untrusted or result.untrusted:
             yield "untrusted", source
-            if spec.effect == "act":  # a server may answer with what is the person's alone
-                yield "private", source
+            if spec.effect == "act" or _is_near(source):
+                yield "private", source  # a server's answer, a page of the person's own network
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
@@ -236,8 +239,11 @@ def _attached(transcript: Transcript) -> Iterator[str]:
 
 def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
     """Where a result is from: an address, a path, a tool."""
-    if spec.untrusted:
-        return _first(result.sources) or target_of(spec, call.arguments or {}) or spec.name
+    if spec.untrusted or result.untrusted:
+        target = target_of(spec, call.arguments or {})
+        if spec.effect == "fetch" and not canonical(target):
+            return FOUND
+        return _first(result.sources) or target or spec.name
     path = (call.arguments or {}).get(PATH)
     if spec.target == PATH and result.sources:
         # As it was resolved: links in the path are followed.
@@ -245,6 +251,15 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
     if isinstance(path, str):
         return FOLDER if path in ("", ".") else path
     return FOLDER if spec.target else spec.name
+
+
+def _is_near(source: str) -> bool:
+    """Whether an address is one in the person's own network, as far as it says so itself."""
+    try:
+        address = addresses.parse(source)
+    except ToolFailed:
+        return False
+    return address.is_local_name or (address.ip is not None and not addresses.is_public(address.ip))
 
 
 def _first(sources: Iterable[str]) -> str:
@@ -256,7 +271,7 @@ def _named(source: str) -> str:
     if address := canonical(source):
         host = address.partition("/")[0]
         return f"a page from {_short(host)}"
-    if source in (FOLDER, "a picture"):
+    if source in (FOLDER, FOUND, "a picture"):
         return source
     if source.startswith(OUTPUT):
         return f"{OUTPUT}“{_short(source.removeprefix(OUTPUT))}”"

@@ -84,7 +84,11 @@ async def _session(studio: Studio, options: argparse.Namespace) -> Session:
             folder=folder,
         )
         return await studio.sessions.create(
-            folder=str(folder), agent=choice.agent, provider=choice.provider, model=choice.model
+            folder=str(folder),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            model_chosen=bool(options.provider or options.model),
         )
     session = await studio.sessions.open(await whole_id(studio, options.session))
     changes: dict[str, Any] = {}

@@ -64,6 +64,8 @@ class Choices(QObject):
         self.effort: Effort | None = None
         """How much the model is to think; None leaves it its default."""
         self.folder = ""
+        self.model_chosen = False
+        """Whether the person chose the model of the new chat themselves (L-13)."""
         self._new = True
         """Whether the chat on screen is one that has not begun."""
         self._looking: asyncio.Task[Any] | None = None
@@ -117,6 +119,7 @@ class Choices(QObject):
     def begin(self, folder: str = "") -> None:
         """A new chat is on screen; ``find`` says what it runs on."""
         self._new = True
+        self.model_chosen = False
         self.effort = None
         self.folder = folder or self.folder
 
@@ -217,6 +220,7 @@ class Choices(QObject):
         if self._looking is not None:
             self._looking.cancel()
         self._choice = replace(self._choice, provider=provider, model=model)
+        self.model_chosen = True
         if self.effort not in (None, *efforts(self.model)):
             self.effort = None
         self._keep(provider=provider, model=model, effort=self.effort)

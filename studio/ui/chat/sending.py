@@ -113,6 +113,7 @@ class Sending:
             provider=choices.provider,
             model=choices.model_id,
             permission_mode=choices.mode,
+            model_chosen=choices.model_chosen,
         )
         if choices.effort is not None:
             await session.change(effort=choices.effort)
