@@ -22,6 +22,7 @@ from studio.domain.events import (
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import Draft, Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools.notes import Notes
 from studio.tools.result import render, shorten
 from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
@@ -67,6 +68,7 @@ class Execution:
         environment: dict[str, str],
         sandbox: Sandbox,
         web: Web,
+        notes: Notes,
         incoming: Incoming,
         spill: Path,
         parallel: int,
@@ -85,6 +87,7 @@ class Execution:
         self._environment = environment
         self._sandbox = sandbox
         self._web = web
+        self._notes = notes
         self._incoming = incoming
         self._spill = spill
         self._emit = emit
@@ -241,6 +244,7 @@ class Execution:
             environment=self._environment,
             sandbox=self._sandbox,
             web=self._web,
+            notes=self._notes,
             agent=self._agent,
             session_id=self._session_id,
             call_id=call.id,

@@ -31,6 +31,7 @@ _OWN = re.compile(r"([a-z][a-z ]{0,29})=(.+)", re.S)
 
 
 def _luhn(text: str) -> bool:
+    """ISO 7812: the last digit checks the others."""
     digits = [int(c) for c in text if c.isdigit()]
     if not 13 <= len(digits) <= 19 or len(set(digits)) == 1:
         return False
@@ -61,7 +62,7 @@ def _phone(text: str) -> bool:
     return text.startswith(("+", "(", "00")) or (text[0] == "0" and digits >= 9)
 
 
-def _always(text: str) -> bool:
+def _any(text: str) -> bool:
     return True
 
 
@@ -71,7 +72,7 @@ class Kind:
 
     name: str
     pattern: re.Pattern[str]
-    holds: Callable[[str], bool] = _always
+    holds: Callable[[str], bool] = _any
 
 
 KINDS = {
@@ -85,7 +86,10 @@ KINDS = {
         ),
         Kind(
             "iban",
-            re.compile(r"(?<!\w)[A-Za-z]{2}\d\d(?:[ \u00a0-]?[A-Za-z0-9]){11,30}(?!\w)"),
+            re.compile(
+                r"(?<!\w)[A-Z]{2}\d\d(?:[ \u00a0-]?[A-Z0-9]{4}){2,7}"
+                r"(?:[ \u00a0-]?[A-Z0-9]{1,3})?(?!\w)"
+            ),
             _iban,
         ),
         Kind("card", re.compile(r"(?<![\d.])\d(?:[ \u00a0-]?\d){12,18}(?![\d.]\d|\d)"), _luhn),
@@ -175,8 +179,12 @@ class Incoming:
         )
 
     def _place(self, kind: Kind, value: str) -> str:
-        if not value or not kind.holds(value):
-            return value
+        rest = ""
+        while value and not kind.holds(value):  # it may have taken the number after it along
+            value, blank, word = value.rpartition(" ")
+            rest = f"{blank}{word}{rest}"
+        if not value:
+            return rest
         if kind.name in KINDS and kind.name != "email":
             bare = re.sub(r"[^0-9A-Za-z+:.]" if kind.name == "ip" else r"[^0-9A-Za-z+]", "", value)
         else:
@@ -186,7 +194,7 @@ class Incoming:
             counts = self._counted()
             counts[kind.name] = counts.get(kind.name, 0) + 1
             self._places[key] = f"[{kind.name} {counts[kind.name]}]"
-        return self._places[key]
+        return f"{self._places[key]}{rest}"
 
     def _counted(self) -> dict[str, int]:
         """The highest number of each kind that the chat has seen."""

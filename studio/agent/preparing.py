@@ -24,6 +24,7 @@ from studio.providers.attachments import left_out
 from studio.providers.base import Provider
 from studio.storage.sessions import SessionStore
 from studio.tools import Tool, Workspace
+from studio.tools.notes import Notes
 
 from .budget import Budget
 from .clock import Clock
@@ -167,6 +168,10 @@ class Preparing:
             trusted=ground.layers.trust == "trusted",
         )
 
+        notes = Notes(
+            self._around.notes, Path(info.folder), lambda: risk.exposed.get("untrusted", "")
+        )
+
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             gate = Gate(
                 agent=agent.name,
@@ -191,6 +196,7 @@ class Preparing:
                 environment=self._around.environment(),
                 sandbox=sandbox,
                 web=self._around.web,
+                notes=notes,
                 incoming=self._incoming,
                 spill=spill,
                 parallel=limits.parallel_tools,

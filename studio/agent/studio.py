@@ -302,6 +302,11 @@ class Studio:
     def rate(self) -> Rate:
         return self.accounts.rate
 
+    @property
+    def notes(self) -> Path:
+        """Where agents' notes are kept, a folder for each folder they are about."""
+        return self.paths.data / "notes"
+
     def masks(self, agent: Agent) -> list[Kind]:
         """What models do not get from outside (T-9); ConfigurationError for an unknown kind."""
         return kinds_of([*self.settings.values.mask, *agent.mask])

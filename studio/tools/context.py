@@ -9,6 +9,7 @@ from typing import Protocol
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
+from .notes import Notes
 from .sandbox import Sandbox, Unconfined
 from .web import Web
 from .workspace import Workspace
@@ -59,7 +60,8 @@ class Context:
     loop's thread (a tool that is a plain function may call it anywhere).
     ``ask`` puts a question to the person and waits for the answer, one of the
     choices or free words. ``environment`` is what child processes get, without
-    keys; ``sandbox`` is where they run. ``web`` fetches and searches.
+    keys; ``sandbox`` is where they run. ``web`` fetches and searches; ``notes``
+    are those about the folder.
     """
 
     workspace: Workspace
@@ -69,6 +71,7 @@ class Context:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=Unconfined)
     web: Web = field(default_factory=Web)
+    notes: Notes = field(default_factory=Notes)
     agent: str = ""
     session_id: str = ""
     call_id: str = ""
