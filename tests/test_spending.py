@@ -133,6 +133,7 @@ async def test_p5_one_s_own_price_comes_before_the_tables_and_a_figure_before_bo
               (None, None, 0.125, 0.0, None)]  # fmt: skip
     async with house(tmp_path, "openai-compatible", script) as home:
         studio = home.studio
+        studio.settings.values.turn_dollars = 0.0  # no cap: this is about prices
         session = await spoken(home, "gpt-4o")
         assert (await studio.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
         entry = {"input_price": 7.0, "output_price": 1.0}

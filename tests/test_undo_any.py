@@ -92,8 +92,8 @@ class Folder(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp())
-        self.root = self.home / "work"
-        self.root.mkdir()
+        self.root = self.home / "some" / "where" / "work"  # links lead two folders up
+        self.root.mkdir(parents=True)
         self.loop = asyncio.new_event_loop()
         self.db = Database(self.home / "studio.db")
         self.do(self.db.open())

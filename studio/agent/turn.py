@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from studio.domain.agents import Limits
@@ -24,9 +24,11 @@ from studio.domain.events import (
     HistoryBegun,
     MessageQueued,
     MessageTaken,
+    ReasoningDelta,
     Steered,
     StepEnded,
     StepStarted,
+    TextDelta,
     Told,
     ToolFinished,
     TurnComplete,
@@ -142,6 +144,7 @@ class Turn:
         self._stall = Stall()
         self._wrapped_up = False
         self._notes: list[Told] = []
+        self._words: list[TextDelta | ReasoningDelta] = []
         self._task: asyncio.Task[Ended] | None = None
         self._stopped_for: CompletionReason = "cancelled"
         self._stopping = False
@@ -200,6 +203,25 @@ class Turn:
         self._asking.try_now()
 
     def _emit(self, event: Event) -> None:
+        """Words that arrive together are one event, told when all that came is read."""
+        if isinstance(event, TextDelta | ReasoningDelta):
+            if self._words and type(self._words[0]) is not type(event):
+                self._tell_words()
+            if not self._words:
+                asyncio.get_running_loop().call_soon(self._tell_words)
+            self._words.append(event)
+            return
+        self._tell_words()
+        self._happen(event)
+
+    def _tell_words(self) -> None:
+        if self._words:
+            whole = "".join(word.text for word in self._words)
+            event = replace(self._words[0], text=whole)
+            self._words.clear()
+            self._happen(event)
+
+    def _happen(self, event: Event) -> None:
         if isinstance(event, StepEnded):
             self._usage += event.usage
         self._record(event)

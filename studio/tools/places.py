@@ -89,10 +89,9 @@ class Places:
                 if Path(entry).is_relative_to(place):
                     found.append(_whole(home / os.path.relpath(entry, place), home))
                     break
-        # The Python that runs this program: virtual environments are often made of it.
-        python = Path(os.path.realpath(sys.base_prefix))
-        if any(python.is_relative_to(place) for place in self.hidden()):
-            found.append(python)
+        # The Python that runs this program, wherever it is: virtual environments are often
+        # made of it, and tools of one's own call it.
+        found += [Path(os.path.realpath(place)) for place in (sys.base_prefix, sys.prefix)]
         return [path for path in dict.fromkeys(found) if path != home and _may_be_shown(path)]
 
     def secrets(self) -> list[Path]:
