@@ -141,18 +141,20 @@ async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
         (terminal.folder / "a.txt").write_text("alpha\n")
         async with screen(terminal, "run", "--provider", QUICK, "--model", "m", "Go") as shown:
             text = await shown.until(
-                "Allow? [y]es once, [a]lways run(echo *) in this session, [n]o: "
+                "Allow? [y]es once, this [s]ession, this [f]older, [a]lways, [n]o: "
             )
+            assert "No rule allows this command." in text
+            assert "A scope adds the rule: allow run(echo *)" in text
             assert "Coder wants to run a command" in text and "\n    echo one\n" in text
             assert str(terminal.folder) in text
             shown.type("what\n")
             text += await shown.until("Allow? ")
             assert "[n]o: what\nAllow? " in text  # nothing else is printed meanwhile
-            shown.type("y\n")
-            text = await shown.until("Allow? ")
+            shown.type("S\n")
+            text = await shown.until("Allow? [y]es once, [n]o: ")  # no rule covers odd characters
             assert "· Running echo one" in text and "· Reading a.txt" in shown.shown
             assert "echo two \\x1b[2K\\x1b[1A harmless" in text and "\x1b" not in text
-            shown.type("A\n")
+            shown.type("y\n")
             text = await shown.until("Answer: ")
             assert "· Running echo three" in text and "Which colour?\n  1. Red\n  2. Blue" in text
             shown.type("2\n")
