@@ -32,7 +32,7 @@ def test_a_page_reads_well() -> None:
         "# Head small\n\nOne **bold *it***, [a link](https://example.org/x/a%20b.html).\n\n"
         "Two\nlines\n\n- first\n- second\n  - inner `x=1`\n\n3. three\n4. four\n\n> said\n\n"
         "```py\ndef f():\n    return 1\n```\n\n| A | B |\n| --- | --- |\n| 1 | 2 \\| 3 |\n\n"
-        "[Card words](https://example.org/card)[image: A boat]"
+        "[Card words](https://example.org/card) [image: A boat]"
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,8 @@ from .permission.rules import Layers, Rules
 from .routing import Routing
 from .standing import Standing
 from .watching import Folders
+
+SEARCH = "web_search"
 
 
 class Surroundings(Protocol):
@@ -91,7 +93,11 @@ async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
     layers = await around.rules.layers(folder)
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
-    offered = [tool.spec for tool in tools.values() if policy.offers(tool.spec)]
+    offered = [
+        _of_provider(tool.spec, provider, info.model, around.web.choices().web_search)
+        for tool in tools.values()
+        if policy.offers(tool.spec)
+    ]
     standing = Standing(
         around.today(),
         info.permission_mode,
@@ -99,6 +105,12 @@ async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
         frozenset(spec.name for spec in offered),
     )
     return Ground(agent, provider, info.model, tools, offered, layers, standing)
+
+
+def _of_provider(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:
+    """The search of the provider in the place of ours, where the person wants that."""
+    wanted = spec.name == SEARCH and search == "provider"
+    return replace(spec, hosted=True) if wanted and provider.hosts(SEARCH, model) else spec
 
 
 def _instructions(agent: Agent, folder: Path) -> str:

@@ -28,6 +28,7 @@ from .switching import carried_over
 
 CLOSED = "The program ended before this tool finished. Its effect is unknown."
 DAMAGED = "The saved history was damaged: {damage}. It was built anew from the conversation."
+OTHER_SEARCH = "Who searches the web has changed. The history was built anew with it."
 MORE_TOOLS = "There are new tools: {names}. The history was built anew with them."
 
 
@@ -175,6 +176,8 @@ class NativeHistory:
             )
         if damage := stored.damage or provider.examine(stored.items):
             return DAMAGED.format(damage=damage)
+        if {s.name for s in self.tools if s.hosted} != {s.name for s in fresh.tools if s.hosted}:
+            return OTHER_SEARCH  # nobody here could refuse a call of it
         frozen = {spec.name for spec in self.tools}
         more = [spec.name for spec in fresh.tools if spec.name not in frozen]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from studio.domain.agents import Limits, Mode
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event, MessageQueued, Notice, Routed, Told, TurnStarted
+from studio.domain.events import Event, Exposed, MessageQueued, Notice, Routed, Told, TurnStarted
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
@@ -44,6 +44,8 @@ from .standing import Standing
 from .turn import Setting, Turn
 from .undo import Undo
 from .unheard import Unheard
+
+FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class Preparing:
         if ground.layers.notice and ground.layers.notice != self._noticed:
             self.opened.append(Notice(ground.layers.notice))
         self._noticed = ground.layers.notice
+        if any(spec.hosted for spec in ground.offered):  # what it finds is not seen here
+            self.opened += [] if "untrusted" in self._chat.transcript.exposed else [FOUND]
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")

@@ -29,7 +29,8 @@ class ToolSpec:
     says that its results are words of strangers (a page, a foreign server),
     ``sends`` that its arguments can carry something out of this computer.
     ``steady``: asked the same again in one turn it says the same, until
-    something is written (L-9).
+    something is written (L-9). ``hosted``: the provider runs it itself, its
+    adapter declares it in its own words, and no call of it comes here.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ToolSpec:
     untrusted: bool = False
     sends: bool = False
     steady: bool = True
+    hosted: bool = False
 
 
 DraftAction: TypeAlias = Literal["write", "delete", "move"]

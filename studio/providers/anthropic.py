@@ -16,6 +16,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import written
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
+from studio.domain.tools import ToolSpec
 
 from . import anthropic_history
 from .anthropic_accumulator import AnthropicAccumulator, calls_of, unreadable
@@ -46,6 +47,10 @@ LIMITS = Limits(
     edge=8_000,
 )
 PAGES = 50
+HOSTED = {"web_search": "web_search_20250305"}
+"""Tools that Anthropic runs. Later versions of this one filter by running code."""
+SEARCHES = 8
+"""The most in one request; each is paid for."""
 
 FAULTS: dict[str, ProviderFault] = {
     "authentication_error": "bad_key",
@@ -129,6 +134,9 @@ class AnthropicProvider(Provider):
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
         return refusal(block, LIMITS, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        return tool in HOSTED
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
@@ -253,15 +261,18 @@ def body_of(request: Request) -> JsonObject:
     if request.system.strip():
         body["system"] = request.system
     if request.tools:
-        body["tools"] = [
-            {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
-            for tool in request.tools
-        ]
+        body["tools"] = [_tool(tool) for tool in request.tools]
     # The API's version of October 2026 answers 400 to any, whatever the model.
     takes_it = request.facts is not None and request.facts.sampling is True
     if takes_it and request.temperature is not None and "thinking" not in body:
         body["temperature"] = request.temperature
     return body
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    if tool.hosted:
+        return {"type": HOSTED[tool.name], "name": tool.name, "max_uses": SEARCHES}
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
 
 
 def _message(role: str, content: Sequence[JsonObject]) -> JsonObject:

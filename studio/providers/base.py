@@ -194,6 +194,10 @@ class Provider(ABC):
         """
         return ""
 
+    def hosts(self, tool: str, model: str) -> bool:
+        """Whether the provider runs a tool of this name itself (``web_search``), beside ours."""
+        return False
+
     async def warning(self, request: Request) -> str:
         """What the person should know before this request goes out; mostly nothing."""
         return ""

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 VENDOR = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 PAGES = 50
+HOSTED = {"web_search": "googleSearch"}
+"""Tools that Google runs, and what they are called there."""
 LIMITS = Limits(
     "Gemini",
     # Google's page "Image understanding".
@@ -141,6 +143,10 @@ class GeminiProvider(Provider):
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
         return refusal(block, LIMITS, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        """Beside functions, its own tools are taken by Gemini 3 and later ones alone."""
+        return tool in HOSTED and wants_signatures(model)
 
     def stream(self, request: Request) -> ReplyStream:
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
@@ -267,8 +273,13 @@ def body_of(request: Request) -> JsonObject:
                 "parametersJsonSchema": tool.schema,
             }
             for tool in request.tools
+            if not tool.hosted
         ]
-        body["tools"] = [{"functionDeclarations": functions}]
+        declared: list[Json] = [{"functionDeclarations": functions}] if functions else []
+        hosted: list[Json] = [{HOSTED[tool.name]: {}} for tool in request.tools if tool.hosted]
+        body["tools"] = declared + hosted
+        if functions and hosted:  # what the server did stays in the content, and goes back
+            body["toolConfig"] = {"includeServerSideToolInvocations": True}
     if config := generation(request):
         body["generationConfig"] = config
     return body

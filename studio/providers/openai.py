@@ -46,6 +46,8 @@ _NOT_CHAT = re.compile(
     r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
 )
 _KEY_LENGTH = 64
+HOSTED = frozenset({"web_search"})
+"""Tools that OpenAI runs; the name is the type."""
 
 # "PNG, JPEG, WEBP, non-animated GIF", "up to 20 MB per image" (guides/images); files: "each
 # file must be less than 50 MB" (guides/pdf-files). https://developers.openai.com/api/docs
@@ -103,6 +105,9 @@ class OpenAIProvider(Provider):
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
         return refused(block, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        return tool in HOSTED
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
@@ -345,6 +350,8 @@ def _output(result: ToolResult) -> Json:
 
 
 def _tool(tool: ToolSpec) -> JsonObject:
+    if tool.hosted:
+        return {"type": tool.name}
     return {
         "type": "function",
         "name": tool.name,
