@@ -24,6 +24,7 @@ from studio.agent.studio import Studio
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
+from studio.ui.drafts import DraftsPage
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.cards import FailureItem
 from studio.ui.transcript.draft import DraftItem
@@ -500,3 +501,61 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         await person.open_chat("Where is the wait?")
         await until(person.window.chat.strip.isVisible)
         await Photographer(person, tmp_path).take("18-damage", (LARGE, SMALL))
+
+
+@on_window_loop
+async def test_drafts(tmp_path: Path, atlas: Path) -> None:
+    """12: drafts of several chats wait; one met a changed file; some are decided."""
+    old = "    start = clock.time()\n    delay = parse(header)\n    clock.sleep(delay)\n"
+    new = (
+        "    start = clock.monotonic()\n    delay = parse(header)\n    clock.sleep(math.ceil(delay))\n"
+        "    # whole seconds, like httpx and urllib3\n"
+    )
+    file = atlas / "src/atlas/retry.py"
+    script = [
+        Turn(
+            Call("delete", {"path": "tests/test_pool.py"}),
+            Call("move", {"path": "src/atlas/pool.py", "to": "src/atlas/sockets.py"}),
+            Call("write", {"path": "src/atlas/__init__.py", "content": '"""Atlas."""\n'}),
+        ),
+        Turn(Call("edit", {"path": "src/atlas/retry.py", "old": old, "new": new})),
+        Turn(Text("Four changes wait for you.")),
+    ]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures, window = Photographer(person, tmp_path), person.window
+        person.say("Fix the flaky retry test, and tidy up.")
+        await person.done()
+        await person.session.change(title="Fix flaky retry test")
+        await pictures.take("12-cards")
+        person.press(Key.Key_4, CTRL)
+        await until(lambda: isinstance(window.pages.currentWidget(), DraftsPage))
+        page = window.pages.currentWidget()
+        await until(lambda: page.detail.changes.rows)
+        await pictures.take("12-drafts", (LARGE, SMALL))
+        page.detail.view.set_current(1)
+        page.detail.view.chosen.emit(1)
+        await pictures.take("12-split")
+        page.detail.view.set_current(0)
+        person.press(Key.Key_J)
+        person.press(Key.Key_J)
+        await until(lambda: "pool.py" in page.detail.title._text)
+        await pictures.take("12-move")
+        person.press(Key.Key_J)
+        await until(lambda: "Delete" in page.detail.title._text)
+        await pictures.take("12-delete")
+        for _ in range(3):
+            person.press(Key.Key_K)
+        await until(lambda: "retry.py" in page.detail.title._text)
+        text = file.read_text().replace("delay = parse(header)", "delay = parse(header) + 0.5")
+        file.write_text("# Ours.\n" + text)
+        person.press(Key.Key_A)
+        await until(lambda: not page.detail.buttons["merge"].isHidden())
+        await pictures.take("12-conflict", (LARGE, SMALL))
+        page.detail.sides.set_current(1)
+        page.detail.sides.chosen.emit(1)
+        await pictures.take("12-conflict-merged")
+        person.press(Key.Key_X)
+        person.press(Key.Key_J)
+        person.press(Key.Key_X)
+        await until(lambda: "2 drafts" in page.detail.title._text)
+        await pictures.take("12-selected")

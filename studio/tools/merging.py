@@ -69,6 +69,26 @@ def three_way(base: str, theirs: str, ours: str) -> Merge:
     return Merge(text, hunks, sum(hunk.side == "conflict" for hunk in hunks))
 
 
+def with_line_ends(edited: str, original: str) -> str:
+    """An edited text, which has ``\\n`` alone, with the line ends that the original had.
+
+    New lines get the end that most lines have.
+    """
+    old = _LINE.findall(original)
+    bare = [line.rstrip("\r\n") for line in old]
+    ends = [line[len(text) :] for line, text in zip(old, bare, strict=True)]
+    usual = max(("\n", "\r\n", "\r"), key=ends.count)
+    new = edited.split("\n")
+    kept: dict[int, str] = {}
+    for tag, i1, _, j1, j2 in opcodes(bare, new):
+        if tag == "equal":
+            kept |= {j: ends[i1 + j - j1] for j in range(j1, j2)}
+    last = len(new) - 1
+    return "".join(
+        text if n == last else f"{text}{kept.get(n) or usual}" for n, text in enumerate(new)
+    )
+
+
 def _hunks(base: Sequence[str], theirs: Sequence[str], ours: Sequence[str]) -> Iterator[Hunk]:
     changes = [_changes(base, theirs), _changes(base, ours)]
     shift = [0, 0]  # by how many lines theirs and ours are ahead of the base

@@ -62,7 +62,9 @@ def age(seconds: float) -> str:
     minutes = int(max(0.0, seconds) // 60)
     if minutes < 1:
         return "now"
-    return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h"
+    if minutes < 60:
+        return f"{minutes}m"
+    return f"{minutes // 60}h" if minutes < 24 * 60 else f"{minutes // (24 * 60)}d"
 
 
 def grouped(sessions: Iterable[SessionInfo], now: float) -> list[Row]:

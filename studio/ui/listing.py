@@ -89,6 +89,7 @@ class Listing(QObject):
             | events.PermissionResolved
             | events.ReplyGiven
             | events.DraftCreated
+            | events.DraftResolved
             | events.TurnComplete,
         ):
             self.soon()

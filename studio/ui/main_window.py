@@ -81,10 +81,12 @@ class MainWindow(QMainWindow):
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
         self.chat.session_changed.connect(self.listing.soon)
+        self.chat.event_seen.connect(self.listing.heard)
         self.chat.opened.connect(self._watching.begin)
         self.chat.settings_wanted.connect(self.open_settings)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
+        self.chat.draft_wanted.connect(self.open_drafts)
         placement.restore(self, self.sides, self.sidebar, settings.values)
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
@@ -189,16 +191,36 @@ class MainWindow(QMainWindow):
     def open_page(self, name: str) -> None:
         from studio.ui.places import Places
 
+        if name == "drafts":
+            self.open_drafts()
+            return
         if self.studio is None:
             return
         page = next((w for w in _widgets(self.pages) if isinstance(w, Places)), None)
         if page is None:
             page = Places(self.theme, self.studio)
-            page.open_wanted.connect(self.open_session)
             self.pages.addWidget(page)
         self.pages.setCurrentWidget(page)
         self.sidebar.select_page(name)
         self._later(page.show_place(name))
+
+    def open_drafts(self, session_id: str = "", draft_id: str = "") -> None:
+        """The page of drafts, with one of them chosen if it is named."""
+        from studio.ui.drafts import DraftsPage
+
+        if self.studio is None:
+            return
+        page = next((w for w in _widgets(self.pages) if isinstance(w, DraftsPage)), None)
+        if page is None:
+            page = DraftsPage(self.theme, self.studio, self._later)
+            page.open_wanted.connect(self.open_session)
+            page.keys_wanted.connect(self._boxes.show_keys)
+            page.decided.connect(self.listing.soon)
+            self.pages.addWidget(page)
+        self.pages.setCurrentWidget(page)
+        self.sidebar.select_page("drafts")
+        page.list.setFocus()
+        page.look((session_id, draft_id) if draft_id else None)
 
     def open_audit(self) -> None:
         from studio.ui.audit_page import AuditPage
@@ -253,11 +275,21 @@ class MainWindow(QMainWindow):
 
     def _ran(self, session: Session, event: Event) -> None:
         """Something happened in a chat, on screen or not: its row may say so."""
-        from studio.domain.events import TurnComplete
+        from studio.domain.events import DraftCreated, DraftResolved, TurnComplete
 
+        if isinstance(event, DraftCreated | DraftResolved):
+            self._later(self._drafts_changed(session))
         if isinstance(event, TurnComplete) and session is not self.chat.session:
             self._later(self._ended_unseen(session))
         self.listing.heard(event)
+
+    async def _drafts_changed(self, session: Session) -> None:
+        from studio.ui.drafts import DraftsPage
+
+        page = self.pages.currentWidget()
+        if isinstance(page, DraftsPage):
+            await session.flush()  # the list is made of what is stored
+            page.look()
 
     async def _ended_unseen(self, session: Session) -> None:
         if session is not self.chat.session:
@@ -294,7 +326,7 @@ class MainWindow(QMainWindow):
             "page_chat": self._show_chat,
             "page_agents": lambda: self.open_page("agents"),
             "page_workflows": lambda: self.open_page("workflows"),
-            "page_drafts": lambda: self.open_page("drafts"),
+            "page_drafts": self.open_drafts,
             "next_pane": lambda: self._pane(1),
             "previous_pane": lambda: self._pane(-1),
             "keys": self._boxes.show_keys,

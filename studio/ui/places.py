@@ -1,11 +1,10 @@
-"""Agents, workflows and drafts, as lists: where they are and what they are."""
+"""Agents and workflows, as lists: where they are and what they are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -17,8 +16,6 @@ from studio.ui.theme import Theme
 
 class Places(QWidget):
     """One page; ``show_place`` fills it anew."""
-
-    open_wanted = Signal(str)
 
     def __init__(self, theme: Theme, studio: Studio) -> None:
         super().__init__()
@@ -34,11 +31,9 @@ class Places(QWidget):
         theme.changed.connect(self.update)
 
     async def show_place(self, name: str) -> None:
-        """``agents``, ``workflows`` or ``drafts``."""
+        """``agents`` or ``workflows``."""
         if name == "agents":
             await self._show_agents()
-        elif name == "drafts":
-            await self._show_drafts()
         else:
             self._fill("Workflows", "Many agents on one task. They come with a later version.", [])
 
@@ -63,18 +58,7 @@ class Places(QWidget):
             rows,
         )
 
-    async def _show_drafts(self) -> None:
-        rows: list[QWidget] = []
-        for entry in await self._studio.store.drafts():
-            go = Button(self._theme, "Open chat")
-            go.clicked.connect(partial(self.open_wanted.emit, entry.session_id))
-            rows.append(self._row(entry.path, entry.title or "New chat", None, go))
-        text = "File changes that wait for you." if rows else "No file change waits for you."
-        self._fill("Drafts", text, rows)
-
-    def _row(
-        self, title: str, text: str, tile: QWidget | None, button: QWidget | None = None
-    ) -> QWidget:
+    def _row(self, title: str, text: str, tile: QWidget | None) -> QWidget:
         card = Card(self._theme)
         row = QHBoxLayout(card)
         row.setContentsMargins(14, 10, 14, 10)
@@ -88,8 +72,6 @@ class Places(QWidget):
         about.setWordWrap(True)
         words.addWidget(about)
         row.addLayout(words, 1)
-        if button is not None:
-            row.addWidget(button)
         return card
 
     def _fill(self, title: str, text: str, rows: Sequence[QWidget]) -> None:

@@ -13,7 +13,7 @@ from studio.tools.drafting import propose
     target="path",
     verb="Drafting",
     done="Drafted",
-    icon="file-pen",
+    icon="arrow-right",
     alone=True,  # of two changes of one file side by side the first would be lost
 )
 async def move(context: Context, path: str, to: str) -> Result:

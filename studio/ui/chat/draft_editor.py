@@ -8,12 +8,19 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.domain.tools import Draft
+from studio.tools.merging import with_line_ends
 from studio.ui.controls import Button
 from studio.ui.theme import Theme
 
 
-async def edit_draft(theme: Theme, draft: Draft, parent: QWidget) -> str | None:
-    """Show the text and wait; None if the person cancelled. Nothing is written by this."""
+async def edit_draft(
+    theme: Theme, draft: Draft, parent: QWidget, text: str | None = None
+) -> str | None:
+    """Show the draft's text, or another one, and wait; None if the person cancelled.
+
+    Nothing is written by this. Lines that stay keep their line ends.
+    """
+    text = draft.after if text is None else text
     done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     dialog = QDialog(parent)
     dialog.setWindowTitle(f"Edit draft of {draft.path}")
@@ -22,8 +29,7 @@ async def edit_draft(theme: Theme, draft: Draft, parent: QWidget) -> str | None:
     editor = QPlainTextEdit(dialog)
     editor.setFont(theme.font("editor"))
     editor.setAccessibleName(draft.path)
-    crlf = "\r\n" in draft.after
-    editor.setPlainText(draft.after)
+    editor.setPlainText(text)
     editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
     keep = Button(theme, "Keep as draft", "primary", parent=dialog)
     cancel = Button(theme, "Cancel", "ghost", parent=dialog)
@@ -36,10 +42,10 @@ async def edit_draft(theme: Theme, draft: Draft, parent: QWidget) -> str | None:
     column = QVBoxLayout(dialog)
     column.addWidget(editor, 1)
     column.addLayout(row)
-    text: list[str] = []
+    edited: list[str] = []
 
     def finish(result: int) -> None:
-        text.append(editor.toPlainText())
+        edited.append(editor.toPlainText())
         if not done.done():
             done.set_result(result)
 
@@ -47,4 +53,4 @@ async def edit_draft(theme: Theme, draft: Draft, parent: QWidget) -> str | None:
     dialog.open()
     if await done != QDialog.DialogCode.Accepted:
         return None
-    return text[0].replace("\n", "\r\n") if crlf else text[0]
+    return await asyncio.to_thread(with_line_ends, edited[0], text)

@@ -52,6 +52,8 @@ class ChatPage(QWidget):
     """Another chat is on screen, or an empty one."""
     trouble = Signal(str)
     open_wanted = Signal(str)
+    draft_wanted = Signal(str, str)
+    """The ids of a session and of a draft that is to be shown with what it met."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -260,6 +262,8 @@ class ChatPage(QWidget):
             return
         if action == "edit":
             self.later(self._edit(draft_id))
+        elif action == "resolve":
+            self.draft_wanted.emit(self.session.info.id, draft_id)
         elif action in ("approve", "discard", "undo"):
             self.later(self.session.decide(draft_id, action))
 

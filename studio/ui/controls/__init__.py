@@ -18,7 +18,7 @@ from .painting import (
     paint_tile,
     tag_width,
 )
-from .panels import Card, Column, Field, Hairline, Label, Spinner, Status, Tag, Tile
+from .panels import Card, Column, Field, Hairline, Label, Mark, Spinner, Status, Tag, Tile
 from .scroll import OverlayBar, see_through
 from .ticker import Ticker
 
@@ -33,6 +33,7 @@ __all__ = [
     "Hairline",
     "IconButton",
     "Label",
+    "Mark",
     "MenuButton",
     "MenuItem",
     "OverlayBar",

@@ -211,6 +211,33 @@ class Tile(_Mark):
         painter.end()
 
 
+class Mark(_Mark):
+    """An icon that only shows."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        icon: str,
+        token: str = "text2",
+        size: int = 16,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(theme, parent)
+        self._icon, self._token, self._size = icon, token, size
+
+    def set(self, icon: str) -> None:
+        self._icon = icon
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(self._size), self.theme.px(self._size))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self.theme.paint_icon(painter, QRectF(self.rect()), self._icon, self._token)
+        painter.end()
+
+
 class Spinner(_Mark):
     """Something is running."""
 

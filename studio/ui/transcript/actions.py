@@ -31,7 +31,7 @@ class Actions(QObject):
     reply_given = Signal(str, str)
     """A call's id and the person's answer to the agent's question."""
     draft_action = Signal(str, str)
-    """A draft's id and ``approve``, ``discard``, ``edit`` or ``undo``."""
+    """A draft's id and ``approve``, ``discard``, ``edit``, ``undo`` or ``resolve``."""
     failure_action = Signal(str)
     """The name of a button of an error, a full chat or a wait: ``try_again``, ``compact``, …"""
     link_activated = Signal(str)
@@ -79,7 +79,7 @@ class Actions(QObject):
             self.permission_answered.emit(str(value), _ANSWERS[action])
         elif action == "reply" and isinstance(value, tuple):
             self.reply_given.emit(str(value[0]), str(value[1]))
-        elif action in ("approve", "discard", "edit", "undo"):
+        elif action in ("approve", "discard", "edit", "undo", "resolve"):
             self.draft_action.emit(str(value), action)
         elif action == "continue":
             self.continue_requested.emit()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
 
 from studio.domain.blocks import DraftBlock
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft
 from studio.tools.diff import DiffLine, unified_diff
 from studio.ui.controls import paint_tag
 from studio.ui.markdown import Block, utf16
 
 from .buttons import button_row, paint_button
+from .highlight import CodeColours, Spans
 from .items import Context, Hit, Item, Paint
 from .leaf import Leaf
 from .look import LEFT, RIGHT, Look
@@ -26,6 +32,16 @@ _DONE = {
     "conflict": ("triangle-alert", "warn", "Not written"),
     "undone": ("undo-2", "text2", "Undone"),
 }
+ICONS = {"write": "file-pen", "delete": "trash-2", "move": "arrow-right"}
+APPROVE = {
+    "write": "Approve and write", "delete": "Approve and delete", "move": "Approve and move",
+}  # fmt: skip
+WRITTEN = {"write": "Written", "delete": "Deleted", "move": "Moved"}
+_UNTOUCHED = {
+    "write": "Nothing is written until you approve.",
+    "delete": "Nothing is deleted until you approve. You can undo it.",
+    "move": "Nothing is moved until you approve.",
+}
 LANGUAGES = {
     "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
     "rs": "rust", "go": "go", "c": "c", "h": "c", "cpp": "cpp", "java": "java", "rb": "ruby",
@@ -34,17 +50,46 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-class DiffLeaf(Leaf):
-    """One row of the diff."""
+_LATER = {
+    "approved": Action("undo", "Undo", "ghost"),
+    "conflict": Action("resolve", "Resolve…", "ghost"),
+}
+"""What can still be done about a draft that waits no more."""
 
-    def __init__(self, line: DiffLine, language: str, fold: int | None = None) -> None:
+
+def title_of(draft: Draft | DraftEntry) -> str:
+    """The file, and where it goes if it moves."""
+    return f"{draft.path} → {draft.target}" if draft.target else draft.path
+
+
+def icon_of(draft: Draft) -> str:
+    return ICONS[draft.action] if draft.base_digest else "file-plus"
+
+
+def outcome_of(draft: Draft | DraftEntry) -> tuple[str, str, str]:
+    """Icon, colour and words of what became of a draft."""
+    icon, color, words = _DONE[draft.status]
+    return icon, color, WRITTEN[draft.action] if draft.status == "approved" else words
+
+
+def is_editable(draft: Draft) -> bool:
+    """Whether it has a text that a person may change."""
+    return draft.action != "delete" and (draft.before is not None or not draft.base_digest)
+
+
+class DiffLeaf(Leaf):
+    """One row of the diff, or one side of it: then with one number."""
+
+    def __init__(
+        self, line: DiffLine, spans: Spans = (), side: Literal["both", "old", "new"] = "both"
+    ) -> None:
         super().__init__(Block("code", line.text))
-        self.line, self.language, self.fold = line, language, fold
+        self.line, self.spans, self.side = line, spans, side
 
     def lay(self, look: Look, width: float) -> None:
         self.width = width
         tall = look.code_block_line
-        self.left = look.px(79)
+        self.left = look.px(79 if self.side == "both" else 51)
         self.words = Words(
             self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
             look.font("code"),
@@ -74,8 +119,6 @@ class DiffLeaf(Leaf):
             self._marks.append((start, size))
         return out
 
-    spans: tuple[tuple[int, int, str], ...] = ()
-
     def paint(
         self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
     ) -> None:
@@ -96,13 +139,18 @@ class DiffLeaf(Leaf):
                     3,
                 )
             painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        for number, right in ((line.old_no, 29), (line.new_no, 57)):
+        numbers = {
+            "both": ((line.old_no, 29), (line.new_no, 57)),
+            "old": ((line.old_no, 29),),
+            "new": ((line.new_no, 29),),
+        }[self.side]
+        for number, right in numbers:
             if number is not None:
                 box = QRectF(0, y, look.px(right), tall)
                 look.text(painter, box, str(number), "tiny_code", "text3", RIGHT)
         sign = {"add": ("+", "ok"), "del": ("−", "err")}.get(line.kind)
         if sign:
-            box = QRectF(look.px(65), y, look.px(12), tall)
+            box = QRectF(self.left - look.px(14), y, look.px(12), tall)
             look.text(painter, box, sign[0], "code", sign[1])
         self.words.paint(painter, self.left, y, look, selected)
 
@@ -130,6 +178,30 @@ class FoldLeaf(Leaf):
         look.text(painter, line, self.block.text, "small", "text2")
 
 
+def colour(
+    lines: Sequence[DiffLine], path: str, colours: CodeColours
+) -> tuple[dict[int, Spans], bool]:
+    """Colours of rows by their index, for both sides of the change as whole texts.
+
+    Also whether these are all: the language may still be loading.
+    """
+    spans: dict[int, Spans] = {}
+    language = LANGUAGES.get(path.rpartition(".")[2].lower(), "")
+    if not language:
+        return spans, True
+    if not colours.can(language):
+        return spans, False
+    for kinds in (("same", "del"), ("same", "add")):
+        state: tuple[str, ...] = ("root",)
+        for index, line in enumerate(lines):
+            if line.kind == "fold":
+                state = ("root",)
+            elif line.kind in kinds:
+                found, state = colours.spans(language, line.text + "\n", state)
+                spans[index] = tuple(s for s in found if s[0] < utf16(line.text))
+    return spans, True
+
+
 class DraftItem(Item):
     """Path, counts, the diff, and what may be done; one row once that is decided."""
 
@@ -153,18 +225,20 @@ class DraftItem(Item):
     def name(self) -> str:
         draft = self.draft_block.draft
         added, removed = self._counts
-        state = "waiting for you" if self.waiting else _DONE[draft.status][2].lower()
+        state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
         counts = f"{added} lines added, {removed} removed"
-        return f"Draft, {draft.path}, {counts}, {state}"
+        doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
+        return f"{doing[draft.action]}, {title_of(draft)}, {counts}, {state}"
 
     def source(self) -> str:
         sign = {"add": "+", "del": "-", "same": " "}
         lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
-        return "\n".join([self.draft_block.draft.path, *lines])
+        return "\n".join([title_of(self.draft_block.draft), *lines])
 
     def lines(self) -> list[DiffLine]:
         if self._lines is None:
-            self._lines = unified_diff(self.draft_block.draft)
+            draft = self.draft_block.draft
+            self._lines = unified_diff(draft) if draft.rewrites else []
             self._counts = (
                 sum(line.kind == "add" for line in self._lines),
                 sum(line.kind == "del" for line in self._lines),
@@ -175,7 +249,9 @@ class DraftItem(Item):
         if not self.waiting:
             return context.look.px(38)
         draft = self.draft_block.draft
-        return context.look.px(120) + min(MOST_LINES, draft.after.count("\n")) * 20.0
+        text = draft.after or draft.before or ""
+        rows = min(MOST_LINES, text.count("\n")) if draft.rewrites else 0
+        return context.look.px(120) + rows * 20.0
 
     def unfold(self, index: int) -> None:
         """Show the lines of a fold."""
@@ -207,7 +283,7 @@ class DraftItem(Item):
             self._body_top = y
             whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
             shown = lines if whole else lines[:MOST_LINES]
-            self._code(shown, context)
+            spans, self.coloured = colour(shown, block.draft.path, context.colours)
             for index, line in enumerate(shown):
                 if line.kind == "fold":
                     fold = FoldLeaf(line, index)
@@ -215,8 +291,7 @@ class DraftItem(Item):
                     rect = QRectF(1, y, context.width - 2, tall)
                     self.hits.append(Hit(rect, "unfold", index, line.text))
                 else:
-                    made = DiffLeaf(line, "")
-                    made.spans = self._spans.get(index, ())
+                    made = DiffLeaf(line, spans.get(index, ()))
                     tall = self.place(made, QPointF(1, y), context, context.width - 2)
                 y += tall
             if not whole:
@@ -225,24 +300,23 @@ class DraftItem(Item):
                 self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
                 y += look.px(28)
             self._body_bottom = y
-            y += look.px(3)
+            y += look.px(3) if lines else 0
         if self.waiting:
             self._foot = y
             y += 1 + look.px(10)
             draft = block.draft.id
-            self.hits += button_row(
-                look,
-                look.px(12),
-                y,
-                [
-                    (Action("approve", "Approve and write", "primary"), draft, ""),
-                    (Action("edit", "Edit…"), draft, ""),
-                    (Action("discard", "Discard", "ghost"), draft, ""),
-                ],
-            )
+            buttons = [
+                Action("approve", APPROVE[block.draft.action], "primary"),
+                Action("edit", "Edit…"),
+                Action("discard", "Discard", "ghost"),
+            ]
+            if not is_editable(block.draft):
+                del buttons[1]
+            made = button_row(look, look.px(12), y, [(each, draft, "") for each in buttons])
+            self.hits += made
             y += look.theme.height(28) + look.px(10)
-            self._note = block.detail or "Nothing is written until you approve."
-            left = max(hit.rect.right() for hit in self.hits[-3:]) + look.px(12)
+            self._note = block.detail or _UNTOUCHED[block.draft.action]
+            left = made[-1].rect.right() + look.px(12)
             width = context.width - look.px(15) - left
             low = self._foot + 1
             if look.width("small", self._note) > width:
@@ -250,33 +324,12 @@ class DraftItem(Item):
                 y += look.px(20)
                 width = context.width - look.px(15) - left
             self._note_rect = QRectF(left, low, width, y - low)
-        elif block.draft.status == "approved":
-            made = button_row(look, 0, 0, [(Action("undo", "Undo", "ghost"), block.draft.id, "")])[
-                0
-            ]
-            made.rect.moveTopRight(
-                QPointF(context.width - look.px(36), (head - made.rect.height()) / 2)
-            )
-            self.hits.append(made)
+        elif action := _LATER.get(block.draft.status):
+            (button,) = button_row(look, 0, 0, [(action, block.draft.id, "")])
+            right, top = context.width - look.px(36), (head - button.rect.height()) / 2
+            button.rect.moveTopRight(QPointF(right, top))
+            self.hits.append(button)
         self.height = y
-
-    def _code(self, lines: list[DiffLine], context: Context) -> None:
-        """Colours, for both sides of the change as whole texts."""
-        self._spans: dict[int, tuple[tuple[int, int, str], ...]] = {}
-        suffix = self.draft_block.draft.path.rpartition(".")[2].lower()
-        language = LANGUAGES.get(suffix, "")
-        self.coloured = not language
-        if not language or not context.colours.can(language):
-            return
-        self.coloured = True
-        for kinds in (("same", "del"), ("same", "add")):
-            state: tuple[str, ...] = ("root",)
-            for index, line in enumerate(lines):
-                if line.kind == "fold":
-                    state = ("root",)
-                elif line.kind in kinds:
-                    found, state = context.colours.spans(language, line.text + "\n", state)
-                    self._spans[index] = tuple(s for s in found if s[0] < utf16(line.text))
 
     # -- painting --------------------------------------------------------------------
 
@@ -314,27 +367,26 @@ class DraftItem(Item):
         look, painter, block = context.look, paint.painter, self.draft_block
         draft = block.draft
         middle = row.center().y()
-        icon = "file-plus" if draft.before is None else "file-pen"
-        look.icon(painter, QPointF(look.px(21), middle), icon, "text2", 16)
+        look.icon(painter, QPointF(look.px(21), middle), icon_of(draft), "text2", 16)
         right = row.right() - look.px(15)
         if not self.waiting:
             opened = id(block) in context.opened
             chevron = "chevron-down" if opened else "chevron-right"
             look.icon(painter, QPointF(right - look.px(5), middle), chevron, "text2", 14)
             right -= look.px(22)
-            undo = next((hit for hit in self.hits if hit.action == "undo"), None)
-            if undo:
-                right = undo.rect.left() - look.px(4)
+            button = next((hit for hit in self.hits if hit.style == "ghost"), None)
+            if button:
+                right = button.rect.left() - look.px(4)
         added, removed = self._counts
         for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
-            if present or not (added or removed):
+            if present or (draft.rewrites and not (added or removed)):
                 width = look.width("small_strong", text)
                 box = QRectF(right - width, row.top(), width, row.height())
                 look.text(painter, box, text, "small_strong", color, RIGHT)
                 right -= width + look.px(10)
         if not self.waiting:
-            mark, color, words = _DONE[draft.status]
-            words = block.detail if draft.status == "conflict" and block.detail else words
+            mark, color, words = outcome_of(draft)
+            words = block.detail or words
             width = min(look.width("ui", words), context.width * 0.45)
             box = QRectF(right - width, row.top(), width, row.height())
             look.text(painter, box, words, "ui", "text2", RIGHT)
@@ -344,7 +396,8 @@ class DraftItem(Item):
         left = look.px(38)
         room = QRectF(left, row.top(), right - left - look.px(60), row.height())
         used = look.text(
-            painter, room, draft.path, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+            painter, room, title_of(draft), "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
-        tag = "Draft" if draft.before is not None else "New file"
+        tags = {"write": "Draft" if draft.base_digest else "New file"}
+        tag = tags.get(draft.action, draft.action.capitalize())
         paint_tag(painter, look.theme, QPointF(left + used + look.px(10), middle), tag)
