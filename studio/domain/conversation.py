@@ -23,14 +23,66 @@ from .blocks import (
 from .messages import Block as SaidBlock
 from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 
+SUMMARY = '<summary of="the earlier conversation" by="the program">\n{text}\n</summary>'
 
-def conversation(blocks: Sequence[TranscriptBlock]) -> list[Message]:
-    """What was said and done, for a new native history and for export.
+
+def holding(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
+    """The summary that stands for the beginning, where there is one."""
+    for block in reversed(blocks):
+        if isinstance(block, SummaryBlock) and block.state == "holds":
+            return block
+    return None
+
+
+def conversation(blocks: Sequence[TranscriptBlock], end: int | None = None) -> list[Message]:
+    """What was said and done, for a new native history; of the blocks before ``end``.
 
     Every call is followed by its result in the next message; a call that
     never got one is closed with an error that says so (H-5). One that the
     model did not finish writing is left out.
+
+    Where a summary holds, it comes first, as words to the model; what was
+    pinned follows, and the person's message that is being worked on, both as
+    they were said; then all that came after the part summed up.
     """
+    summary = holding(blocks)
+    blocks = blocks[:end]
+    if summary is None:
+        return _whole(blocks)
+    words = Message("user", (Text(SUMMARY.format(text=summary.text)),))
+    kept = _kept(blocks, summary.blocks)
+    return [words, *_whole([*kept, *blocks[summary.blocks :]])]
+
+
+def _kept(blocks: Sequence[TranscriptBlock], cut: int) -> list[TranscriptBlock]:
+    """What is kept of the blocks before ``cut``: pins, and the message that is worked on."""
+    before = blocks[:cut]
+    asked = len(before)
+    if not _begins(blocks[cut:]):
+        while asked and not _is_message(before[asked - 1]):
+            asked -= 1
+        asked = max(asked - 1, 0)
+    return [
+        block
+        for index, block in enumerate(before)
+        if (isinstance(block, UserBlock) and (block.pinned or index >= asked))
+        or (isinstance(block, TextBlock) and block.pinned)
+    ]
+
+
+def _begins(blocks: Sequence[TranscriptBlock]) -> bool:
+    """Whether they begin with a message of the person, not in the middle of an answer."""
+    for block in blocks:
+        if isinstance(block, UserBlock | TextBlock | ReasoningBlock | ToolBlock):
+            return _is_message(block)
+    return False
+
+
+def _is_message(block: TranscriptBlock) -> bool:
+    return isinstance(block, UserBlock) and not block.steered
+
+
+def _whole(blocks: Sequence[TranscriptBlock]) -> list[Message]:
     out: list[Message] = []
     said: list[SaidBlock] = []
     results: list[ToolResult] = []

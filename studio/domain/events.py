@@ -96,7 +96,8 @@ class StepEnded:
     """The reply to a request is whole and stored.
 
     ``sent`` is the request as the ledger knows it. ``cost`` is the provider's
-    own figure in US dollars, where it gave one.
+    own figure in US dollars, where it gave one. A request ``beside`` the
+    conversation, for a summary, counts as used and says nothing of the context.
     """
 
     step: int
@@ -105,6 +106,7 @@ class StepEnded:
     seconds: float
     sent: Sent | None = None
     cost: float | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +315,10 @@ class SummaryEdited:
 
 @dataclass(frozen=True, slots=True)
 class SummaryUndone:
-    """The summary is dropped: the model gets again what it stood for."""
+    """The summary is dropped: the model gets again what it stood for.
+
+    Where that was an earlier summary and what followed it, the earlier one holds again.
+    """
 
     summary_id: str
 

@@ -28,7 +28,7 @@ from .blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from .conversation import conversation
+from .conversation import conversation, holding
 from .events import (
     AwaitingPermission,
     AwaitingReply,
@@ -69,10 +69,16 @@ from .events import (
     TurnComplete,
     TurnStarted,
 )
+from .ledger import Sent
 from .messages import Message, Said
 from .models import Usage
 from .permissions import Question
 from .tools import Draft, Exposure
+
+SUMMED_UP = "Earlier messages were summed up to save room."
+EDITED = "The summary of earlier messages was edited."
+UNDONE = "The summary of earlier messages was undone."
+PINS = "The person changed which messages are kept whole."
 
 
 class Transcript:
@@ -83,11 +89,15 @@ class Transcript:
         self.running = False
         self.last_usage = Usage()
         """Of the last request: how full the model's context is."""
+        self.last_sent: Sent | None = None
+        """What that request was, where the ledger knows it."""
         self.total_usage = Usage()
         self.steps = 0
         self.tool_calls = 0
         self.told: dict[Topic, str] = {}
         """What the model was told last of each topic, in the present native history."""
+        self.stale = ""
+        """Why the native history is not what the model should get any more; empty if it is."""
         self.silent = 0.0
         """Seconds for which nothing has come, once that is worth saying; else 0."""
         self.queued: dict[str, tuple[Said, ...]] = {}
@@ -153,7 +163,8 @@ class Transcript:
                 self._settle()
                 return self._tool(event.call_id, event.name)[0]
             case StepEnded():
-                self.last_usage = event.usage
+                if not event.beside:
+                    self.last_usage, self.last_sent = event.usage, event.sent
                 self.total_usage += event.usage
                 return self._settle()
             case Silent():
@@ -175,6 +186,7 @@ class Transcript:
                 return self._waited("resumed", event.seconds)
             case HistoryBegun():
                 self.told.clear()
+                self.stale = ""
                 return None
             case Told():
                 self.told[event.topic] = event.text
@@ -265,17 +277,21 @@ class Transcript:
                         event.summary_id, event.text, event.blocks, event.before, event.after
                     )
                 )
+                self.stale = SUMMED_UP
                 return len(self.blocks) - 1
             case SummaryEdited():
-                return self._change_summary(event.summary_id, text=event.text)
+                return self._edited(event)
             case SummaryUndone():
-                return self._change_summary(event.summary_id, state="undone")
+                return self._undone(event)
             case Pinned():
                 if not 0 <= event.block < len(self.blocks):
                     return None
                 block = self.blocks[event.block]
                 if not isinstance(block, UserBlock | TextBlock):
                     return None
+                summary = self.summary
+                if summary is not None and event.block < summary.blocks:
+                    self.stale = self.stale or PINS
                 block.pinned = event.pinned
                 return event.block
             case Exposed():
@@ -376,11 +392,41 @@ class Transcript:
             setattr(self.blocks[index], name, value)
         return index
 
-    def _change_summary(self, summary_id: str, **values: object) -> int | None:
+    @property
+    def summary(self) -> SummaryBlock | None:
+        """The summary that stands for the beginning, for the model (L-10)."""
+        return holding(self.blocks)
+
+    def _edited(self, event: SummaryEdited) -> int | None:
+        index = self._summary(event.summary_id)
+        if index is not None:
+            block = self.blocks[index]
+            assert isinstance(block, SummaryBlock)
+            block.text = event.text
+            if block.state == "holds":
+                self.stale = EDITED
+        return index
+
+    def _undone(self, event: SummaryUndone) -> int | None:
+        """The one before it holds again; the first of the two blocks is named."""
+        index = self._summary(event.summary_id)
+        if index is None:
+            return None
+        block = self.blocks[index]
+        assert isinstance(block, SummaryBlock)
+        held, block.state = block.state == "holds", "undone"
+        if held:
+            self.stale = UNDONE
+            for earlier in range(index - 1, -1, -1):
+                other = self.blocks[earlier]
+                if isinstance(other, SummaryBlock) and other.state == "replaced":
+                    other.state = "holds"
+                    return earlier
+        return index
+
+    def _summary(self, summary_id: str) -> int | None:
         for index, block in enumerate(self.blocks):
             if isinstance(block, SummaryBlock) and block.summary_id == summary_id:
-                for name, value in values.items():
-                    setattr(block, name, value)
                 return index
         return None
 

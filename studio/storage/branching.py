@@ -10,6 +10,8 @@ from studio.domain.events import (
     DraftCreated,
     DraftResolved,
     FilesChanged,
+    Pinned,
+    Summarised,
     TurnComplete,
     TurnStarted,
 )
@@ -36,13 +38,17 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
     indexer = Indexer()
     seq, turn_id, at = 0, "", 0.0
     waiting: list[str] = []
+    lost = False
     for old_seq, old_turn, old_at, body, total in rows:
         if before_turn and old_turn == before_turn:
             break
         data, event = read_data(body), read_event(body)
         of_newer_version = total == checksum(old_seq, old_turn, body)
         if data is None or (event is None and not of_newer_version):
+            lost = True
             continue
+        if lost and isinstance(event, Summarised | Pinned):
+            continue  # they count blocks, and some are missing now
         seq, turn_id, at = seq + 1, str(old_turn), old_at
         if "session_id" in data:
             data["session_id"] = target
