@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.tools.merging import BETWEEN, OURS, THEIRS, Hunk, Merge, three_way
+from studio.tools.merging import (
+    BETWEEN,
+    OURS,
+    THEIRS,
+    Hunk,
+    Merge,
+    three_way,
+    with_line_ends,
+)
 
 LINE = st.sampled_from(["a", "b", "c", "d e", ""])
 END = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"])
@@ -115,3 +123,16 @@ def test_a_long_text_takes_a_moment() -> None:
     assert merge.conflicts == 0
     assert "\nmine\n" in merge.text
     assert "\n90000\n" not in merge.text
+
+
+@quick
+@given(original=TEXT)
+def test_an_edit_keeps_the_line_ends_of_lines_that_stay(original: str) -> None:
+    """An editor has one line end; a file may have several."""
+    shown = original.replace("\r\n", "\n").replace("\r", "\n")
+    assert with_line_ends(shown, original) == original
+
+
+def test_a_new_line_gets_the_usual_end() -> None:
+    assert with_line_ends("a\nnew\nb\nc", "a\r\nb\nc\r\n") == "a\r\nnew\r\nb\nc"
+    assert with_line_ends("a\nb\n", "") == "a\nb\n"

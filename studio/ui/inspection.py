@@ -44,6 +44,7 @@ from studio.ui.history_page import HistoryFacts
 from studio.ui.requests_page import RequestRow
 from studio.ui.run_page import RunFacts, short_count
 from studio.ui.spending import Spending
+from studio.ui.transcript.draft import icon_of, title_of
 from studio.ui.transcript.model import whole_seconds
 
 STATES = {
@@ -155,7 +156,8 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "message-circle", "You answered", ""
         case DraftCreated():
             added, removed = event.draft.counts()
-            return "file-pen", f"Draft  {event.draft.path}", f"+{added} −{removed}"
+            name = title_of(event.draft)
+            return icon_of(event.draft), f"Draft  {name}", f"+{added} −{removed}"
         case DraftResolved():
             return "file-pen", f"Draft {event.status}", ""
         case Failed():
