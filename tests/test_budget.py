@@ -15,8 +15,9 @@ from studio.agent.session import Session
 from studio.agent.turn import NEARLY_OUT
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError
-from studio.domain.events import Failed, Told, TurnComplete
+from studio.domain.events import Event, Failed, Told, ToolFinished, TurnComplete
 from studio.domain.messages import Text
+from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Turn, Usage
 from studio.providers.simulator import Text as Words
 from studio.tools import Context, tool
@@ -201,7 +202,7 @@ def _spreading(home: House) -> list[Session]:
         async def child() -> None:
             session = await home.session()
             begun.append(session)
-            async for _ in session.turn([Text("You too")], parent=parent.budget):
+            async for _ in session.turn([Text("You too")], parent=parent.as_parent):
                 pass
 
         await asyncio.gather(*(child() for _ in range(into)))
@@ -212,3 +213,43 @@ def _spreading(home: House) -> list[Session]:
     agent.parent.mkdir(exist_ok=True)
     agent.write_text("---\nname: Coder\ntools: [spread, list]\n---\nSpread.\n")
     return begun
+
+
+async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path) -> None:
+    """The parent only reads; its child's agent could write and run, and reads a file."""
+    script = [
+        Turn(Call("hand_over", {}), stop="tool_use"),
+        Turn(
+            Call("run", {"command": "echo hi"}),
+            Call("write", {"path": "b.txt", "content": "x"}),
+            Call("read", {"path": "a.txt"}),
+            stop="tool_use",
+        ),
+        Turn(Words("Read it.")),
+        Turn(Words("Done.")),
+    ]
+    async with house(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("alpha")
+        studio = home.studio
+        children: list[list[Event]] = []
+
+        @tool(effect="read", time_limit=None)
+        async def hand_over(context: Context) -> str:
+            """Hand the task to another agent."""
+            parent = await studio.sessions.open(context.session_id)
+            child = await home.session()
+            turn = child.turn([Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent)
+            children.append([event async for event in turn])
+            return "It is done."
+
+        studio.toolbox.tools["hand_over"] = hand_over
+        agent = studio.paths.agents / "reader.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Reader\nrole: reads\n---\nRead.\n")
+        session = await home.session("Reader")
+        assert end_of(list(await say(session))).reason == "done"
+        done = [e.is_error for e in children[0] if isinstance(e, ToolFinished)]
+        assert sorted(done) == [False, True, True]
+        assert not (home.folder / "b.txt").exists()
+        assert "private" in session.transcript.exposed
+        assert session.as_parent is None

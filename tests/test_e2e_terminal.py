@@ -13,7 +13,17 @@ import pytest
 from house import PROTOCOLS, asked, held
 from terminal import Terminal, at_provider, finish, screen, session_of
 
-from studio.providers.simulator import Call, RequestView, Text, Think, Turn, Usage, stall, status
+from studio.providers.simulator import (
+    Call,
+    RequestView,
+    Returned,
+    Text,
+    Think,
+    Turn,
+    Usage,
+    stall,
+    status,
+)
 
 QUICK = "ollama"
 """The protocol without an SDK: the process starts in no time."""
@@ -103,7 +113,8 @@ async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
             return Turn(Text("x"), faults=[status(500)])
         if "refuse" in view.last_user:
             return Turn(Text("No."), stop="max_tokens")
-        return Turn(Call("list", {"path": "."}), stop="tool_use")
+        steps = sum(isinstance(item, Returned) for item in view.items)
+        return Turn(Call("search", {"pattern": str(steps)}), stop="tool_use")
 
     async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
         agents = terminal.folder / ".agents" / "agents"

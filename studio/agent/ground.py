@@ -93,10 +93,11 @@ async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
     layers = await around.rules.layers(folder)
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
+    search = around.web.choices().web_search
     offered = [
-        _of_provider(tool.spec, provider, info.model, around.web.choices().web_search)
+        _of_provider(tool.spec, provider, info.model, search)
         for tool in tools.values()
-        if policy.offers(tool.spec)
+        if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
     ]
     standing = Standing(
         around.today(),

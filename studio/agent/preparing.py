@@ -49,17 +49,31 @@ FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
 @dataclass(frozen=True, slots=True)
+class Parent:
+    """What a turn that another one begins has of it.
+
+    It draws on the same budget, may never do more (T-6), and has met what the
+    other has. ``record`` takes what it meets itself.
+    """
+
+    budget: Budget
+    policy: Policy
+    risk: Risk
+    record: Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
     """What a door asks of one turn; the agent's file and the settings say the rest.
 
-    ``rules`` count on top of the agent's and the session's. ``parent`` is the
-    budget of the turn that began this one.
+    ``rules`` count on top of the agent's and the session's. ``parent`` is of the
+    turn that begins this one.
     """
 
     rules: Sequence[Rule] = ()
     mode: Mode | None = None
     limits: Limits | None = None
-    parent: Budget | None = None
+    parent: Parent | None = None
     rises: bool = False
     """The turn before got stuck: the next tier takes over."""
 
@@ -104,8 +118,8 @@ class Preparing:
         """What was last said of the rules in the folder."""
         self.rises = False
         """Whether a turn that gets stuck is taken over by the next tier."""
-        self.budget: Budget | None = None
-        """What the turn that runs may use; turns begun by it draw on the same."""
+        self.parent: Parent | None = None
+        """What the turns have that are begun by the one that runs."""
 
     async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
@@ -132,10 +146,11 @@ class Preparing:
         last = await self._store.last_sent(info.id)
         if self._ledger is None:
             self._ledger = Ledger(last)
-        self.budget = await self._around.budget(info, agent, wish.parent)
+        parent = wish.parent
+        budget = await self._around.budget(info, agent, parent.budget if parent else None)
         size = max(last.usage.input if last else 0, 1)
         rates = asyncio.to_thread(rates_of, info.provider, ground.model, size, fact)
-        purse = Purse(self.budget, self._around.rate, rates, last)
+        purse = Purse(budget, self._around.rate, rates, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
         setting = Setting(
@@ -147,7 +162,7 @@ class Preparing:
             effort=info.effort or agent.effort,
             temperature=agent.temperature,
             opened=self.opened,
-            closing=lambda: self._chat.files.end(started.turn_id),
+            closing=lambda: self._close(started.turn_id, parent),
             steering=self.steering,
         )
         spill = await asyncio.to_thread(self._around.spill, info.id)
@@ -164,6 +179,9 @@ class Preparing:
             role=agent.role,
             tools=agent.tools,
         )
+        if parent is not None:
+            policy = policy.within(parent.policy)
+        offered = [spec for spec in ground.offered if policy.offers(spec)]
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
         risk = Risk(
@@ -171,6 +189,9 @@ class Preparing:
             contained=sandbox.kind != "none",
             trusted=ground.layers.trust == "trusted",
         )
+        if parent is not None:
+            self.opened += risk.taken(parent.risk.exposed)
+        self.parent = Parent(budget, policy, risk, self._record)
 
         notes = Notes(
             self._around.notes, Path(info.folder), lambda: risk.exposed.get("untrusted", "")
@@ -192,7 +213,7 @@ class Preparing:
                 session_id=info.id,
                 agent=agent.name,
                 tools=ground.tools,
-                offered=ground.offered,
+                offered=offered,
                 gate=gate,
                 risk=risk,
                 workspace=workspace,
@@ -208,7 +229,7 @@ class Preparing:
                 deed=self._chat.files.acting,
             )
 
-        acts = any(spec.effect == "act" for spec in ground.offered)
+        acts = any(spec.effect == "act" for spec in offered)
         await self._chat.files.begin(started.turn_id, str(workspace.root), acts=acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
 
@@ -225,7 +246,8 @@ class Preparing:
             self._unheard.notes.append(Told("stall", TAKE_OVER))
         else:
             begun = bool(self._chat.transcript.total_usage.total)
-            budget = await self._around.budget(info, agent, wish.parent)
+            above = wish.parent.budget if wish.parent else None
+            budget = await self._around.budget(info, agent, above)
             routed = await routing.route(
                 info, agent, said, begun=begun, mode=wish.mode, budget=budget
             )
@@ -237,6 +259,13 @@ class Preparing:
             )
         self.rises = await routing.rise(self._chat.info, agent, said, wish.mode) is not None
         return [routed]
+
+    async def _close(self, turn_id: str, parent: Parent | None) -> Sequence[Event]:
+        """What a turn changed is kept; what it met is known to the one that began it."""
+        if parent is not None and self.parent is not None:
+            for exposed in parent.risk.taken(self.parent.risk.exposed):
+                parent.record(exposed)
+        return await self._chat.files.end(turn_id)
 
     async def open(self, ground: Ground) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""

@@ -38,13 +38,12 @@ from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
-from .budget import Budget
 from .compaction import WHY, shortened
 from .drafts import SessionDrafts
 from .failing import failure
 from .ground import Surroundings, ground_of
 from .input import whole
-from .preparing import Preparing, Wish
+from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
 from .routing import STUCK
 from .turn import Turn
@@ -129,13 +128,13 @@ class Session:
         rules: Sequence[Rule] = (),
         mode: Mode | None = None,
         limits: Limits | None = None,
-        parent: Budget | None = None,
+        parent: Parent | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
 
         ``rules`` count for this turn alone, on top of the agent's and the
         session's; ``mode`` and ``limits`` are the agent's where not given. A turn
-        that another one began draws on its budget too: ``parent`` (L-14).
+        that another one begins has its bounds too: that session's ``as_parent``.
 
         With nothing said it tries the last message again. Whatever is wrong
         with the set-up ends the turn as an error in the transcript, so that
@@ -259,9 +258,9 @@ class Session:
         return self.unqueue(next(iter(self.transcript.queued), ""))
 
     @property
-    def budget(self) -> Budget | None:
-        """What the running turn may use, for turns that it begins."""
-        return self._preparation.budget if self.running else None
+    def as_parent(self) -> Parent | None:
+        """The bounds of the running turn, for turns that it begins."""
+        return self._preparation.parent if self.running else None
 
     async def decide(self, draft_id: str, decision: Decision) -> DraftStatus:
         """Approve, discard or undo a draft; the model hears of it with its next request."""

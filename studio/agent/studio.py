@@ -18,7 +18,7 @@ from studio.domain.sessions import SessionInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
-from studio.providers.prices import cost, sizes
+from studio.providers.prices import cost, is_local, sizes
 from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.storage.contents import Contents
 from studio.storage.database import Database
@@ -204,8 +204,11 @@ class Studio:
         Of one session or of all, from the time ``since`` on. A day is a local
         date, ``2026-11-22``.
         """
-        apart = await asyncio.to_thread(sizes)
-        rows = await self.store.usage_by(by, session_id, since, apart)
+        apart: list[int] = []
+        rows = await self.store.usage_by(by, session_id, since)
+        if any(row.unpriced and not is_local(row.provider, row.model) for row in rows):
+            apart = await asyncio.to_thread(sizes)
+            rows = await self.store.usage_by(by, session_id, since, apart)
         known = [(row, self.model(row.provider, row.model)) for row in rows]
         return await asyncio.to_thread(by_key, known, apart)
 
