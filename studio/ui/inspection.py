@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import assert_never
 
 from studio.agent.connections import TITLES
+from studio.agent.risk import Risk
+from studio.agent.routing import TAKE_OVER
 from studio.agent.session import Session
 from studio.agent.spending import dollars
+from studio.agent.turn import NEARLY_OUT
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -15,29 +19,43 @@ from studio.domain.events import (
     DraftCreated,
     DraftResolved,
     Event,
+    Exposed,
     Failed,
+    FilesChanged,
+    FilesRestored,
     HistoryBegun,
+    MessageQueued,
+    MessageTaken,
     Notice,
     PermissionResolved,
+    Pinned,
     ReasoningDelta,
     ReasoningEnded,
     ReplyGiven,
     Retried,
     RetryScheduled,
+    Routed,
     Silent,
+    Steered,
     StepEnded,
     StepStarted,
+    Summarised,
+    SummaryEdited,
+    SummaryUndone,
     TextDelta,
     Told,
     ToolFinished,
     ToolOutput,
     ToolQueued,
     ToolStarted,
+    Topic,
     TurnComplete,
     TurnStarted,
 )
 from studio.domain.ledger import Sent
 from studio.domain.models import ModelInfo
+from studio.domain.permissions import Answer
+from studio.domain.tools import Exposure
 from studio.storage.native import EpochInfo, Native
 from studio.ui.folders import short_path
 from studio.ui.history_page import HistoryFacts
@@ -47,6 +65,33 @@ from studio.ui.spending import Spending
 from studio.ui.transcript.draft import icon_of, title_of
 from studio.ui.transcript.model import whole_seconds
 
+SEEN: dict[Exposure, str] = {"private": "private files", "untrusted": "words from outside"}
+"""What a chat can have met (T-7)."""
+ANSWERED: dict[Answer, str] = {
+    "once": "Allowed once",
+    "session": "Allowed in this chat",
+    "folder": "Allowed in this folder",
+    "always": "Allowed everywhere",
+    "deny": "Denied",
+}
+TOLD: dict[Topic, str] = {
+    "date": "Told the date",
+    "mode": "Told the mode",
+    "instructions": "Told the folder’s instructions",
+    "tools": "Told which tools there are",
+    "draft": "Told what became of drafts",
+    "resume": "Asked to go on where it broke off",
+    "steer": "Told what you said meanwhile",
+    "wrap_up": "Told that this is the last step",
+    "stall": "Asked for a final answer",
+    "files": "Told which files you put back",
+}
+"""What the model was told, by topic; its words come after."""
+OTHERWISE = {
+    NEARLY_OUT: "Told that the limit is near",
+    TAKE_OVER: "Told to take over from a model that got stuck",
+}
+"""The same by its words, where a topic has several."""
 STATES = {
     "idle": ("idle", "Not started"),
     "running": ("running", "Running"),
@@ -63,6 +108,7 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
     total = spent.all
     lost = f"Broken caches cost about {dollars(total.lost)}" if total.lost else ""
+    exposed = Risk(transcript).exposed
     seconds = time.monotonic() - began if began is not None and session.running else None
     return RunFacts(
         state=state,
@@ -80,6 +126,7 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         reasoning=total.usage.reasoning,
         cost=dollars(total.cost),
         today=spent.today,
+        seen=[(SEEN[kind], exposed[kind]) for kind in SEEN if kind in exposed],
         notes=[note for note in (total.source, total.gap, lost) if note],
     )
 
@@ -148,8 +195,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case AwaitingPermission():
             return "shield-question-mark", event.question.title, ""
         case PermissionResolved():
-            words = {"once": "Allowed once", "session": "Allowed in this chat", "deny": "Denied"}
-            return "shield", words[event.answer], ""
+            return "shield", ANSWERED[event.answer], ""
         case AwaitingReply():
             return "message-circle", "Asked you", ""
         case ReplyGiven():
@@ -160,6 +206,30 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return icon_of(event.draft), f"Draft  {name}", f"+{added} −{removed}"
         case DraftResolved():
             return "file-pen", f"Draft {event.status}", ""
+        case MessageQueued():
+            return "message-square", "Message queued", ""
+        case MessageTaken():
+            return "message-square", "Message left the queue", ""
+        case Steered():
+            return "message-square", "Message given to the running turn", ""
+        case Summarised():
+            sizes = f"{short_count(event.before)} → {short_count(event.after)}"
+            return "layers", "Summed up what was said before", sizes if event.before else ""
+        case SummaryEdited():
+            return "layers", "Summary edited", ""
+        case SummaryUndone():
+            return "layers", "Summary undone", ""
+        case Pinned():
+            return "lock", "Pinned a message" if event.pinned else "Unpinned a message", ""
+        case Exposed():
+            return "scan-eye", f"Met {SEEN[event.exposure]}: {event.source}", ""
+        case Routed():
+            asked = f" Asked {event.asked}." if event.asked else ""
+            return "git-branch", f"Routed. {event.why}{asked}", dollars(event.cost or 0)
+        case FilesChanged():
+            return "files", f"Changed {_files(event.paths)}", ""
+        case FilesRestored():
+            return "undo-2", _restored(event), ""
         case Failed():
             return "circle-alert", event.title, ""
         case Notice():
@@ -176,10 +246,28 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             words = f"History begins anew. {event.why}" if event.why else "History begins"
             return "history", words, TITLES.get(event.provider, event.provider)
         case Told():
-            return "message-square", f"Told the model: {event.text}", ""
+            words = OTHERWISE.get(event.text) or TOLD[event.topic]
+            return "bot", f"{words}: {event.text}", ""
         case TurnComplete():
             return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
             return None
         case StepStarted() | ToolQueued() | ToolStarted():
             return None  # listed when they end
+        case _:
+            assert_never(event)
+
+
+def _restored(event: FilesRestored) -> str:
+    left = f"left {_files(event.left)} alone" if event.left else ""
+    if not event.paths:
+        return f"Put nothing back, {left}"
+    words = "Undid changes of" if event.undone else "Did changes again of"
+    return ", ".join(filter(None, [f"{words} {_files(event.paths)}", left]))
+
+
+def _files(paths: Sequence[str]) -> str:
+    """“a.py”, “a.py and b.py”, “a.py and 2 more files”."""
+    if len(paths) > 2:
+        return f"{paths[0]} and {len(paths) - 1} more files"
+    return " and ".join(paths) or "no files"

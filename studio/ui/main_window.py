@@ -73,6 +73,8 @@ class MainWindow(QMainWindow):
         self._watching = Watching(theme, self.sides, self.chat, self._later)
         self.listing = Listing(self.sidebar, self._later, self._select)
         self.actions_by_name = actions.install(self, self._handlers())
+        named = self.actions_by_name
+        self.chat.restoring.take_actions(named["undo_files"], named["redo_files"])
 
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
@@ -239,6 +241,7 @@ class MainWindow(QMainWindow):
 
     def open_settings(self, page: str = "general", provider: str = "") -> None:
         """``general`` or ``providers``, there with one provider opened."""
+        from studio.ui.chat.menus import model_items
         from studio.ui.settings import SettingsDialog
         from studio.ui.settings.known import month
 
@@ -257,6 +260,9 @@ class MainWindow(QMainWindow):
             )
             self.settings_dialog.provider_changed.connect(self._settings_changed)
             self.settings_dialog.general_changed.connect(self._settings_changed)
+            self.settings_dialog.set_models(
+                lambda current: model_items(studio, studio.connected, current, ())
+            )
         self.settings_dialog.open_page(page, provider)
         self._later(self._offer_agents(self.settings_dialog))
 
@@ -322,6 +328,8 @@ class MainWindow(QMainWindow):
             "below": lambda: self._neighbour(1),
             "stop": self.chat.stop,
             "next": self._next_need,
+            "undo_files": self.chat.restoring.undo_last,
+            "redo_files": self.chat.restoring.redo_last,
             "audit": self.open_audit,
             "page_chat": self._show_chat,
             "page_agents": lambda: self.open_page("agents"),

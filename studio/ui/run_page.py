@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.ui.controls import paint_spinner, paint_tile
 from studio.ui.theme import Theme, elided, joined
@@ -66,6 +66,8 @@ class RunFacts:
     cost: str = ""
     today: str = ""
     notes: Sequence[str] = ()
+    seen: Sequence[tuple[str, str]] = ()
+    """What makes sending anything out a risk, and the first source of each (T-7)."""
     agents: Sequence[AgentFacts] = ()
 
 
@@ -80,6 +82,10 @@ def short_count(tokens: int) -> str:
     return str(tokens)
 
 
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 class RunPage(QWidget):
     """Painted in one go; its name reads the same facts aloud."""
 
@@ -90,6 +96,7 @@ class RunPage(QWidget):
         self.theme = theme
         self._facts = RunFacts()
         self._height = 0
+        self._seen_at = QRectF()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._measure()
         theme.changed.connect(self._measure)
@@ -99,8 +106,9 @@ class RunPage(QWidget):
             return
         self._facts = facts
         used = f"context {short_count(facts.used)}" if facts.used else ""
+        seen = f"seen {self._seen()}" if facts.seen else ""
         self.setAccessibleName(
-            joined((facts.title, facts.time, f"{facts.steps} steps", used, facts.cost))
+            joined((facts.title, facts.time, f"{facts.steps} steps", used, facts.cost, seen))
         )
         self._measure()
 
@@ -115,11 +123,24 @@ class RunPage(QWidget):
         height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
         height += t.px(38) + t.px(21) * len(f.parts) + t.px(20)
         height += t.px(24) * (1 + len(self._tokens()) + len(f.notes)) + t.px(6)
+        height += (t.px(24) + t.px(20)) if f.seen else 0
         height += (t.px(20) + t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
             self.updateGeometry()
         self.update()
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            over = self._facts.seen and self._seen_at.contains(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), self.sources if over else "", self)
+            return True
+        return super().event(event)
+
+    @property
+    def sources(self) -> str:
+        """What was seen, each with its first source."""
+        return "\n".join(f"{_capital(what)}: {source}" for what, source in self._facts.seen)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -145,9 +166,16 @@ class RunPage(QWidget):
         pairs = [("Steps", str(f.steps)), ("Tool calls", str(f.tool_calls))]
         if f.folder:
             pairs.append(("Folder", f.folder))
+        if f.seen:
+            pairs.append(("Seen", _capital(self._seen())))
         for left, right in pairs:
             self._pair(painter, y, left, right)
             y += pitch
+        if f.seen:
+            self._seen_at = QRectF(0, y - pitch, self.width(), pitch + t.px(20))
+            sources = ", ".join(source for _, source in f.seen)
+            self._pair(painter, y, "", sources, right_role="small", right_token="text3", pitch=20)
+            y += t.px(20)
         return y
 
     def _paint_context(self, painter: QPainter, y: float) -> float:
@@ -262,6 +290,9 @@ class RunPage(QWidget):
             self.theme.paint_icon(painter, rect, icon, token)
         else:
             paint_spinner(painter, self.theme, self, rect, token)
+
+    def _seen(self) -> str:
+        return ", ".join(what for what, _ in self._facts.seen)
 
     def _divide(self, painter: QPainter, y: float) -> float:
         line = QRectF(self.MARGIN, round(y + self.theme.px(9)), self.width() - 32, 1)

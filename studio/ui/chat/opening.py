@@ -1,4 +1,4 @@
-"""Showing an attached file in the system's own viewer."""
+"""Showing an attached file, or one of the folder, in the system's own viewer."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _SHOWN = (".txt", ".md", ".csv", ".json", ".log", ".pdf")
 """Ends of names that a viewer belongs to; any other may be one that is run when it is opened."""
+_SEEN = (*_SHOWN, ".png", ".jpg", ".jpeg", ".webp", ".gif")
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 
 
@@ -32,6 +33,16 @@ class Opening:
         path = await asyncio.to_thread(self._write, part, self._count)
         return QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
+    async def show(self, folder: str, path: str) -> str:
+        """Have the system show a file of a folder, or the folder it lies in where opening the
+        file could run it. Returns what is wrong, nothing if it worked."""
+        place = await asyncio.to_thread(_shown, Path(folder), path)
+        if place is None:
+            return f"{path} is no longer there."
+        if QDesktopServices.openUrl(QUrl.fromLocalFile(str(place))):
+            return ""
+        return f"There is no program to show {path} with."
+
     def close(self) -> None:
         if self._folder is not None:
             self._folder.cleanup()
@@ -47,6 +58,21 @@ class Opening:
         path = own / safe_name(part)
         path.write_bytes(part.data)
         return path
+
+
+def _shown(folder: Path, path: str) -> Path | None:
+    """What can be opened to see a file; None if it is gone, or lies outside the folder."""
+    root = folder.resolve()
+    place = (root / path).resolve()
+    if not place.is_relative_to(root) or not place.exists():
+        return None
+    if place.is_file() and place.suffix.lower() in _SEEN:
+        return place
+    if not place.is_dir():
+        place = place.parent
+    while place != root and place.suffix:  # a bundle is a folder that is run when it is opened
+        place = place.parent
+    return place
 
 
 def safe_name(part: Image | File) -> str:

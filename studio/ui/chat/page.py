@@ -25,6 +25,7 @@ from .composer import Composer
 from .header import Header
 from .incoming import Drops
 from .opening import Opening
+from .restoring import Restoring
 from .runs import Runs
 from .sending import Sending
 from .strip import Strip
@@ -74,6 +75,7 @@ class ChatPage(QWidget):
         self.ways = WaysOn(self)
         self.sending = Sending(self)
         self._opening = Opening()
+        self.restoring = Restoring(self, self._opening, self)
         attachments = self.composer.attachments
         attachments.connect_to(self.later, self._refuses)
         Drops(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
@@ -125,6 +127,8 @@ class ChatPage(QWidget):
         view.continue_requested.connect(lambda: self.sending.say("Continue."))
         view.link_activated.connect(_open_link)
         view.file_opened.connect(lambda part: self.later(self._open_file(part)))
+        view.files_action.connect(self.restoring.do)
+        view.path_opened.connect(self.restoring.open_path)
         view.left.connect(self.composer.setFocus)
         view.set_agents(self.choices.look)
         view.set_models(self._model_title)
@@ -172,7 +176,12 @@ class ChatPage(QWidget):
         self.choices.take(session.info)
         self._unsubscribe = session.subscribe(self._heard)
         since = self._runs.since(session.info.id) if self._runs and session.running else None
-        self.view.set_transcript(session.transcript, since, read_only=bool(session.damage))
+        self.view.set_transcript(
+            session.transcript,
+            since,
+            read_only=bool(session.damage),
+            blocking=session.files.blocking,
+        )
         self.composer.set_closed("This chat can only be read" if session.damage else "")
         self._arrangement.show(new=False)
         self.composer.setFocus()
@@ -303,6 +312,7 @@ class ChatPage(QWidget):
         self.view.announce(outcome(event, self.choices.agent))
         self._state()
         if isinstance(event, TurnStarted | TurnComplete):
+            self.view.turned()
             self.show_choices()
         self.event_seen.emit(event)
 

@@ -17,6 +17,7 @@ from studio.ui.theme import Theme
 
 from .general import GeneralPage
 from .known import KNOWN
+from .routing import Offer
 from .rows import Page
 from .section import MakeProvider, Pieces, Section
 from .tasks import Tasks
@@ -115,6 +116,7 @@ class SettingsDialog(QDialog):
         )
         self.general = GeneralPage(theme, settings.values)
         self.general.changed.connect(self._general_changed)
+        self.general.routing.providers_wanted.connect(lambda: self._show_page("providers"))
         self.providers = ProvidersPage(theme, pieces)
         self.providers.changed.connect(self._provider_changed)
         self._rows: dict[str, NavRow] = {}
@@ -149,6 +151,10 @@ class SettingsDialog(QDialog):
     def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
         """Agents to choose from, by name and icon."""
         self.general.set_agents(agents)
+
+    def set_models(self, offer: Offer) -> None:
+        """Models to choose from, see ``Offer``."""
+        self.general.routing.set_models(offer)
 
     async def aclose(self) -> None:
         """Close, and wait until everything is saved."""

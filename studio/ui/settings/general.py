@@ -15,6 +15,7 @@ from studio.ui.controls import Button, Combo, MenuItem, Segmented, Toggle
 from studio.ui.theme import Theme
 
 from .known import KNOWN
+from .routing import RoutingRows
 from .rows import Page, Rows
 
 THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
@@ -37,6 +38,9 @@ class GeneralPage(Page):
         self._chooser: QFileDialog | None = None
         self._look()
         self._begin()
+        self.routing = RoutingRows(theme, settings)
+        self.routing.changed.connect(self.changed)
+        self.add_group("Routing", self.routing)
         self.column.addStretch(1)
         self.refresh()
 
@@ -91,6 +95,7 @@ class GeneralPage(Page):
     def refresh(self) -> None:
         """Show the settings as they are now."""
         values = self._settings
+        self.routing.refresh()
         self._theme.set_current(THEMES.index(values.theme))
         if values.text_size in SIZES:
             self._size.set_current(str(values.text_size))

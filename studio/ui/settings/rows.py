@@ -32,6 +32,14 @@ class Page(QScrollArea):
         inner.setAutoFillBackground(False)
         self.bar = OverlayBar(self)
 
+    def add_group(self, title: str, rows: QWidget) -> None:
+        """A card below its title."""
+        group = QVBoxLayout()
+        group.setSpacing(6)
+        group.addWidget(Label(self.theme, title, "ui_strong"))
+        group.addWidget(rows)
+        self.column.addLayout(group)
+
 
 class Rows(Card):
     """A card of settings, each with words at the left and its control at the right."""

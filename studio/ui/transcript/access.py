@@ -141,7 +141,8 @@ def spoken(stage: Stage, item: Item) -> str:
     rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
     focused = stage.focus.hit
     if stage.focus.item is item and focused is not None and any(h.same(focused) for h in item.hits):
-        return next(hit.text for hit in item.hits if hit.same(focused))
+        here = next(hit for hit in item.hits if hit.same(focused))
+        return ", ".join(filter(None, [here.text, item.tip(here, stage.context)]))
     if len(rows) > 1 or (rows and item.plan.kind == "tools"):
         return "; ".join(hit.text for hit in rows)
     return item.name

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 
 from studio.domain.messages import Image
 
+from .changed import RESTORING
 from .document import TextItem
 from .draft import DraftItem
 from .items import Hit, Item
@@ -42,6 +43,11 @@ class Actions(QObject):
     """A turn's id and ``edit`` or ``branch``: for what the person said in it."""
     file_opened = Signal(object)
     """A picture or file that the person wants to see."""
+    files_action = Signal(str, str)
+    """A turn's id and what to do with the files it changed: ``undo``, ``redo``, or ``later`` to
+    undo the later turns first."""
+    path_opened = Signal(str)
+    """A path in the folder that the person wants to see."""
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
 
@@ -75,12 +81,19 @@ class Actions(QObject):
     def do(self, item: Item, hit: Hit) -> None:
         """What a button, row or link says."""
         stage, action, value = self._stage, hit.action, hit.value
+        if item.tip(hit, stage.context):
+            return
         if action in _ANSWERS:
             self.permission_answered.emit(str(value), _ANSWERS[action])
         elif action == "reply" and isinstance(value, tuple):
             self.reply_given.emit(str(value[0]), str(value[1]))
         elif action in ("approve", "discard", "edit", "undo", "resolve"):
             self.draft_action.emit(str(value), action)
+        elif action in RESTORING:
+            stage.focus.item = item  # a button goes, the row keeps the focus
+            self.files_action.emit(str(value), RESTORING[action])
+        elif action == "open_path":
+            self.path_opened.emit(str(value))
         elif action == "continue":
             self.continue_requested.emit()
         elif action == "retry":

@@ -10,9 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from studio.domain.blocks import AgentBlock, DraftBlock, TranscriptBlock
+from studio.domain.blocks import AgentBlock, DraftBlock, FilesBlock, TranscriptBlock
 
 from .cards import AgentItem, EndItem, FailureItem, NoticeItem
+from .changed import FilesItem
 from .document import TextItem
 from .draft import DraftItem
 from .heights import Heights
@@ -40,6 +41,7 @@ KINDS: dict[Kind, type[Item]] = {
     "prompt": PromptItem,
     "ask": AskItem,
     "draft": DraftItem,
+    "files": FilesItem,
     "notice": NoticeItem,
     "failure": FailureItem,
     "retry": RetryItem,
@@ -132,6 +134,12 @@ class Canvas:
             older = self.items[max(0, len(self.items) - 12) :]
             newest = EndItem | FailureItem | RetryItem
             touched |= {item for item in older if isinstance(item, newest)}
+        new = self._blocks[known:count]
+        if any(isinstance(block, FilesBlock) for block in new) or any(
+            isinstance(item, FilesItem) for item in touched
+        ):
+            # What one turn can undo depends on what others changed and undid.
+            touched |= {item for item in self._near if isinstance(item, FilesItem)}
         for item in touched:
             item.refresh(self.context)
         indexes = sorted(i for i in map(self.index, touched) if i is not None)

@@ -10,7 +10,6 @@ from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
     FailureBlock,
-    FilesBlock,
     NoticeBlock,
     SummaryBlock,
 )
@@ -60,8 +59,6 @@ class NoticeItem(Item):
     @property
     def name(self) -> str:
         block = self.block
-        if isinstance(block, FilesBlock):
-            return f"Changed {', '.join(block.paths)}"
         assert isinstance(block, NoticeBlock | SummaryBlock)
         return block.text
 

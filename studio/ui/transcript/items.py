@@ -59,6 +59,8 @@ class Context:
     """A model's title by its provider and id."""
     running: bool = False
     """Whether the turn at the end goes on."""
+    blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()
+    """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
     read_only: bool = False
     """Whether nothing can follow, so that no error or end offers a way on."""
     width: float = 680.0
@@ -125,6 +127,10 @@ class Item:
     def lay(self, context: Context) -> None:
         """Lay out everything; sets ``height`` and ``hits``."""
         raise NotImplementedError
+
+    def tip(self, hit: Hit, context: Context) -> str:
+        """Why a place cannot be clicked now; empty where it can."""
+        return ""
 
     def show(self, context: Context, top: float, bottom: float) -> float:
         """Make ready what lies between; returns how much came or went above ``top``."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from .actions import Actions
+from .changed import FilesItem
 from .draft import DraftItem
 from .items import Item
 from .prompt import AskItem, PromptItem
@@ -34,6 +35,11 @@ class Keys:
         item = stage.focus.item
         if item is not None and stage.canvas.index(item) is None:
             item = stage.focus.item = None
+        if isinstance(item, FilesItem):
+            if event.matches(QKeySequence.StandardKey.Undo):
+                return self._press(item, "undo_files")
+            if event.matches(QKeySequence.StandardKey.Redo):
+                return self._press(item, "redo_files")
         if item is not None and self._card_key(item, key, modifiers):
             return True
         if modifiers:

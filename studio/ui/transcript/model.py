@@ -31,7 +31,7 @@ from studio.domain.blocks import (
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 
 Kind: TypeAlias = Literal[
-    "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "notice",
+    "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
     "failure", "retry", "end",
 ]  # fmt: skip
 CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
@@ -63,7 +63,9 @@ def kind_of(block: TranscriptBlock) -> Kind:
             return "ask" if asking(block) else "tools"
         case DraftBlock():
             return "draft"
-        case NoticeBlock() | SummaryBlock() | FilesBlock():
+        case FilesBlock():
+            return "files"
+        case NoticeBlock() | SummaryBlock():
             return "notice"
         case FailureBlock():
             return "failure"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, QTimer
@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
     QGuiApplication,
+    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -19,7 +20,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QMenu, QToolTip, QWidget
 
 from studio.domain.blocks import RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
@@ -80,6 +81,8 @@ class TranscriptView(QAbstractScrollArea):
         self.retry_requested = self._actions.retry_requested
         self.turn_action = self._actions.turn_action
         self.file_opened = self._actions.file_opened
+        self.files_action = self._actions.files_action
+        self.path_opened = self._actions.path_opened
         self.left = self._actions.left
         self._keys = Keys(self.stage, self._actions)
         self._mouse = Mouse(self.stage, self._actions, self.viewport())
@@ -110,14 +113,21 @@ class TranscriptView(QAbstractScrollArea):
     # -- what the owner tells ---------------------------------------------------------
 
     def set_transcript(
-        self, transcript: Transcript, since: float | None = None, *, read_only: bool = False
+        self,
+        transcript: Transcript,
+        since: float | None = None,
+        *,
+        read_only: bool = False,
+        blocking: Callable[[str], Sequence[str]] = lambda turn_id: (),
     ) -> None:
         """Show another transcript, from its end.
 
-        ``since`` is when its wait before another attempt began, by ``time.monotonic``.
+        ``since`` is when its wait before another attempt began, by ``time.monotonic``;
+        ``blocking`` tells which turns are to be undone before a turn.
         """
         self._transcript = transcript
-        self.context.read_only = read_only
+        self.context.read_only, self.context.blocking = read_only, blocking
+        self.context.running = transcript.running
         self._dirty.clear()
         self._timer.stop()
         self._mouse.forget()
@@ -133,6 +143,10 @@ class TranscriptView(QAbstractScrollArea):
         if self._transcript is not None:
             self._waits(self._transcript.blocks[index], self.context.now())
         self._dirty.add(index)
+        self._schedule()
+
+    def turned(self) -> None:
+        """A turn began or ended: what can only be done between turns looks different."""
         self._schedule()
 
     def set_agents(self, agent: Callable[[str], tuple[str, str]]) -> None:
@@ -245,13 +259,14 @@ class TranscriptView(QAbstractScrollArea):
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
         value, pill = self.scroller.value, self.stage.pill
-        self.context.running = self._transcript is not None and self._transcript.running
+        running = self._transcript is not None and self._transcript.running
+        turned, self.context.running = running != self.context.running, running
         changed, still = self.stage.update(dirty)
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
         self._announce(changed)
         self.stage.find_pill()
-        covered = bool(pill or self.stage.pill or self.focus)
+        covered = bool(pill or self.stage.pill or self.focus or turned)
         self._repaint(None if covered else still, round(self.scroller.value - value))
         if self.canvas.behind and self._transcript is not None:
             self._dirty.add(len(self._transcript.blocks) - 1)
@@ -344,6 +359,11 @@ class TranscriptView(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Leave:
             self._mouse.leave()
+        elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            item, hit, _ = self._mouse.hit_at(event.pos().toPointF())
+            words = item.tip(hit, self.context) if item is not None and hit is not None else ""
+            QToolTip.showText(event.globalPos(), words, self.viewport())
+            return True
         return super().viewportEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
