@@ -164,8 +164,10 @@ class Execution:
         began = time.monotonic()
         try:
             result = await self._checked(call, before)
-            # Of a big or odd value this takes long, or never ends.
-            text = await asyncio.to_thread(lambda: result.text)
+            if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
+                text = result.text
+            else:  # of a big or odd value this takes long, or never ends
+                text = await asyncio.to_thread(lambda: result.text)
         except ToolFailed as failure:
             text = render(str(failure))
             result = Result(text, summary=_first_line(text), is_error=True)
@@ -200,8 +202,10 @@ class Execution:
                 f"The arguments are not a JSON object, so {call.name} was not run. "
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
-        # In a thread: a schema is compiled, with patterns of other people in it.
-        arguments = await asyncio.to_thread(tool.check, call.arguments)
+        if tool.patterns:  # of other people; one may take for ever
+            arguments = await asyncio.to_thread(tool.check, call.arguments)
+        else:
+            arguments = tool.check(call.arguments)
         checked = replace(call, arguments=arguments)
         permit = await self.gate.permit(tool.spec, checked)
         for event in before:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Exposed
-from studio.domain.messages import File, Text, ToolCall
+from studio.domain.messages import ToolCall
 from studio.domain.tools import Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
@@ -81,7 +81,7 @@ class Risk:
     def exposed(self) -> dict[Exposure, str]:
         """What the chat has met so far, and the first source of each."""
         found = dict(self._transcript.exposed)
-        for name in _attached(self._transcript):
+        if name := self._transcript.attached:
             found.setdefault("private", name)
             found.setdefault("untrusted", name)
         return found
@@ -227,14 +227,6 @@ def _addresses(text: str) -> Iterator[str]:
         yield match[0].rstrip(_STOPS)
     for match in _BARE.finditer(text):
         yield f"https://{match[0].rstrip(_STOPS)}"
-
-
-def _attached(transcript: Transcript) -> Iterator[str]:
-    for block in transcript.blocks:
-        if isinstance(block, UserBlock):
-            for part in block.said:
-                if not isinstance(part, Text):
-                    yield part.name if isinstance(part, File) else "a picture"
 
 
 def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:

@@ -8,7 +8,7 @@ the block named.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal, assert_never
 
@@ -70,7 +70,7 @@ from .events import (
     TurnStarted,
 )
 from .ledger import Sent
-from .messages import Message, Said
+from .messages import File, Message, Said, Text
 from .models import Usage
 from .permissions import Question
 from .tools import Draft, Exposure
@@ -104,6 +104,8 @@ class Transcript:
         """Messages that wait for the turn to be done, by id, oldest first."""
         self.exposed: dict[Exposure, str] = {}
         """What the session has met, and the first source of each."""
+        self.attached = ""
+        """The name of the first file or picture that the person attached."""
         self._turn_id = ""
         self._mode: Mode = "background"
         self._tools: dict[str, int] = {}
@@ -125,6 +127,7 @@ class Transcript:
                 self.steps = self.tool_calls = 0
                 self._tools.clear()  # call ids may repeat in a later turn
                 first = len(self.blocks)
+                self._attach(event.said)
                 if event.said:  # a retry says nothing new
                     self.blocks.append(UserBlock(event.turn_id, event.said))
                 self.blocks.append(
@@ -265,6 +268,7 @@ class Transcript:
                 return None
             case Steered():
                 self._settle()
+                self._attach(event.said)
                 self.blocks.append(UserBlock(self._turn_id, event.said, steered=True))
                 return len(self.blocks) - 1
             case Summarised():
@@ -438,6 +442,11 @@ class Transcript:
         made = FilesBlock(turn_id, ())
         self.blocks.append(made)
         return len(self.blocks) - 1, made
+
+    def _attach(self, said: Sequence[Said]) -> None:
+        for part in said:
+            if not self.attached and not isinstance(part, Text):
+                self.attached = part.name if isinstance(part, File) else "a picture"
 
     def _settle(self) -> int | None:
         """Close the live block at the end, if there is one."""

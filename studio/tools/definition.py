@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, TypeAlias, cast, get_type_hints, overload
 
 from studio.domain.errors import ToolFailed
@@ -37,6 +39,11 @@ class Tool:
     run: Run
     origin: str = ""
     module: str = ""
+
+    @cached_property
+    def patterns(self) -> bool:
+        """Whether checking arguments runs regular expressions of the schema."""
+        return '"pattern' in json.dumps(self.spec.schema)
 
     def check(self, arguments: JsonObject) -> JsonObject:
         """The arguments with defaults filled in and small slips put right.
