@@ -263,6 +263,8 @@ async def test_a_conflict_may_be_discarded_or_replaced_by_the_model(tmp_path: Pa
         (home.folder / "a").write_text("mine\n")
         (home.folder / "b").write_text("mine\n")
         await session.decide_all("approve", [a.id, b.id])
+        branch = await home.studio.sessions.branch(session.info.id)
+        assert {draft.status for draft in branch.drafts.all} == {"superseded"}
         assert await session.decide(b.id, "discard") == "discarded"
         await say(session)
         assert [draft.after for draft in session.drafts.waiting()] == ["ours\n"]

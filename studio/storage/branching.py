@@ -62,7 +62,10 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
         match event:
             case DraftCreated():
                 waiting.append(event.draft.id)
-            case DraftResolved() if event.draft_id in waiting and event.status != "waiting":
+            case DraftResolved() if event.draft_id in waiting and event.status not in (
+                "waiting",
+                "conflict",
+            ):
                 waiting.remove(event.draft_id)
             case TurnStarted() | TurnComplete() | DraftResolved():
                 pass
