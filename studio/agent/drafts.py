@@ -122,9 +122,7 @@ class SessionDrafts:
                 self._settle(draft_id, status, "", emit)
             return self._drafts[draft_id].status
 
-    def restored(
-        self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]
-    ) -> None:
+    def restored(self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]) -> None:
         """A draft's file was restored with all that its turn changed: approved again, or undone."""
         self._settle(draft_id, status, "", emit)
 
