@@ -28,6 +28,7 @@ from .blocks import (
     TranscriptBlock,
     UserBlock,
 )
+from .calls import Calls
 from .conversation import conversation, holding
 from .events import (
     AwaitingPermission,
@@ -93,7 +94,6 @@ class Transcript:
         """What that request was, where the ledger knows it."""
         self.total_usage = Usage()
         self.steps = 0
-        self.tool_calls = 0
         self.told: dict[Topic, str] = {}
         """What the model was told last of each topic, in the present native history."""
         self.stale = ""
@@ -108,7 +108,7 @@ class Transcript:
         """The name of the first file or picture that the person attached."""
         self._turn_id = ""
         self._mode: Mode = "background"
-        self._tools: dict[str, int] = {}
+        self._calls = Calls(self.blocks)
         self._drafts: dict[str, int] = {}
         for event in events:
             self.apply(event)
@@ -124,8 +124,8 @@ class Transcript:
             case TurnStarted():
                 self.running = True
                 self._turn_id, self._mode = event.turn_id, event.mode
-                self.steps = self.tool_calls = 0
-                self._tools.clear()  # call ids may repeat in a later turn
+                self.steps = 0
+                self._calls.begin()
                 first = len(self.blocks)
                 self._attach(event.said)
                 if event.said:  # a retry says nothing new
@@ -162,9 +162,20 @@ class Transcript:
                     if isinstance(block, AgentBlock):
                         break
                 return None
-            case CallStarted():
-                self._settle()
-                return self._tool(event.call_id, event.name)[0]
+            case (
+                CallStarted()
+                | ToolQueued()
+                | ToolStarted()
+                | ToolOutput()
+                | ToolFinished()
+                | AwaitingPermission()
+                | PermissionResolved()
+                | AwaitingReply()
+                | ReplyGiven()
+            ):
+                if isinstance(event, CallStarted):
+                    self._settle()
+                return self._calls.apply(event, self.steps)
             case StepEnded():
                 if not event.beside:
                     self.last_usage, self.last_sent = event.usage, event.sent
@@ -194,59 +205,6 @@ class Transcript:
             case Told():
                 self.told[event.topic] = event.text
                 return None
-            case ToolQueued():
-                index, tool = self._tool(event.call_id, event.name)
-                tool.arguments, tool.target, tool.effect = (
-                    event.arguments,
-                    event.target,
-                    event.effect,
-                )
-                tool.verb, tool.done, tool.icon = event.verb, event.done, event.icon
-                tool.state, tool.whole = "queued", True
-                self.tool_calls += 1
-                return index
-            case ToolStarted():
-                return self._change(event.call_id, state="running", allowed_by=event.allowed_by)
-            case ToolOutput():
-                index = self._tools.get(event.call_id)
-                if index is not None:
-                    tool = self.blocks[index]
-                    assert isinstance(tool, ToolBlock)
-                    tool.output += event.text
-                return index
-            case ToolFinished():
-                index = self._tools.get(event.call_id)
-                if index is None:
-                    return None
-                tool = self.blocks[index]
-                assert isinstance(tool, ToolBlock)
-                tool.output, tool.summary, tool.seconds = event.text, event.summary, event.seconds
-                tool.whole = True
-                tool.sources, tool.images, tool.question = event.sources, event.images, None
-                if tool.answer == "deny":
-                    tool.state = "denied"
-                else:
-                    tool.state = "error" if event.is_error else "done"
-                return index
-            case AwaitingPermission():
-                return self._change(
-                    event.question.call_id, state="waiting", question=event.question
-                )
-            case PermissionResolved():
-                for call_id, index in self._tools.items():
-                    tool = self.blocks[index]
-                    assert isinstance(tool, ToolBlock)
-                    if tool.question and tool.question.id == event.question_id:
-                        return self._change(
-                            call_id, state="queued", question=None, answer=event.answer
-                        )
-                return None
-            case AwaitingReply():
-                return self._change(
-                    event.call_id, state="waiting", asks=event.text, choices=event.choices
-                )
-            case ReplyGiven():
-                return self._change(event.call_id, state="running", reply=event.text)
             case DraftCreated():
                 self._settle()
                 self._drafts[event.draft.id] = len(self.blocks)
@@ -331,19 +289,17 @@ class Transcript:
 
     def tool(self, call_id: str) -> ToolBlock | None:
         """The newest call with this id."""
-        index = self._tools.get(call_id)
-        block = None if index is None else self.blocks[index]
-        return block if isinstance(block, ToolBlock) else None
+        return self._calls.get(call_id)
+
+    @property
+    def tool_calls(self) -> int:
+        """Of the last turn."""
+        return self._calls.count
 
     @property
     def questions(self) -> list[Question]:
         """Permission questions that wait for the person, oldest first."""
-        found: list[Question] = []
-        for index in self._tools.values():
-            block = self.blocks[index]
-            if isinstance(block, ToolBlock) and block.question:
-                found.append(block.question)
-        return found
+        return self._calls.questions
 
     @property
     def drafts(self) -> list[Draft]:
@@ -375,26 +331,6 @@ class Transcript:
     def messages(self) -> list[Message]:
         """The conversation as values, for a new native history (H-7) and for export."""
         return conversation(self.blocks)
-
-    def _tool(self, call_id: str, name: str) -> tuple[int, ToolBlock]:
-        index = self._tools.get(call_id)
-        if index is not None:
-            known = self.blocks[index]
-            assert isinstance(known, ToolBlock)
-            if not known.finished:
-                return index, known
-        tool = ToolBlock(call_id, name, step=self.steps)
-        self._tools[call_id] = len(self.blocks)
-        self.blocks.append(tool)
-        return len(self.blocks) - 1, tool
-
-    def _change(self, call_id: str, **values: object) -> int | None:
-        index = self._tools.get(call_id)
-        if index is None:
-            return None
-        for name, value in values.items():
-            setattr(self.blocks[index], name, value)
-        return index
 
     @property
     def summary(self) -> SummaryBlock | None:
@@ -475,12 +411,9 @@ class Transcript:
             first = len(self.blocks) - 1  # nothing came of the attempt, not even words
         settled = self._settle()
         first = settled if first is None else first
-        for index in self._tools.values():
-            tool = self.blocks[index]
-            assert isinstance(tool, ToolBlock)
-            if not tool.finished:
-                tool.state, tool.question = "cancelled", None
-                first = index if first is None else min(first, index)
+        cancelled = self._calls.cancel()
+        if cancelled is not None:
+            first = cancelled if first is None else min(first, cancelled)
         if event.reason not in ("done", "error"):
             self.blocks.append(EndBlock(event.reason, event.detail, self._mode, event.cap))
             first = len(self.blocks) - 1 if first is None else first

@@ -1,0 +1,149 @@
+"""The fold of everything about tool calls: from being written to their results."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from .blocks import ToolBlock, TranscriptBlock
+from .events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CallStarted,
+    PermissionResolved,
+    ReplyGiven,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+)
+from .permissions import Question
+
+CallEvent: TypeAlias = (
+    CallStarted
+    | ToolQueued
+    | ToolStarted
+    | ToolOutput
+    | ToolFinished
+    | AwaitingPermission
+    | PermissionResolved
+    | AwaitingReply
+    | ReplyGiven
+)
+
+
+class Calls:
+    """The calls of one turn, as blocks in the transcript's list."""
+
+    def __init__(self, blocks: list[TranscriptBlock]) -> None:
+        self.count = 0
+        """Whole calls of this turn."""
+        self._blocks = blocks
+        self._places: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """A new turn: call ids may repeat in it."""
+        self.count = 0
+        self._places.clear()
+
+    def apply(self, event: CallEvent, step: int) -> int | None:
+        """The index of the block that changed or came, if one did; see ``Transcript.apply``."""
+        match event:
+            case CallStarted():
+                return self._place(event.call_id, event.name, step)
+            case ToolQueued():
+                index = self._place(event.call_id, event.name, step)
+                self.count += 1
+                return self._change(
+                    index,
+                    arguments=event.arguments,
+                    target=event.target,
+                    effect=event.effect,
+                    verb=event.verb,
+                    done=event.done,
+                    icon=event.icon,
+                    state="queued",
+                    whole=True,
+                )
+            case ToolStarted():
+                index = self._places.get(event.call_id)
+                return self._change(index, state="running", allowed_by=event.allowed_by)
+            case ToolOutput():
+                index = self._places.get(event.call_id)
+                if index is not None:
+                    self._at(index).output += event.text
+                return index
+            case ToolFinished():
+                return self._finish(event)
+            case AwaitingPermission():
+                index = self._places.get(event.question.call_id)
+                return self._change(index, state="waiting", question=event.question)
+            case PermissionResolved():
+                for index in self._places.values():
+                    asked = self._at(index).question
+                    if asked is not None and asked.id == event.question_id:
+                        return self._change(
+                            index, state="queued", question=None, answer=event.answer
+                        )
+                return None
+            case AwaitingReply():
+                index = self._places.get(event.call_id)
+                return self._change(index, state="waiting", asks=event.text, choices=event.choices)
+            case ReplyGiven():
+                index = self._places.get(event.call_id)
+                return self._change(index, state="running", reply=event.text)
+            case _:
+                assert_never(event)
+
+    def get(self, call_id: str) -> ToolBlock | None:
+        index = self._places.get(call_id)
+        return None if index is None else self._at(index)
+
+    @property
+    def questions(self) -> list[Question]:
+        """Permission questions that wait for the person, oldest first."""
+        asked = (self._at(index).question for index in self._places.values())
+        return [question for question in asked if question is not None]
+
+    def cancel(self) -> int | None:
+        """The turn is over: what has not finished never will. The first block of these."""
+        first: int | None = None
+        for index in self._places.values():
+            if not self._at(index).finished:
+                self._change(index, state="cancelled", question=None)
+                first = index if first is None else min(first, index)
+        return first
+
+    def _finish(self, event: ToolFinished) -> int | None:
+        index = self._places.get(event.call_id)
+        if index is None:
+            return None
+        done = "error" if event.is_error else "done"
+        return self._change(
+            index,
+            output=event.text,
+            summary=event.summary,
+            seconds=event.seconds,
+            sources=event.sources,
+            images=event.images,
+            question=None,
+            whole=True,
+            state="denied" if self._at(index).answer == "deny" else done,
+        )
+
+    def _place(self, call_id: str, name: str, step: int) -> int:
+        index = self._places.get(call_id)
+        if index is None or self._at(index).finished:
+            index = self._places[call_id] = len(self._blocks)
+            self._blocks.append(ToolBlock(call_id, name, step=step))
+        return index
+
+    def _at(self, index: int) -> ToolBlock:
+        block = self._blocks[index]
+        assert isinstance(block, ToolBlock)
+        return block
+
+    def _change(self, index: int | None, **values: object) -> int | None:
+        if index is not None:
+            for name, value in values.items():
+                setattr(self._blocks[index], name, value)
+        return index
