@@ -27,6 +27,7 @@ from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, st
 from studio.ui.drafts import DraftsPage
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.cards import FailureItem
+from studio.ui.transcript.changed import FilesItem
 from studio.ui.transcript.draft import DraftItem
 from studio.ui.transcript.prompt import PromptItem
 from studio.ui.transcript.retry import RetryItem
@@ -559,3 +560,78 @@ async def test_drafts(tmp_path: Path, atlas: Path) -> None:
         person.press(Key.Key_X)
         await until(lambda: "2 drafts" in page.detail.title._text)
         await pictures.take("12-selected")
+
+
+@on_window_loop
+async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
+    """20: what turns changed, undone in part; what was seen; routing in chat and settings."""
+
+    def setup(file) -> None:
+        values = file.values
+        values.routing = True
+        values.own_models["anthropic"] = ["claude-haiku-5", "claude-sonnet-5-5"]
+        values.tiers = {
+            "small": "anthropic/claude-haiku-5",
+            "large": "anthropic/claude-sonnet-5-5",
+        }
+
+    many = "mkdir -p docs; for n in 1 2 3 4 5 6; do echo $n > docs/chapter$n.md; done"
+    script = [
+        Turn(Text("It waits as long as the server asks."), usage=USED),
+        Turn(read("src/atlas/retry.py"), runs(many)),
+        Turn(Text("The chapters are there.")),
+        Turn(runs("echo 2 > docs/chapter1.md; echo a > docs/new.md")),
+        Turn(Text("And the first one is new.")),
+        Turn(runs("echo 3 > a.md")),
+        Turn(Text("Done.")),
+    ]
+    async with at_window(
+        tmp_path,
+        "anthropic",
+        script,
+        folder=atlas,
+        setup=setup,
+        prepare=earlier_chats,
+        fonts=fonts(),
+    ) as person:
+        pictures = Photographer(person, tmp_path)
+        person.press(Key.Key_I, CTRL)
+        person.say("What is this?")
+        await person.done()
+        for number, words in enumerate(("Write all the chapters in docs", "Write the first anew")):
+            person.composer.setFocus()
+            person.say(words)
+            await allow(person)
+            await person.done(number + 2)
+        await person.session.change(title="Chapters")
+        await person.window.listing.refresh()
+        rows = [item for item in person.view.canvas.items if isinstance(item, FilesItem)]
+        await pictures.take("20-undo")
+        restoring = person.window.chat.restoring
+        restoring.do(rows[0].files.turn_id, "undo")
+        await until(lambda: rows[0].files.left)
+        person.view.context.opened.add(id(rows[0].block))
+        person.view.stage.relay(rows[0])
+        person.view.scroll_to_end()
+        await pictures.take("20-undo-left", (LARGE, SMALL))
+        person.view.context.opened.clear()
+        person.view.stage.restyle()
+        restoring.do(rows[1].files.turn_id, "undo")
+        await until(lambda: rows[1].files.undone)
+        inspector = person.window.inspector
+        assert inspector is not None
+        inspector.show_page(1)
+        person.composer.setFocus()
+        person.say("Once more")
+        await until(lambda: person.session.transcript.questions)
+        await pictures.take("20-undo-running")
+        person.session.stop()
+        await person.done(4)
+        inspector.show_page(0)
+        person.window.open_settings("general")
+        dialog = person.window.settings_dialog
+        assert isinstance(dialog, SettingsDialog)
+        await until(dialog.isVisible)
+        dialog.general.ensureWidgetVisible(dialog.general.routing.asked)
+        await pictures.take("20-routing-settings")
+        dialog.close()
