@@ -6,7 +6,7 @@ makes one request until it is answered, with the ``patience`` that takes;
 question and puts it.
 
 ``session`` holds a saved conversation around it: its native ``history``
-(``switching`` and ``compaction`` say what a new one leaves out), its
+(``switching`` and ``context`` say what a new one leaves out), its
 transcript, its ``drafts``, and what the model has not heard yet: ``unheard``
 of the conversation, ``standing`` of the world around it. ``ground`` is what a
 turn stands on, ``ledger`` compares each request with the one before.

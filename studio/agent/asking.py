@@ -112,8 +112,9 @@ class Asking:
     """The requests of one turn.
 
     ``request`` makes the next one of what the history holds by then; ``before``
-    is awaited ahead of each attempt and brings the model up to date.
-    ``why`` says what a cancelled request's calls are told.
+    is awaited ahead of each attempt and brings the model up to date. ``squeeze``
+    makes room when the provider says that there is none. ``why`` says what a
+    cancelled request's calls are told.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class Asking:
         *,
         request: Callable[[], Request],
         before: Callable[[], Awaitable[None]],
+        squeeze: Callable[[], Awaitable[bool]],
         why: Callable[[BaseException], str],
         emit: Callable[[Event], None],
         clock: Waiting,
@@ -137,6 +139,7 @@ class Asking:
         self._patience = patience
         self._request = request
         self._before = before
+        self._squeeze = squeeze
         self._why = why
         self._emit = emit
         self._clock = clock
@@ -170,6 +173,9 @@ class Asking:
                 if error.fault == "bad_history" and not self._renewed:
                     self._renewed = True
                     await self._renew()
+                    continue
+                if error.fault == "too_long" and await self._squeeze():
+                    await self.resume()
                     continue
                 wait = self._patience.wait(error, failed)
                 if wait is None:

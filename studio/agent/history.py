@@ -109,6 +109,12 @@ class NativeHistory:
             return events
         return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
 
+    async def look(self) -> None:
+        """Read what is stored, if anything, and nothing more."""
+        stored = await self._store.native(self._session_id)
+        if stored is not None:
+            self._take(stored)
+
     async def append(self, items: Sequence[JsonObject]) -> None:
         """Durable when it returns; a cancelled caller does not undo it."""
         self.items.extend(items)
@@ -118,15 +124,23 @@ class NativeHistory:
         await asyncio.shield(self.save())
 
     async def renew(
-        self, why: str, conversation: Callable[[], Sequence[Message]] | None = None
+        self,
+        why: str,
+        conversation: Callable[[], Sequence[Message]] | None = None,
+        *,
+        quiet: bool = False,
     ) -> list[Event]:
-        """Begin a new epoch now, of the conversation as it is now, or of another (H-9)."""
+        """Begin a new epoch now, of the conversation as it is now, or of another (H-9).
+
+        ``quiet`` where the person sees by other signs what was done.
+        """
         assert self._fresh is not None, "open comes first"
         await self.save()
         fresh = self._fresh
         if conversation is not None:
             fresh = replace(fresh, conversation=conversation)
-        return [await self._begin(why, fresh), Notice(why)]
+        begun = await self._begin(why, fresh)
+        return [begun] if quiet else [begun, Notice(why)]
 
     async def save(self) -> None:
         """Write what is not on disk yet, in order: no result is ever there without its call."""

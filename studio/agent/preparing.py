@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from studio.domain.agents import Limits, Mode
 from studio.domain.blocks import ToolBlock
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import Event, Exposed, MessageQueued, Notice, Routed, Told, TurnStarted
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer, Rule
@@ -21,13 +24,14 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.providers.attachments import left_out
-from studio.providers.base import Provider
+from studio.providers.base import Provider, Request
 from studio.storage.sessions import SessionStore
 from studio.tools import Tool, Workspace
 from studio.tools.notes import Notes
 
 from .budget import Budget
 from .clock import Clock
+from .context import Context, Means, Room
 from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
@@ -87,6 +91,7 @@ class Chat(Protocol):
     files: Undo
 
     async def change(self, **fields: Any) -> None: ...
+    async def flush(self) -> None: ...
 
 
 class Preparing:
@@ -102,6 +107,7 @@ class Preparing:
         record: Callable[[Event], None],
     ) -> None:
         self.history = NativeHistory(store, chat.info.id)
+        self.room = Room(chat.transcript, self.history, lambda: surroundings.summarise, chat.flush)
         self.opened: list[Event] = []
         """What happened when the history was opened for the turn that is being made."""
         self._chat = chat
@@ -148,9 +154,7 @@ class Preparing:
             self._ledger = Ledger(last)
         parent = wish.parent
         budget = await self._around.budget(info, agent, parent.budget if parent else None)
-        size = max(last.usage.input if last else 0, 1)
-        rates = asyncio.to_thread(rates_of, info.provider, ground.model, size, fact)
-        purse = Purse(budget, self._around.rate, rates, last)
+        purse = self._purse(budget, ground, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
         setting = Setting(
@@ -162,6 +166,7 @@ class Preparing:
             effort=info.effort or agent.effort,
             temperature=agent.temperature,
             opened=self.opened,
+            room=partial(self.room.make, self._means(ground, purse)),
             closing=lambda: self._close(started.turn_id, parent),
             steering=self.steering,
         )
@@ -269,8 +274,8 @@ class Preparing:
 
     async def open(self, ground: Ground) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""
-        info = self._chat.info
-        return await self.history.open(
+        info, stale = self._chat.info, self._chat.transcript.stale
+        events = await self.history.open(
             ground.provider,
             ground.model,
             ground.standing.system,
@@ -280,6 +285,50 @@ class Preparing:
             self._unheard.epoch,
             self._around.model(info.provider, info.model),
         )
+        if stale:
+            events += await self.history.renew(stale, quiet=True)
+            self._unheard.said.clear()  # the conversation had it
+        return events
+
+    async def summarise(self, ground: Ground) -> None:
+        """Sum up the beginning of the conversation; see ``Room.summarise``."""
+        info = self._chat.info
+        budget = await self._around.budget(info, ground.agent, None)
+        purse = self._purse(budget, ground, await self._store.last_sent(info.id))
+        await self.room.summarise(self._means(ground, purse), self._record)
+        self._unheard.said.clear()
+
+    async def stub(self, _: Ground) -> None:
+        """Begin a history with old results shortened."""
+        await self.room.stub(self._record)
+        self._unheard.said.clear()
+
+    async def context(self) -> Context:
+        """What takes how much of the model's context, as the next request would be."""
+        info, history = self._chat.info, self.history
+        facts = self._around.model(info.provider, info.model)
+        window = facts.context_window
+        if not history.epoch:
+            history = NativeHistory(self._store, info.id)
+            await history.look()
+        with suppress(StudioError, ProviderError):  # no key, say: that is told where it matters
+            provider = await self._around.provider(info.provider)
+            window = await provider.context(Request(info.model, (), facts=facts, session=info.id))
+        return await self.room.view(history, window)
+
+    def _purse(self, budget: Budget, ground: Ground, last: LedgerEntry | None) -> Purse:
+        provider, facts = self._chat.info.provider, self._facts
+        size = max(last.usage.input if last else 0, 1)
+        rates = asyncio.to_thread(rates_of, provider, ground.model, size, facts)
+        return Purse(budget, self._around.rate, rates, last)
+
+    def _means(self, ground: Ground, purse: Purse) -> Means:
+        session_id, patience = self._chat.info.id, self._around.patience
+        return Means(ground.provider, ground.model, self._facts, session_id, purse, patience)
+
+    @property
+    def _facts(self) -> ModelInfo:
+        return self._around.model(self._chat.info.provider, self._chat.info.model)
 
     async def workspace(self) -> Workspace:
         info = self._chat.info

@@ -11,13 +11,13 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
 from studio.domain.agents import Limits, Mode
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -27,7 +27,10 @@ from studio.domain.events import (
     MessageTaken,
     Notice,
     PermissionResolved,
+    Pinned,
     ReplyGiven,
+    SummaryEdited,
+    SummaryUndone,
     TurnComplete,
     TurnStarted,
 )
@@ -38,10 +41,10 @@ from studio.domain.tools import Draft, DraftStatus
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
-from .compaction import WHY, shortened
+from .context import Context
 from .drafts import SessionDrafts
 from .failing import failure
-from .ground import Surroundings, ground_of
+from .ground import Ground, Surroundings, ground_of
 from .input import whole
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
@@ -52,7 +55,16 @@ from .unheard import Unheard
 
 log = logging.getLogger(__name__)
 
+UNASKED = (
+    "The model gets the whole conversation again. It is summed up again when you ask for it, or "
+    "when it no longer fits."
+)
+
 Listener = Callable[[Event, "int | None"], None]
+
+
+async def nothing_more(_: Ground) -> None:
+    """What is to be done besides, where nothing is."""
 
 
 class Elsewhere(ConfigurationError):
@@ -88,6 +100,8 @@ class Session:
         self._turn: Turn | None = None
         self._stop_asked = False
         self._compacting = asyncio.Lock()
+        self._aside: asyncio.Future[None] | None = None
+        """What is done to the native history while no turn runs."""
         self._unheard = Unheard(events, self.drafts)
         self._preparation = Preparing(self, store, surroundings, rules, self._unheard, self._record)
         self._review = Review(
@@ -219,6 +233,8 @@ class Session:
         elif self._preparing is not None:
             self._stop_asked = True  # it may be made already, and its reader not awake yet
             self._preparing.cancel()
+        if self._aside is not None:
+            self._aside.cancel()
 
     def answer(self, question_id: str, answer: Answer) -> None:
         if self._turn is not None:
@@ -325,15 +341,67 @@ class Session:
 
         The transcript stays whole. Raises what a turn's set-up would raise.
         """
+        await self._anew(self._preparation.stub)
+
+    async def summarise(self) -> None:
+        """Have the model sum up all but the last exchanges, for itself (L-10).
+
+        ``stop`` ends it, and nothing has changed. Raises ConfigurationError
+        where there is too little to sum up, and what a turn's set-up would raise.
+        """
+        await self._anew(self._preparation.summarise)
+
+    async def edit_summary(self, summary_id: str, text: str) -> None:
+        """Replace a summary by the person's own words; the model gets them from now on."""
+        self._must_be_sound()
+        if not text.strip():
+            raise ConfigurationError("A summary cannot be empty. Undo it instead.")
+        self._record(SummaryEdited(summary_id, text))
+        await self._refreshed()
+
+    async def undo_summary(self, summary_id: str) -> None:
+        """The model gets again what a summary stood for; it is not summed up again unasked."""
+        self._must_be_sound()
+        self._record(SummaryUndone(summary_id))
+        self._record(Notice(UNASKED))
+        await self._refreshed()
+
+    async def pin(self, block: int, on: bool = True) -> None:
+        """Keep a message of the transcript whole for the model, or no longer."""
+        self._must_be_sound()
+        self._record(Pinned(block, on))
+        await self._refreshed()
+
+    async def context(self) -> Context:
+        """What takes how much of the model's context."""
+        return await self._preparation.context()
+
+    async def _refreshed(self) -> None:
+        """Begin the native history anew if it is not what it should be; a turn does so too."""
+        await self.flush()
+        if self.transcript.stale and not self.running:
+            with suppress(StudioError, ProviderError):  # what is wrong, the next turn will say
+                await self._anew()
+
+    async def _anew(self, work: Callable[[Ground], Awaitable[None]] = nothing_more) -> None:
+        """Open the native history while no turn runs, and do something to it."""
         self._must_be_free()
+        self._aside = task = asyncio.ensure_future(self._alone(work))
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        if not task.cancelled():
+            task.result()
+
+    async def _alone(self, work: Callable[[Ground], Awaitable[None]]) -> None:
         async with self._compacting:  # a turn that begins meanwhile waits
+            self._must_be_free()
             await self._none_elsewhere()
             ground = await ground_of(self.info, self._around)
-            conversation = self.transcript.messages
-            opened = await self._preparation.open(ground)
-            renewed = await self._preparation.history.renew(WHY, lambda: shortened(conversation()))
-            for event in [*opened, *renewed]:
+            for event in await self._preparation.open(ground):
                 self._record(event)
+            await work(ground)
         await self.flush()
 
     async def flush(self) -> None:
@@ -347,6 +415,8 @@ class Session:
             await self._turn.ended()
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
+        if self._aside is not None:
+            await asyncio.wait([self._aside])
         try:
             await self._preparation.history.save()
         finally:

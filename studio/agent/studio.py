@@ -332,6 +332,11 @@ class Studio:
         if self._sandbox is not None:
             await asyncio.to_thread(self._sandbox[1].close)
 
+    @property
+    def summarise(self) -> bool:
+        """Whether the person lets long conversations be summed up."""
+        return self.settings.values.summarise
+
     def spill(self, session_id: str) -> Path:
         return private_folder(self.paths.cache / "outputs" / session_id)
 

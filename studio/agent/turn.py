@@ -14,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Protocol
 
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -59,6 +59,8 @@ NEARLY_OUT = (
     "This turn has nearly used what it may. Come to an end: give your answer, with what you know, "
     "and say what is left to do."
 )
+SQUEEZES = 2
+"""So often in a row room is made because a provider says that there is none."""
 REPEATED = "This call was not run: it was made before, and nothing has changed since."
 CANCELLED = "The person stopped the turn before this was done."
 NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
@@ -79,6 +81,16 @@ async def _nothing() -> Sequence[Event]:
     return ()
 
 
+class MakesRoom(Protocol):
+    """Has a history that fits, and emits what was done for it; see ``context.Room.make``."""
+
+    async def __call__(self, emit: Callable[[Event], None], *, full: bool = False) -> bool: ...
+
+
+async def _as_it_is(emit: Callable[[Event], None], *, full: bool = False) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What a turn runs on, fixed when it begins.
@@ -86,8 +98,9 @@ class Setting:
     ``news`` is what the model has to be told now (H-6); telling it, an event,
     takes it from there. ``steering`` holds what the person says to the running
     turn. ``room`` is awaited ahead of each request and makes the history fit
-    (L-10). ``closing`` is awaited once when the work is over, however it ended:
-    what it returns happens before the turn is complete.
+    (L-10); also when a provider says that it does not. ``closing`` is awaited
+    once when the work is over, however it ended: what it returns happens before
+    the turn is complete.
     """
 
     started: TurnStarted
@@ -98,7 +111,7 @@ class Setting:
     effort: Effort | None = None
     temperature: float | None = None
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
-    room: Callable[[], Awaitable[Sequence[Event]]] = _nothing
+    room: MakesRoom = _as_it_is
     closing: Callable[[], Awaitable[Sequence[Event]]] = _nothing
     opened: Sequence[Event] = ()
     """What happened when the history was opened, to be told after ``started``."""
@@ -136,6 +149,7 @@ class Turn:
             setting.patience,
             request=self._request,
             before=self._before,
+            squeeze=self._squeeze,
             why=lambda error: self._why(error, BROKEN_OFF),
             emit=self._emit,
             clock=self._clock,
@@ -143,6 +157,7 @@ class Turn:
         self._purse = purse
         self._stall = Stall()
         self._wrapped_up = False
+        self._squeezed = 0
         self._notes: list[Told] = []
         self._words: list[TextDelta | ReasoningDelta] = []
         self._task: asyncio.Task[Ended] | None = None
@@ -224,6 +239,9 @@ class Turn:
     def _happen(self, event: Event) -> None:
         if isinstance(event, StepEnded):
             self._usage += event.usage
+        elif isinstance(event, HistoryBegun):
+            self._stall.changed()  # what was shortened may be looked at again
+            self._wrapped_up = False  # it is not in the new history
         self._record(event)
         self._queue.put_nowait(event)
 
@@ -291,7 +309,12 @@ class Turn:
             if reply.stop == "refusal" or reply.stop == "content_filter":
                 return Ended("refused", reply.detail or "The model declined to answer.")
             if reply.stop == "context_full":
-                return Ended("token_limit", "The conversation no longer fits the model's context.")
+                if not await self._squeeze():
+                    text = "The conversation no longer fits the model's context."
+                    return Ended("token_limit", text)
+                await self._asking.resume()
+                continue
+            self._squeezed = 0
             if reply.calls or reply.stop == "pause":
                 continue
             if reply.stop == "max_tokens":
@@ -320,10 +343,7 @@ class Turn:
 
     async def _before(self) -> None:
         """Ahead of each request: make room, take in the person's words, bring up to date."""
-        for event in await self._setting.room():
-            self._emit(event)
-            if isinstance(event, HistoryBegun):
-                self._stall.changed()  # what was shortened may be looked at again
+        await self._setting.room(self._emit)
         while self._setting.steering:
             message = self._setting.steering.popleft()
             self._emit(MessageTaken(message.message_id))
@@ -334,6 +354,11 @@ class Turn:
             self._wrapped_up = True
             self._notes.append(Told("wrap_up", text))
         await self._tell()
+
+    async def _squeeze(self) -> bool:
+        """Make room because the provider says that there is none; False if that did not help."""
+        self._squeezed += 1
+        return self._squeezed <= SQUEEZES and await self._setting.room(self._emit, full=True)
 
     def _wrap_up(self) -> str:
         """What to tell a model whose turn is about to reach a limit; empty before."""

@@ -198,6 +198,13 @@ class Provider(ABC):
         """Whether the provider runs a tool of this name itself (``web_search``), beside ours."""
         return False
 
+    async def context(self, request: Request) -> int | None:
+        """The tokens that a request and its answer have room for; None where nobody knows.
+
+        None too where an adapter shortens by itself what it sends.
+        """
+        return request.context_window
+
     async def warning(self, request: Request) -> str:
         """What the person should know before this request goes out; mostly nothing."""
         return ""

@@ -70,6 +70,9 @@ class BuiltinProvider(Provider):
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
         return self._words.refuses(block, BLIND)
 
+    async def context(self, request: Request) -> int | None:
+        return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
+
     def stream(self, request: Request) -> ReplyStream:
         return _Stream(self._model, self._shaped, request)
 

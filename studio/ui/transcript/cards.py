@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.agent.compaction import WHY as SHORTENED
+from studio.agent.context import SHORTENED
 from studio.agent.endings import ending
 from studio.domain.blocks import (
     AgentBlock,

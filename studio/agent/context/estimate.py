@@ -1,0 +1,215 @@
+"""Tokens of a native history, by its parts: counted by the provider, estimated for the rest.
+
+The last request's own figure is the truth; what was appended since is weighed
+by its characters, on a scale that the last figure sets (L-10).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, get_args
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import Sent
+from studio.domain.models import Usage
+from studio.domain.tools import ToolSpec
+
+from .enclosures import blob_tokens
+
+Kind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+CHARACTERS = 4
+"""Bytes of text to a token, about."""
+FURTHEST = 4.0
+"""So many times more or less than the estimate a provider's figure may be, to be believed."""
+
+_UNREAD = frozenset(
+    ("signature", "thoughtSignature", "encrypted_content", "cache_control", "media_type", "id")
+) | frozenset(
+    ("call_id", "tool_use_id", "tool_call_id", "type", "role", "status", "mimeType", "detail")
+)
+"""Keys of what a model does not read as words."""
+_BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
+_MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
+"""What stands in the middle of words: a text file that was attached, the summary."""
+
+Weights: TypeAlias = "Counter[Kind]"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the context; ``tokens`` of all parts add up to the whole."""
+
+    kind: Kind
+    tokens: int
+
+
+class Written(Protocol):
+    """What is weighed of a history; see ``NativeHistory``."""
+
+    epoch: int
+    items: list[JsonObject]
+    chain: list[str]
+    system: str
+    tools: list[ToolSpec]
+
+
+class Estimate:
+    """Of one session. Items are weighed once: a history only grows.
+
+    ``ratio`` is how many tokens one estimated token really is.
+    """
+
+    def __init__(self) -> None:
+        self.ratio = 1.0
+        self._of: tuple[int, str] = (0, "")
+        self._scale = Scale(())
+        self._head: Weights = Counter()
+        self._items: list[Weights] = []
+
+    def total(self, history: Written, sent: Sent | None, usage: Usage) -> int:
+        """Tokens of the next request; ``sent`` and ``usage`` are the last one's."""
+        return sum(part.tokens for part in self.parts(history, sent, usage))
+
+    def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[Part]:
+        """The same by parts, those that are nothing left out."""
+        self._weigh(history)
+        weights = sum(self._items, Counter(self._head))
+        whole = weights.total()
+        counted = self._counted(history, sent, usage)
+        if counted is None:
+            tokens = self.ratio * whole
+        else:
+            known = sum((w.total() for w in self._items[:counted]), self._head.total())
+            if known:
+                ratio = usage.input / known
+                self.ratio = min(max(ratio, 1 / FURTHEST), FURTHEST)
+            tokens = usage.input + self.ratio * (whole - known)
+        return _shared(weights, round(tokens))
+
+    @property
+    def head(self) -> int:
+        """Tokens of system prompt and tools, of the history weighed last."""
+        return round(self.ratio * self._head.total())
+
+    def of(self, history: Written, items: Sequence[JsonObject]) -> int:
+        """Tokens of a history that would begin with the same, and have these items instead."""
+        self._weigh(history)
+        scale = Scale(history.tools)
+        return round(self.ratio * (self._head.total() + sum(scale.weigh(i).total() for i in items)))
+
+    def _weigh(self, history: Written) -> None:
+        of = (history.epoch, history.chain[0])
+        if of != self._of or len(self._items) > len(history.items):
+            self._of, self._items = of, []
+            self._scale = Scale(history.tools)
+            tools: list[Json] = [
+                [spec.name, spec.description, spec.schema] for spec in history.tools
+            ]
+            self._head = Counter()
+            self._head["instructions"] = _size(history.system)
+            self._head["tools"] = _size(json.dumps(tools, ensure_ascii=False)) if tools else 0
+        for item in history.items[len(self._items) :]:
+            self._items.append(self._scale.weigh(item))
+
+    def _counted(self, history: Written, sent: Sent | None, usage: Usage) -> int | None:
+        """How many items the provider has counted; None where the last request was another's."""
+        if sent is None or not usage.input or sent.items >= len(history.chain):
+            return None
+        return sent.items if history.chain[sent.items] == sent.prefix else None
+
+
+class Scale:
+    """Weighs native items, of whichever protocol, in the order they come.
+
+    Results are told apart by their calls, which come before them.
+    """
+
+    def __init__(self, tools: Collection[ToolSpec]) -> None:
+        self._readers = {spec.name for spec in tools if _reads_files(spec)}
+        self._names: dict[str, str] = {}
+
+    def weigh(self, item: Json) -> Weights:
+        weights: Weights = Counter()
+        self._walk(item, "messages", "", weights)
+        return weights
+
+    def _walk(self, value: Json, kind: Kind, key: str, weights: Weights) -> None:
+        if isinstance(value, str):
+            self._words(value, kind, key, weights)
+        elif isinstance(value, dict):
+            self._learn(value)
+            kind = self._kind(value, kind)
+            for name, inner in value.items():
+                if name not in _UNREAD:
+                    self._walk(inner, kind, name, weights)
+        elif isinstance(value, list):
+            for inner in value:
+                self._walk(inner, kind, key, weights)
+        elif value is not None:
+            weights[kind] += 1
+
+    def _words(self, text: str, kind: Kind, key: str, weights: Weights) -> None:
+        if key in _BLOBS and (tokens := blob_tokens(text)):
+            weights["files"] += tokens
+            return
+        if kind == "messages" and "</" in text:
+            for found in _MARKED.finditer(text):
+                size = _size(found[0])
+                weights["files" if found[1] == "file" else "summary"] += size
+                weights["messages"] -= size
+        weights[kind] += _size(text)
+
+    def _learn(self, value: JsonObject) -> None:
+        """Remember the name of a call."""
+        inner = value.get("function") or value.get("functionCall")
+        name = inner.get("name") if isinstance(inner, dict) else value.get("name")
+        if isinstance(name, str):
+            for found in (value.get("id"), value.get("call_id")):
+                if isinstance(found, str):
+                    self._names[found] = name
+
+    def _kind(self, value: JsonObject, kind: Kind) -> Kind:
+        is_result = (
+            value.get("type") in ("tool_result", "function_call_output")
+            or value.get("role") == "tool"
+            or "functionResponse" in value
+        )
+        if not is_result:
+            return kind
+        response = value.get("functionResponse")
+        name = response.get("name") if isinstance(response, dict) else value.get("tool_name")
+        for key in ("tool_use_id", "call_id", "tool_call_id"):
+            found = value.get(key)
+            name = name or (self._names.get(found) if isinstance(found, str) else None)
+        return "files" if name in self._readers else "results"
+
+
+def _reads_files(spec: ToolSpec) -> bool:
+    return spec.effect == "read" and spec.target == "path"
+
+
+def _size(text: str) -> int:
+    """Tokens of words, about; letters of other scripts have more bytes, and more tokens."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return -(-size // CHARACTERS)
+
+
+def _shared(weights: Weights, tokens: int) -> list[Part]:
+    """So many tokens, shared out by weight; not one more or less."""
+    whole = weights.total()
+    if whole <= 0:
+        return []
+    parts: list[Part] = []
+    seen = given = 0
+    for kind in KINDS:
+        seen += weights[kind]
+        share = round(tokens * seen / whole) - given
+        given += share
+        if share > 0:
+            parts.append(Part(kind, share))
+    return parts

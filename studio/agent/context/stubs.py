@@ -1,0 +1,71 @@
+"""A conversation made to take less room: the first stage, old results become stubs (L-10).
+
+What the person said, what the model answered, every call and the newest
+results stay whole. The transcript keeps everything; only the new native
+history that is built of this is shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from studio.domain.messages import Block, Image, Message, Text, ToolResult
+
+KEPT_RESULTS = 3
+WORTH = 400
+"""Characters; a stub for less would save nothing."""
+STUB = "[An older result of {name}, {size:,} characters, was left out. Call it again if needed.]"
+CUT = (
+    "\n\n[… {size:,} characters were left out here: the whole does not fit. "
+    "Call {name} again for a part of it. …]\n\n"
+)
+CUTS = (8_000, 2_000, WORTH)
+"""Characters that are left of the newest results where nothing else helps."""
+WHY = "Older results were shortened to save room."
+
+
+def shortened(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> list[Message]:
+    """The conversation with all but the last ``keep`` results replaced by stubs."""
+    left = sum(isinstance(block, ToolResult) for m in messages for block in m.blocks) - keep
+
+    def change(result: ToolResult) -> ToolResult:
+        nonlocal left
+        left -= 1
+        return _stub(result) if left >= 0 else result
+
+    return _changed(messages, change)
+
+
+def cut(messages: Sequence[Message], most: int) -> list[Message]:
+    """The conversation with at most so many characters of each result."""
+    return _changed(messages, lambda result: _cut(result, most))
+
+
+def _changed(
+    messages: Sequence[Message], change: Callable[[ToolResult], ToolResult]
+) -> list[Message]:
+    out: list[Message] = []
+    for message in messages:
+        blocks: tuple[Block, ...] = tuple(
+            change(block) if isinstance(block, ToolResult) else block for block in message.blocks
+        )
+        out.append(replace(message, blocks=blocks))
+    return out
+
+
+def _stub(result: ToolResult) -> ToolResult:
+    size = len(result.text)
+    if size < WORTH and not any(isinstance(part, Image) for part in result.content):
+        return result
+    return replace(result, content=(Text(STUB.format(name=result.name, size=size)),))
+
+
+def _cut(result: ToolResult, most: int) -> ToolResult:
+    text = result.text
+    if len(text) <= most:
+        return result
+    half = most // 2
+    gap = CUT.format(name=result.name, size=len(text) - 2 * half)
+    pictures = (part for part in result.content if isinstance(part, Image))
+    return replace(result, content=(Text(text[:half] + gap + text[-half:]), *pictures))
