@@ -92,6 +92,7 @@ async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: 
         assert notice.text == "This looks like a quick question, so tiny answers at once."
         (agent,) = person.blocks(AgentBlock)
         assert agent.model == "tiny" and person.says("tiny here.")
+        assert person.composer.model.text() == "tiny", "what the next message goes to"
         assert f"Routed. {notice.text}" in [row.text for row in inspector._events.rows]
         assert person.session.info.model == "tiny" and not person.session.info.model_chosen
 
@@ -139,7 +140,7 @@ async def test_every_event_has_words(tmp_path: Path) -> None:
             (line(Pinned(0, True)), "Pinned a message"),
             (
                 line(Exposed("untrusted", "https://example.com/a")),
-                "Met words from outside: https://example.com/a",
+                "Saw words from outside: https://example.com/a",
             ),
             (
                 line(Routed("inline", "p", "m", "Small.", "p/tiny", cost=0.002)),

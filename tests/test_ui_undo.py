@@ -324,4 +324,4 @@ async def test_the_run_page_says_what_was_seen(tmp_path: Path) -> None:
         assert QToolTip.text() == run.sources
         QToolTip.hideText()
         words = [row.text for row in inspector._events.rows]
-        assert "Met private files: notes.txt" in words
+        assert "Saw private files: notes.txt" in words

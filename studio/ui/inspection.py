@@ -222,7 +222,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Pinned():
             return "lock", "Pinned a message" if event.pinned else "Unpinned a message", ""
         case Exposed():
-            return "scan-eye", f"Met {SEEN[event.exposure]}: {event.source}", ""
+            return "scan-eye", f"Saw {SEEN[event.exposure]}: {event.source}", ""
         case Routed():
             asked = f" Asked {event.asked}." if event.asked else ""
             return "git-branch", f"Routed. {event.why}{asked}", dollars(event.cost or 0)

@@ -173,7 +173,7 @@ class RunPage(QWidget):
             y += pitch
         if f.seen:
             self._seen_at = QRectF(0, y - pitch, self.width(), pitch + t.px(20))
-            sources = ", ".join(source for _, source in f.seen)
+            sources = ", ".join(dict.fromkeys(source for _, source in f.seen))
             self._pair(painter, y, "", sources, right_role="small", right_token="text3", pitch=20)
             y += t.px(20)
         return y

@@ -308,6 +308,8 @@ class ChatPage(QWidget):
 
         if index is not None:
             self.view.changed(index)
+        if isinstance(event, TurnStarted) and self.session is not None:
+            self.choices.take(self.session.info)  # the model may have been routed
         self.ways.show()
         self.view.announce(outcome(event, self.choices.agent))
         self._state()

@@ -27,10 +27,14 @@ def title(block: FilesBlock) -> str:
 
 
 def left_alone(block: FilesBlock) -> str:
-    """Which files an undo did not touch, and why; empty if it took them all."""
+    """Which files an undo did not touch, and why; empty if it took them all.
+
+    A folder is not named that stays only for what is in it.
+    """
     if not block.left:
         return ""
-    return f"Left alone, because changed since: {', '.join(block.left)}"
+    named = [p for p in block.left if not any(o.startswith(f"{p}/") for o in block.left)]
+    return f"Left alone, because changed since: {', '.join(named)}"
 
 
 def first_do(later: Sequence[str]) -> str:
@@ -212,5 +216,5 @@ class FilesItem(Item):
         room = QRectF(left, head.top(), max(0.0, right - left), head.height())
         used = look.text(painter, room, title(block), "ui_strong")
         rest = room.adjusted(used + look.px(8), 0, 0, 0)
-        if rest.width() > look.px(40):
+        if rest.width() > look.px(40) and id(block) not in context.opened:
             look.text(painter, rest, ", ".join(block.paths), "code", "text2")
