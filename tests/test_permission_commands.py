@@ -294,3 +294,59 @@ def test_no_rule_for_one_program_lets_another_run(shell: str) -> None:
             assert ran <= {"alpha"}, (line, ran)
 
         check()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C . push",
+        "git -C there --no-pager push origin main",
+        "git --git-dir=x/.git push",
+        "git --git-dir x/.git --work-tree x push --force",
+        "git  -c user.name=x   push",
+        "/usr/bin/git -C . push",
+        "env GIT_TRACE=1 git -C . push",
+        "sh -c 'git -C . push'",
+        "git -C $HOME push",
+        "git $WHERE push",
+        "true && git -P push",
+        "git " + "-C . " * 60 + "push origin",
+    ],
+)
+def test_a_rule_that_forbids_sees_through_options(command: str) -> None:
+    """T-7: an option before the subcommand does not get a command past a rule."""
+    for verdict in ("deny", "ask"):
+        rules = [Rule.parse("run(*)"), Rule.parse("run(git push *)", verdict)]
+        found = Policy("ask", {"person": rules}).decide(run.spec, {"command": command})
+        assert found.verdict in (verdict, "ask"), command
+    policy = Policy("ask", {"person": [Rule.parse("run(git push *)")]})
+    assert policy.decide(run.spec, {"command": command}).verdict == "ask"  # and none looser
+
+
+def test_what_a_forbidding_rule_leaves_alone() -> None:
+    rules = [Rule.parse("run(*)"), Rule.parse("run(git push *)", "deny")]
+    policy = Policy("ask", {"person": rules})
+    for command in ("git -C . status", "git log --grep x", "echo git push", "git stash"):
+        assert policy.decide(run.spec, {"command": command}).verdict == "allow", command
+    rules[1] = Rule.parse("run(docker container rm *)", "deny")
+    policy = Policy("ask", {"person": rules})
+    tried = {"command": "docker --context prod container --debug rm web"}
+    assert policy.decide(run.spec, tried).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -c alias.p=push p",
+        "git -c core.sshCommand=./evil fetch",
+        "git --config-env=core.editor=X commit",
+        "git --exec-path=. status",
+        "git -c\ncore.pager=./evil log".replace("\n", ""),
+    ],
+)
+def test_no_pattern_allows_git_to_be_told_what_its_words_mean(command: str) -> None:
+    """T-7: ``git *`` is no rule for any program that git is told to run."""
+    policy = Policy("ask", {"person": [Rule.parse("run(git *)")]})
+    assert policy.decide(run.spec, {"command": command}).verdict == "ask"
+    whole = Policy("ask", {"person": [Rule.parse(f"run({command})")]})
+    assert whole.decide(run.spec, {"command": command}).verdict == "allow"

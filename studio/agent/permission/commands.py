@@ -7,13 +7,14 @@ part, and so is what they run. Where that cannot be told the line is unclear.
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .shell import DEEPEST, DYNAMIC, KEYWORDS, Redirect, Simple, Unclear, Word, read
+from .shell import DEEPEST, KEYWORDS, Redirect, Simple, read
+from .spellings import quoted, seen_through
+from .words import DYNAMIC, Unclear, Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _PROGRAM = re.compile(r"[\w./+@:,%\[-]+")
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_GIT_MEANS = re.compile(r"-c|--(?:config-env|exec-path|git-dir|work-tree)\b", re.S)
 _SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
 
 
@@ -163,14 +165,14 @@ class _Reading:
     def _assigned(self, word: Word, *, passed_on: bool) -> None:
         own = _OWN_NAME.fullmatch(word.name) and not word.name.endswith("_proxy")
         if passed_on or not own:  # others change how programs are found, or what they do
-            text = _quoted(word.text)
+            text = quoted(word.text)
             self.parts.append(Part(text, pinned=f"{word.name}="))
 
     def _redirect(self, redirect: Redirect) -> None:
         file = redirect.file
         if file.text in _HARMLESS:
             return
-        text = f"{redirect.operator} {_quoted(file.text)}"
+        text = f"{redirect.operator} {quoted(file.text)}"
         writes = redirect.operator == ">"
         self.parts.append(Part(text, pinned=f"{redirect.operator} ", file=file.text, writes=writes))
 
@@ -205,7 +207,7 @@ class _Reading:
         elif name in _WRAPPERS:
             self._wrapped(name, words, depth)
         else:
-            self._add(words, exact=name in _RUNNERS)
+            self._add(words, exact=name in _RUNNERS or _reconfigures(name, words[1:]))
 
     def _evaluator(self, name: str, arguments: Sequence[Word]) -> None:
         """bash runs what is in the index of a variable that is named to these."""
@@ -220,12 +222,13 @@ class _Reading:
 
     def _add(self, words: Sequence[Word], *, pinned: str = "", exact: bool = False) -> None:
         name = words[0].text.rpartition("/")[2]
-        text = " ".join(_quoted(word.text) for word in words)
+        text = " ".join(quoted(word.text) for word in words)
         rest = [word.text for word in words[1:]]
         spellings = (
             " ".join([name, *rest]),
-            " ".join([name, *(_quoted(one) for one in rest)]),
+            " ".join([name, *(quoted(one) for one in rest)]),
             " ".join(word.source for word in words),
+            *(" ".join([name, *fewer]) for fewer in seen_through(rest)),
         )
         if exact:  # what it runs is among its words
             spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
@@ -260,7 +263,7 @@ class _Reading:
             self._add(words[:at])
             self.line(words[at].text, depth + 1)
         else:
-            script = " ".join(_quoted(word.text) for word in words[: at + 1])
+            script = " ".join(quoted(word.text) for word in words[: at + 1])
             self._add(words, pinned=script)
 
     def _find(self, words: Sequence[Word], depth: int) -> None:
@@ -357,19 +360,6 @@ class _Reading:
         return at, replaced
 
 
-def _quoted(text: str) -> str:
-    """A word as a person would write it."""
-    if DYNAMIC in text:
-        return text if not re.search(r"\s", text) else f"'{text}'"
-    return text if text and not re.search(r"[\s'\"]", text) else shlex.quote(text)
-
-
-def fragments(command: str) -> list[str]:
-    """Everything in a line that could be a command, crudely: for rules that forbid."""
-    found: list[str] = []
-    for piece in re.split(r"[;&|\n(){}`$<>]+", command):
-        words = re.sub(r"[\\'\"]", "", piece).split()[:60]
-        for index, word in enumerate(words):
-            rest = words[index + 1 :]
-            found.append(" ".join([word.rpartition("/")[2], *rest]))
-    return found
+def _reconfigures(name: str, arguments: Sequence[Word]) -> bool:
+    """Whether git is told for this one call what its words mean, and which programs it runs."""
+    return name == "git" and any(_GIT_MEANS.match(word.text) for word in arguments)

@@ -25,7 +25,8 @@ from studio.tools import Workspace
 from studio.tools.result import render
 from studio.tools.sandbox import Sandbox
 
-from .policy import COMMAND, FOLDER, NETWORK, PATH, PLAN, Decision, Policy, target_of
+from .decision import FOLDER, PLAN, Decision
+from .policy import COMMAND, NETWORK, PATH, Policy, target_of
 
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
@@ -196,7 +197,7 @@ class Gate:
         )
         answer = await self._answer(question)
         if answer == "deny":
-            raise _refused(spec, decision)
+            raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
         if answer != "once" and always is not None:
             self._policy.add("session" if answer == "session" else "person", always)
             await self._remember(always, answer)
@@ -263,7 +264,7 @@ def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:
         return ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
     if decision.by == FOLDER:
         return ToolFailed(f"{decision.why} Use a path inside the folder.")
-    return ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
+    return ToolFailed(f"This {spec.name} call is not allowed. {decision.why} Do not repeat it.")
 
 
 def _span(seconds: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .shell import DYNAMIC
+from .words import DYNAMIC
 
 _LONGEST = 2_000
 

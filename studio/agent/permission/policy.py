@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from studio.domain.agents import PermissionMode, Role
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.permissions import Layer, Rule, Verdict, escaped
+from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
-from .commands import Line, Part, fragments, parts_of
+from .commands import Line, Part, parts_of
+from .decision import FOLDER, PLAN, Decision, decided, doubted
 from .overlap import may_fit
+from .place import FOLDED, Place, around, place_of
 from .roles import offers
 from .rulebook import Entry, Rulebook
+from .spellings import fragments
 from .suggestions import rule_of
 
 COMMAND = "command"
@@ -31,52 +31,7 @@ NETWORK = "network"
 """The argument with which a sandboxed command asks for the network, and the name
 of the rules that let it: what is allowed without is not allowed with it."""
 
-WHOSE: dict[Layer, str] = {
-    "built-in": "the built-in rule",
-    "person": "your rule",
-    "project": "the project’s rule",
-    "agent": "the agent’s rule",
-    "session": "your rule for this chat",
-    "turn": "your rule for this turn",
-}
-PLAN = "the plan mode"
-FOLDER = "the folder"
-_GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
-"""Files that make programs, or agents, do something later: a hook, an agent's rights."""
-_FOLDED = sys.platform in ("win32", "darwin")
-"""Whether ``A`` and ``a`` are one file."""
 MOST_KNOWN = 4096
-_STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What becomes of a call. ``why`` is one sentence for the person.
-
-    ``by`` is short, for whoever reads later what allowed it; ``rule`` is None
-    where the program's own behaviour decided. ``insists``: asked about also
-    where a draft could wait, and no rule can be added. ``parts`` are those of a
-    command that are not allowed yet. ``opens`` is the place outside the folder
-    that the call is about.
-    """
-
-    verdict: Verdict
-    why: str
-    by: str = ""
-    rule: Rule | None = None
-    layer: Layer = "built-in"
-    insists: bool = False
-    parts: tuple[Part, ...] = ()
-    opens: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a path leads: ``name`` as rules name it, ``spellings`` for those that forbid."""
-
-    name: str
-    spellings: tuple[str, ...]
-    outside: Path | None
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -146,7 +101,7 @@ class Policy:
 
         ``name`` is relative to the folder, with links resolved.
         """
-        spoken = self._speaks("read", [name], _around(name))
+        spoken = self._speaks("read", [name], around(name))
         hidden = spoken is not None and spoken.rule.verdict != "allow"
         return hidden or (self._parent is not None and self._parent.hides(name))
 
@@ -160,7 +115,7 @@ class Policy:
         if self._parent is None:
             return decision
         above = self._parent.decide(spec, arguments, network=network)
-        if _STRICTNESS[above.verdict] <= _STRICTNESS[decision.verdict]:
+        if above.strictness <= decision.strictness:
             return replace(decision, insists=decision.insists or above.insists)
         return above
 
@@ -214,18 +169,18 @@ class Policy:
                     decision = replace(decision, why="It asks for the network.")
             return decision
         places = [
-            self._place(path)
+            place_of(self._workspace, path)
             for name in PATHS
             if isinstance(path := arguments.get(name), str) and self._workspace is not None
         ]
         decisions = [self._about(spec, target_of(spec, arguments), place) for place in places]
         if not decisions:
             decisions = [self._about(spec, target_of(spec, arguments), None)]
-        return max(decisions, key=lambda one: (_STRICTNESS[one.verdict], one.insists))
+        return max(decisions, key=lambda one: (one.strictness, one.insists))
 
     # Files, and everything else that is no command
 
-    def _about(self, spec: ToolSpec, target: str, place: _Place | None) -> Decision:
+    def _about(self, spec: ToolSpec, target: str, place: Place | None) -> Decision:
         outside = place.outside if place else None
         if outside is not None and spec.effect != "read":
             return Decision("deny", f"{outside} is outside the folder.", FOLDER)
@@ -233,17 +188,17 @@ class Policy:
         spellings = (target,) if place is None else (*place.spellings, target)
         spoken = self._speaks(spec.name, names, spellings, outside=outside is not None)
         if spoken is not None and spoken.rule.verdict == "deny":
-            return _decided(spoken)
+            return decided(spoken)
         if place is not None and spec.effect in ("read", "draft") and spec.name != "read":
             # An edit that fails shows what is there, and a search shows all.
             reads = self._speaks("read", names, spellings, outside=outside is not None)
             if reads is not None and reads.rule.verdict != "allow":
-                return replace(_decided(reads), insists=True)
+                return replace(decided(reads), insists=True)
         if spoken is not None:
-            return replace(_decided(spoken), opens=outside)
+            return replace(decided(spoken), opens=outside)
         if outside is not None:
             return Decision("ask", f"{outside} is outside the folder.", opens=outside)
-        return self._built_in(spec, place.name if place else target)
+        return self._built_in(spec, place)
 
     def _speaks(
         self, tool: str, names: Sequence[str], spellings: Sequence[str], *, outside: bool = False
@@ -255,35 +210,21 @@ class Policy:
             if rule.verdict == "allow":
                 # What is outside the folder is allowed by its whole path alone.
                 named = not outside or Path(rule.pattern).is_absolute()
-                if named and all(rule.fits(name, fold=_FOLDED) for name in names):
+                if named and all(rule.fits(name, fold=FOLDED) for name in names):
                     last = entry
-            elif any(rule.fits(name, fold=_FOLDED) for name in (*names, *spellings)):
+            elif any(rule.fits(name, fold=FOLDED) for name in (*names, *spellings)):
                 if rule.verdict == "deny":
                     return entry
                 last = entry
         return last
 
-    def _place(self, path: str) -> _Place:
-        workspace = self._workspace
-        assert workspace is not None
-        real, known = workspace.locate(path or ".")
-        root = workspace.root
-        lexical = os.path.normpath(root / path.replace("\\", "/"))  # a link by its own name
-        spellings: list[str] = []
-        for one in (real, Path(lexical)):
-            relative = workspace.relative(one)
-            spellings += [*_around(relative), *_around(one.as_posix())]
-        return _Place(
-            workspace.relative(real), tuple(dict.fromkeys(spellings)), None if known else real
-        )
-
-    def _built_in(self, spec: ToolSpec, place: str) -> Decision:
+    def _built_in(self, spec: ToolSpec, place: Place | None) -> Decision:
         if spec.effect == "read":
             return Decision("allow", "It only reads in the folder.", "reads in the folder")
         if spec.effect == "draft" and self.mode == "auto":
-            if not _GUARDED.search(place):
-                return Decision("allow", "Drafts are written at once.", "the automatic mode")
-            return Decision("ask", f"{place} can change what programs do later.")
+            if place is not None and place.guarded:
+                return Decision("ask", f"{place.name} can change what programs do later.")
+            return Decision("allow", "Drafts are written at once.", "the automatic mode")
         if spec.effect == "draft":
             return Decision("ask", "Drafts wait for approval.")
         if spec.effect == "fetch":
@@ -293,15 +234,15 @@ class Policy:
     # Commands
 
     def _command(self, tool: str, command: str) -> Decision:
-        decided = self._known  # a rule that is added meanwhile begins another
-        found = decided.get((tool, command))
+        known = self._known  # a rule that is added meanwhile begins another
+        found = known.get((tool, command))
         if found is None:
             line = parts_of(command)
             found = self._weighed(tool, command, line)
             if not any(part.file for part in line.parts):  # where a file is may change
-                if len(decided) >= MOST_KNOWN:
-                    decided.clear()
-                decided[tool, command] = found
+                if len(known) >= MOST_KNOWN:
+                    known.clear()
+                known[tool, command] = found
         return found
 
     def _weighed(self, tool: str, command: str, line: Line) -> Decision:
@@ -314,11 +255,11 @@ class Policy:
         for part in line.parts:
             last, doubt = self._of_part(part, self._book.near(tool, part), line)
             if last is not None and last.rule.verdict == "deny":
-                return _decided(last)
+                return decided(last)
             if doubt is not None:
-                asks = asks or _doubted(doubt, part)
+                asks = asks or doubted(doubt, part)
             elif last is not None and last.rule.verdict == "ask":
-                asks = asks or _decided(last)
+                asks = asks or decided(last)
             elif last is None:
                 missing.append(part)
             else:
@@ -329,8 +270,8 @@ class Policy:
             return Decision("ask", self._missing(missing, line), parts=tuple(missing))
         if not allowed:
             return Decision("ask", "There is nothing to run in it.", insists=True)
-        decision = _decided(allowed[-1])
-        names = dict.fromkeys(_decided(entry).by for entry in allowed)
+        decision = decided(allowed[-1])
+        names = dict.fromkeys(decided(entry).by for entry in allowed)
         return replace(decision, by=", ".join(names))
 
     def _of_part(
@@ -347,7 +288,7 @@ class Policy:
                 fits = self._allows(rule, part, line)
             else:
                 names = (part.text, *part.spellings)
-                fits = any(rule.fits(name, fold=_FOLDED) for name in names)
+                fits = any(rule.fits(name, fold=FOLDED) for name in names)
                 if not fits and any(may_fit(rule.pattern, name) for name in names):
                     doubt = entry
             if fits and rule.verdict == "deny":
@@ -371,12 +312,12 @@ class Policy:
         if "\0" in part.file or line.moves or self._workspace is None:
             return f"It {verb} a file that is only known when it runs."
         try:
-            place = self._place(part.file)
+            place = place_of(self._workspace, part.file)
         except Exception as error:
             return f"It {verb} “{part.file}”: {error}"
         if place.outside is not None:
             return f"It {verb} {place.outside}, outside the folder."
-        if part.writes and _GUARDED.search(place.name):
+        if part.writes and place.guarded:
             return f"It writes to {place.name}, which can change what programs do later."
         if not part.writes and self.hides(place.name):
             return f"It reads {place.name}, which a rule protects."
@@ -406,39 +347,13 @@ class Policy:
                 last = entry
             elif rule.verdict != "allow":
                 guarded = True
-                if any(rule.fits(one, fold=_FOLDED) or may_fit(rule.pattern, one) for one in named):
+                if any(rule.fits(one, fold=FOLDED) or may_fit(rule.pattern, one) for one in named):
                     last = entry
             if last is entry and rule.verdict == "deny":
-                return _decided(entry)
+                return decided(entry)
         if last is not None and last.rule.verdict == "ask":
-            return _decided(last)
+            return decided(last)
         if last is not None and not guarded:
-            return _decided(last)
+            return decided(last)
         why = f"This command cannot be told apart into its parts: {line.unclear}."
         return Decision("ask", why, insists=True)
-
-
-def _around(name: str) -> tuple[str, ...]:
-    """A file and the folders it is in, as rules that forbid may name them."""
-    names = [name]
-    if _FOLDED:
-        names.append(unicodedata.normalize("NFC", name))
-    path = Path(name)
-    names += [parent.as_posix() for parent in path.parents if parent.as_posix() not in (".", "/")]
-    return tuple(names)
-
-
-def _decided(entry: Entry) -> Decision:
-    by = f"{WHOSE[entry.layer]} {entry.rule}"
-    verb = {"allow": "allows", "ask": "asks about", "deny": "refuses"}[entry.rule.verdict]
-    why = f"{by[:1].upper()}{by[1:]} {verb} it."
-    return Decision(entry.rule.verdict, why, by, entry.rule, entry.layer)
-
-
-def _doubted(entry: Entry, part: Part) -> Decision:
-    verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
-    why = (
-        f"“{part.shown}” is only known when it runs, and may be what "
-        f"{WHOSE[entry.layer]} {entry.rule} {verb}."
-    )
-    return Decision("ask", why, insists=True)

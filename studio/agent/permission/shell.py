@@ -10,52 +10,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import NoReturn
+
+from .words import DYNAMIC, Unclear, Word, WordReader
 
 LONGEST = 20_000
 """Characters of a command line; a longer one is unclear."""
 DEEPEST = 20
-DYNAMIC = "\0"
-"""Stands in a word for what a variable, a glob or a substitution puts there."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
 _BOTH = re.compile(r"&>>?")
 _REDIRECT = re.compile(r"(\d*)(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
-_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=(?!\()", re.A)
 _NAME = re.compile(r"[A-Za-z_]\w*", re.A)
-_PARAMETER = re.compile(
-    r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]"
-    r"|\{#?[A-Za-z_]\w*\}|\{[0-9@*#?$!-]\}"
-    r"|\{[A-Za-z_]\w*(?::?[-+?]|%%?|\#\#?)[\w./@ ,:*-]*\})",
-    re.A,
-)
-_SUM = re.compile(r"\$\(\([0-9\s+*/%<>=&|^!~?:-]*\)\)")
 _DELIMITER = re.compile(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]|$)", re.A)
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _OPENERS = {"if", "while", "until", "then", "else", "elif", "do", "!", "{"}
 _CLOSERS = {"fi", "done", "}"}
 _OTHER_WORDS = {"case", "esac", "select", "function", "coproc", "[[", "in", "]]"}
 KEYWORDS = frozenset(_OPENERS | _CLOSERS | _OTHER_WORDS | {"for"})
-_ENDS_WORD = frozenset(" \t\n;&|<>()")
-
-
-class Unclear(Exception):
-    """This line is not read; the text says at what, in a few words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """One word without its quotes. ``source`` is how it was written."""
-
-    text: str
-    source: str
-    name: str = ""
-    """Of ``NAME=value``, where a shell would assign it."""
-
-    @property
-    def fixed(self) -> bool:
-        return DYNAMIC not in self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +60,24 @@ def read(text: str) -> list[Simple]:
     return reader.found
 
 
-class _Reader:
+class _Reader(WordReader):
     def __init__(self, text: str, depth: int) -> None:
         if depth > DEEPEST:
             raise Unclear("it is nested too deeply")
-        self.text = text
-        self.at = 0
+        super().__init__(text)
         self.found: list[Simple] = []
         self._depth = depth
         self._documents: list[tuple[str, bool, bool]] = []
         """Here-documents whose text follows the line: end, tabs stripped, literal."""
 
+    @property
+    def _in_document(self) -> bool:
+        return bool(self._documents)
+
     def _inner(self, text: str) -> None:
         reader = _Reader(text, self._depth + 1)
         reader.commands(until="")
         self.found += reader.found
-
-    def _next(self) -> str:
-        return self.text[self.at : self.at + 1]
-
-    def _fail(self, what: str) -> NoReturn:
-        raise Unclear(what)
 
     def _blanks(self) -> None:
         while True:
@@ -304,111 +273,3 @@ class _Reader:
         if not self._next():
             self._fail("a redirection without a file")
         return self._word()
-
-    def _word(self) -> Word:
-        start = self.at
-        assigns = _ASSIGNS.match(self.text, start)
-        text: list[str] = []
-        while char := self._next():
-            if self.text.startswith(("<(", ">("), self.at):
-                self.at += 2
-                self._deeper(")")
-                text.append(DYNAMIC)
-            elif char in _ENDS_WORD:
-                break
-            elif char == "'":
-                end = self.text.find("'", self.at + 1)
-                if end < 0:
-                    self._fail("a quote that does not end")
-                text.append(self.text[self.at + 1 : end])
-                self.at = end + 1
-            elif char == '"':
-                text.append(self._double())
-            elif char == "\\":
-                follows = self.text[self.at + 1 : self.at + 2]
-                if not follows:
-                    self._fail("a backslash at the end")
-                if follows == "\n":  # it may have split a keyword
-                    self._fail("a word on two lines")
-                text.append(follows)
-                self.at += 2
-            elif char == "$":
-                if self.text[self.at + 1 : self.at + 2] in ("'", '"'):
-                    self._fail("a quote after $")
-                text.append(self._dollar())
-            elif char == "`":
-                text.append(self._backticks())
-            elif char in "*?[{":
-                text.append(char if self._literal(start) else DYNAMIC)
-                self.at += 1
-            elif char == "~" and self.at in (start, assigns.end() if assigns else start):
-                text.append(DYNAMIC)
-                self.at += 1
-            elif char.isspace():
-                self._fail("an unusual space")
-            else:
-                text.append(char)
-                self.at += 1
-        if self.at == start:
-            self._fail(f"“{self._next()}”")
-        source = self.text[start : self.at]
-        if "\n" in source and self._documents:
-            self._fail("a here-document on a line that goes on")
-        return Word("".join(text), source, assigns[1] if assigns else "")
-
-    def _literal(self, start: int) -> bool:
-        """Whether a glob or a brace is meant as itself: ``[``, ``{``, ``{}``."""
-        rest = self.text[self.at : self.at + 3]
-        if self.at == start and rest[:1] in ("[", "{") and rest[1:2] in ("", " ", "\t", "\n"):
-            return True
-        return rest[:2] == "{}" and (rest[2:] == "" or rest[2] in _ENDS_WORD)
-
-    def _double(self) -> str:
-        text: list[str] = []
-        self.at += 1
-        while (char := self._next()) != '"':
-            if not char:
-                self._fail("a quote that does not end")
-            if char == "\\":
-                follows = self.text[self.at + 1 : self.at + 2]
-                if follows and follows in '$`"\\':
-                    text.append(follows)
-                elif follows != "\n":
-                    text.append(char + follows)
-                self.at += 2
-            elif char == "$":
-                text.append(self._dollar())
-            elif char == "`":
-                text.append(self._backticks())
-            else:
-                text.append(char)
-                self.at += 1
-        self.at += 1
-        return "".join(text)
-
-    def _dollar(self) -> str:
-        for known in (_PARAMETER, _SUM):
-            if match := known.match(self.text, self.at):
-                self.at = match.end()
-                return DYNAMIC
-        if self.text.startswith("$((", self.at):
-            self._fail("a calculation")
-        if self.text.startswith("$(", self.at):
-            self.at += 2
-            self._deeper(")")
-            return DYNAMIC
-        if self.text.startswith(("${", "$["), self.at):
-            self._fail("an unusual expansion")
-        self.at += 1
-        return "$"
-
-    def _backticks(self) -> str:
-        end = self.text.find("`", self.at + 1)
-        if end < 0:
-            self._fail("a quote that does not end")
-        inner = self.text[self.at + 1 : end]
-        if "\\" in inner:
-            self._fail("backslashes in backticks")
-        self._inner(inner)
-        self.at = end + 1
-        return DYNAMIC

@@ -7,7 +7,7 @@ import re
 from studio.domain.permissions import Rule, escaped
 
 from .commands import Part
-from .shell import DYNAMIC
+from .words import DYNAMIC
 
 _SUBCOMMANDS = frozenset(
     """

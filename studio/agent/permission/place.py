@@ -1,0 +1,55 @@
+"""Where a path leads, and by which names rules know that place."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.tools import Workspace
+
+FOLDED = sys.platform in ("win32", "darwin")
+"""Whether ``A`` and ``a`` are one file."""
+_GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
+"""Files that make programs, or agents, do something later: a hook, an agent's rights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """``name`` is how rules name it, ``spellings`` are for those that forbid.
+
+    ``outside`` is the place itself where that is not in the folder.
+    """
+
+    name: str
+    spellings: tuple[str, ...]
+    outside: Path | None
+
+    @property
+    def guarded(self) -> bool:
+        """Whether what is there makes programs do something later."""
+        return _GUARDED.search(self.name) is not None
+
+
+def place_of(workspace: Workspace, path: str) -> Place:
+    """Follows links on the disk. Raises ToolFailed for a text that is no path."""
+    real, known = workspace.locate(path or ".")
+    lexical = os.path.normpath(workspace.root / path.replace("\\", "/"))  # a link by its own name
+    spellings: list[str] = []
+    for one in (real, Path(lexical)):
+        spellings += [*around(workspace.relative(one)), *around(one.as_posix())]
+    name = workspace.relative(real)
+    return Place(name, tuple(dict.fromkeys(spellings)), None if known else real)
+
+
+def around(name: str) -> tuple[str, ...]:
+    """A file and the folders it is in, as rules that forbid may name them."""
+    names = [name]
+    if FOLDED:
+        names.append(unicodedata.normalize("NFC", name))
+    path = Path(name)
+    names += [parent.as_posix() for parent in path.parents if parent.as_posix() not in (".", "/")]
+    return tuple(names)
