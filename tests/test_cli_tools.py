@@ -448,4 +448,5 @@ async def test_a_summary_tool_is_compact_and_a_detail_tool_whole(tmp_path: Path)
         assert whole.text.count("a long line") == 50 and whole.sources == ("orders/1",)
         assert wrong.is_error and "numbers are in orders" in wrong.text
         names = set(home.studio.tools())
-        assert {name.removesuffix("_detail") for name in names} <= names
+        for record in {name.removesuffix("_detail") for name in names if "_detail" in name}:
+            assert names & {record, f"{record}_read"}, record

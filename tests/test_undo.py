@@ -360,7 +360,7 @@ async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert await typed("undo", start, first) == (0, "Undone: a\nUndone: b\n", "")
         assert tree(home.folder) == {}
         code, out, err = await typed("undo", start)
-        assert code == 1 and "no such turn to undo" in err and first in err
+        assert code == 1 and "Nothing is left to undo." in err and first[:8] in err
         code, out, err = await typed("redo", start, "--json")
         assert code == 0 and '"paths": ["a", "b"]' in out
         assert await typed("redo", start) == (0, "Done again: a\n", "")

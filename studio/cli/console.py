@@ -60,11 +60,15 @@ class Console:
             self.write("\n")
 
     async def line(self, prompt: str) -> str | None:
-        """One line from the terminal, None at its end. Can be cancelled."""
+        """One line from the terminal, None at its end. Can be cancelled.
+
+        What was typed before the prompt was there is no answer to it (T-7).
+        """
         self.end_line()
-        _put(sys.stderr, prompt)
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
+        _forget_typed(file)
+        _put(sys.stderr, prompt)
         ready = asyncio.Event()
         try:
             loop.add_reader(file, ready.set)
@@ -120,6 +124,17 @@ def _put(stream: TextIO, text: str) -> None:
         if error.errno == errno.EIO:
             raise BrokenPipeError from error
         raise
+
+
+def _forget_typed(file: int) -> None:
+    try:
+        import termios
+    except ImportError:  # Windows
+        return
+    try:
+        termios.tcflush(file, termios.TCIFLUSH)
+    except termios.error:  # it was closed, which the next read tells
+        return
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

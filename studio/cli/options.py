@@ -9,10 +9,17 @@ from typing import NoReturn, get_args
 
 from studio import __version__
 from studio.agent.connections import TITLES
+from studio.domain.agents import Mode
 from studio.storage.audit import AuditState
 from studio.storage.usage import UsageKey
 
 from .exits import USAGE
+
+
+class _Help(argparse.HelpFormatter):
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        self._action_max_length += 2  # argparse forgets that subcommands are indented
 
 
 class _Parser(argparse.ArgumentParser):
@@ -25,21 +32,20 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The whole command line; without a command the window opens."""
     root = _Parser(
-        prog="agent-studio", description="Work with AI agents. Without a command the window opens."
+        prog="agent-studio",
+        description="Work with AI agents. Without a command the window opens.",
+        formatter_class=_Help,
     )
     root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    _run(commands.add_parser("run", help="run one turn in the terminal"))
+    _run(commands.add_parser("run", help="say something to an agent: one turn"))
 
-    models = commands.add_parser("models", help="list a provider's models")
-    models.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
-    models.add_argument("--refresh", action="store_true", help="ask the provider again")
-    models.add_argument("--json", action="store_true")
-
-    sessions = commands.add_parser("sessions", help="look at saved sessions")
+    sessions = commands.add_parser(
+        "sessions", help="look at saved sessions, undo what a turn changed"
+    )
     what = sessions.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="all sessions, newest first")
-    listing.add_argument("--json", action="store_true")
+    listing.add_argument("--json", action="store_true", help="print JSON")
     for name, text in (
         ("show", "print a session"),
         ("export", "write a session as markdown or JSON"),
@@ -57,18 +63,23 @@ def parser() -> argparse.ArgumentParser:
         one = what.add_parser(name, help=text)
         one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
         one.add_argument("turn", metavar="TURN", nargs="?", default="", help="default: the last")
-        one.add_argument("--json", action="store_true")
+        one.add_argument("--json", action="store_true", help="print JSON")
 
-    usage = commands.add_parser("usage", help="what requests used and cost")
+    _drafts(commands.add_parser("drafts", help="look at drafts of files, and decide about them"))
+    _permissions(commands.add_parser("permissions", help="say what agents may do without asking"))
+    _audit(commands.add_parser("audit", help="look at every call of a tool, and who allowed it"))
+    usage = commands.add_parser("usage", help="add up what requests used and cost")
     usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
     usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
     usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
-    usage.add_argument("--json", action="store_true")
+    usage.add_argument("--json", action="store_true", help="print JSON")
 
-    _drafts(commands.add_parser("drafts", help="look at drafts of files, and decide about them"))
-    _audit(commands.add_parser("audit", help="every call of a tool, and who allowed it"))
-    _permissions(commands.add_parser("permissions", help="what agents may do without asking"))
     _tools(commands.add_parser("tools", help="look at tools, write one, try one"))
+
+    models = commands.add_parser("models", help="list a provider's models")
+    models.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
+    models.add_argument("--refresh", action="store_true", help="ask the provider again")
+    models.add_argument("--json", action="store_true", help="print JSON")
 
     simulate = commands.add_parser("simulate", help="run the provider simulator")
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
@@ -79,8 +90,8 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
     what = drafts.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="what waits for you, newest first")
     listing.add_argument("--done", action="store_true", help="what is decided instead")
-    listing.add_argument("--json", action="store_true")
-    one = what.add_parser("show", help="what a draft would change")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    one = what.add_parser("show", help="what a draft changes")
     one.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
     for name, text in (
         ("approve", "write, delete or move the files"),
@@ -90,7 +101,9 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
         several = what.add_parser(name, help=text)
         several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
     for command in what.choices.values():
-        command.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
+        command.add_argument(
+            "--session", metavar="ID", help="of one session: its id, or first letters"
+        )
 
 
 def _run(run: argparse.ArgumentParser) -> None:
@@ -111,8 +124,14 @@ def _run(run: argparse.ArgumentParser) -> None:
         metavar="P",
         help=f"{', '.join(TITLES)}; default: your setting, else one with a key, else builtin",
     )
-    run.add_argument("--model", metavar="M")
+    run.add_argument("--model", metavar="M", help="default: your setting, else the first listed")
     run.add_argument("--agent", metavar="A", help="default: your setting, else Coder")
+    run.add_argument(
+        "--mode",
+        choices=get_args(Mode),
+        metavar="MODE",
+        help=f"{' or '.join(get_args(Mode))}; default: the agent's",
+    )
     run.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     run.add_argument("--session", metavar="ID", help="go on in this session")
     run.add_argument(
@@ -128,14 +147,14 @@ def _run(run: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="RULE",
-        help="allow without asking: TOOL or TOOL(PATTERN), for example 'run(pytest *)'",
+        help="allow in this turn: TOOL or TOOL(PATTERN), like 'run(pytest *)'; may be repeated",
     )
     run.add_argument(
         "--deny",
         action="append",
         default=[],
         metavar="RULE",
-        help="refuse what this rule matches in this turn; deny always wins; may be repeated",
+        help="refuse in this turn, which always wins; may be repeated",
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
 
@@ -175,8 +194,8 @@ def _tools(tools: argparse.ArgumentParser) -> None:
     }
     for name, one in made.items():
         if name != "list":
-            one.add_argument("name", metavar="NAME")
-        one.add_argument("--json", action="store_true")
+            one.add_argument("name", metavar="NAME", help="the tool's name")
+        one.add_argument("--json", action="store_true", help="print JSON")
     test = made["test"]
     test.add_argument("--args", default="{}", metavar="JSON", help="its arguments, a JSON object")
     test.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
@@ -201,9 +220,9 @@ def _port(text: str) -> int:
 def _permissions(permissions: argparse.ArgumentParser) -> None:
     what = permissions.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="your rules, and what this folder's files say")
-    listing.add_argument("--json", action="store_true")
+    listing.add_argument("--json", action="store_true", help="print JSON")
     add = what.add_parser("add", help="add a rule: 'TOOL' or 'TOOL(PATTERN)'")
-    add.add_argument("rule", metavar="RULE")
+    add.add_argument("rule", metavar="RULE", help="'run(pytest *)', for example; it allows")
     verdict = add.add_mutually_exclusive_group()
     verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
     verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
@@ -212,7 +231,7 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
     test = what.add_parser("test", help="what would happen if an agent asked for this")
     test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
     test.add_argument("--agent", metavar="A", default="", help="default: your setting, else Coder")
-    test.add_argument("--json", action="store_true")
+    test.add_argument("--json", action="store_true", help="print JSON")
     for one, default in (
         (listing, "the current folder"),
         (add, "everywhere"),

@@ -27,7 +27,7 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
     """Runs one of the subcommands; raises ConfigurationError for what is wrong."""
     rules = studio.rules
     folder: Path | None = getattr(options, "folder", None)
-    if folder is not None and not folder.is_dir():
+    if folder is not None and not folder.is_dir() and options.what != "untrust":
         raise ConfigurationError(f"The folder {folder} is not there.")
     match options.what:
         case "list":
@@ -39,7 +39,7 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
             console.say(f"Added: {verdict} {rule}{f' in {folder.resolve()}' if folder else ''}")
         case "remove":
             await rules.remove(options.number)
-            console.say("Removed.")
+            console.say(f"Removed: rule {options.number}")
         case "test":
             call = rule_of(options.call, studio)
             target = "" if call.pattern == "*" else call.pattern
@@ -56,7 +56,7 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
                 console.write(f"{found.verdict}: {found.why}\n")
         case "trust":
             assert folder is not None
-            await rules.trust(folder)
+            await rules.trust(folder.resolve())
             console.say(f"Trusted: {folder.resolve()}")
         case _:
             assert folder is not None
@@ -97,5 +97,5 @@ def rule_of(text: str, studio: Studio, verdict: Verdict = "allow") -> Rule:
         raise ConfigurationError(str(error)) from error
     if rule.tool not in ("*", "network") and rule.tool not in studio.tools():
         known = ", ".join(sorted(studio.tools()))
-        raise ConfigurationError(f"There is no tool {rule.tool} to {verdict}. Known are {known}.")
+        raise ConfigurationError(f"There is no tool {rule.tool}. Known are {known}.")
     return rule

@@ -36,9 +36,6 @@ class JsonPrinter:
     def event(self, event: Event) -> None:
         self._console.write_json(encode_event(event))
 
-    def notice(self, text: str) -> None:
-        self._console.say(text)
-
     @contextmanager
     def quiet(self) -> Generator[None]:
         yield
@@ -59,9 +56,6 @@ class TextPrinter:
             self._held.append(event)
         else:
             self._print(event)
-
-    def notice(self, text: str) -> None:
-        self._console.say(text)
 
     @contextmanager
     def quiet(self) -> Generator[None]:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import signal
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from studio.agent.input import attach, weigh
 from studio.agent.session import Session
 from studio.agent.studio import Studio
+from studio.domain.agents import Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -20,9 +22,9 @@ from studio.domain.events import (
     CompletionReason,
     Event,
     Failed,
-    Notice,
     PermissionResolved,
     TurnComplete,
+    TurnStarted,
 )
 from studio.domain.messages import Said, Text
 from studio.domain.permissions import Answer, Question, Rule
@@ -34,6 +36,7 @@ from .listings import whole_id
 from .permissions import rule_of
 from .printing import JsonPrinter, TextPrinter
 
+T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter
 NOBODY = "Nobody is here to answer. Decide yourself, or stop."
 
@@ -60,7 +63,10 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     printer = JsonPrinter(console) if options.json else TextPrinter(console)
     driver = _Driver(session, console, printer, person=person)
     with _interrupts(driver.stop):
-        code = await driver.turn([*attached, *([Text(message)] if message else [])], rules)
+        said = [*attached, *([Text(message)] if message else [])]
+        code = await driver.turn(said, rules, options.mode)
+        if person and driver.capped and await driver.goes_on():
+            code = await driver.turn((), rules, "background")
         if person and code != CANCELLED:
             await driver.offer_drafts()
     if waiting := session.drafts.waiting():
@@ -118,11 +124,14 @@ class _Driver:
         self, session: Session, console: Console, printer: Printer, *, person: bool
     ) -> None:
         self.stopped = False
+        self.capped = False
+        """Whether a limit of the inline mode ended the last turn (L-1)."""
+        self._denied = False
         self._session = session
         self._console = console
         self._printer = printer
         self._person = person
-        self._asking: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[Any]] = set()
         self._broken: BaseException | None = None
 
     def stop(self) -> None:
@@ -132,25 +141,26 @@ class _Driver:
         for task in self._asking:
             task.cancel()
 
-    async def turn(self, said: Sequence[Said], rules: list[Rule]) -> int:
-        denied = False
+    async def turn(self, said: Sequence[Said], rules: list[Rule], mode: Mode | None) -> int:
         fault = "internal"
         reason: CompletionReason = "error"
-        notices: list[str] = []
-        unsubscribe = self._session.subscribe(lambda event, _: _note(event, notices))
-        turn = self._session.turn(said, rules=rules)
+        ran: Mode = "background"
+        heard: list[Event] = []  # also what is not of the turn, but happens meanwhile
+        unsubscribe = self._session.subscribe(lambda event, _: heard.append(event))
+        turn = self._session.turn(said, rules=rules, mode=mode)
         try:
             async for event in turn:
-                self._printer.event(event)
-                while notices:
-                    self._printer.notice(notices.pop(0))
+                while heard:
+                    self._printer.event(heard.pop(0))
                 match event:
+                    case TurnStarted():
+                        ran = event.mode
                     case AwaitingPermission():
                         self._ask(self._permission(event.question))
                     case AwaitingReply():
                         self._ask(self._reply(event))
                     case PermissionResolved():
-                        denied = denied or event.answer == "deny"
+                        self._denied |= event.answer == "deny"
                     case Failed():
                         fault = event.fault
                     case TurnComplete():
@@ -164,16 +174,25 @@ class _Driver:
             await turn.aclose()
         if self._broken is not None:
             raise self._broken
-        return of_turn(reason, denied=denied, fault=fault)
+        self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
+        return of_turn(reason, denied=self._denied, fault=fault)
+
+    async def goes_on(self) -> bool:
+        """Whether the person wants a turn that met its limit to go on in the background (L-1)."""
+        prompt = "Go on in the background? [y]es, [n]o: "
+        return await self._unless_stopped(self._word(prompt, "yn")) == "y"
 
     async def offer_drafts(self) -> None:
         """Show each draft that waits and write those the person approves."""
-        offering = asyncio.create_task(self._offer_drafts())
-        self._asking.add(offering)
-        await asyncio.wait([offering])
-        self._asking.discard(offering)
-        if not offering.cancelled():
-            offering.result()
+        await self._unless_stopped(self._offer_drafts())
+
+    async def _unless_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
+        """Wait for the person between turns; None if they stopped instead."""
+        task = asyncio.create_task(asking)
+        self._asking.add(task)
+        await asyncio.wait([task])
+        self._asking.discard(task)
+        return None if task.cancelled() else task.result()
 
     async def _offer_drafts(self) -> None:
         session, console = self._session, self._console
@@ -208,11 +227,12 @@ class _Driver:
         session = self._session
         if not self._person:
             session.answer(question.id, "deny")
-            rule = question.always or question.tool
-            self._console.say(
-                f"Not allowed: {question.tool} {question.detail}\n"
-                f"  Nobody is here to ask. To allow it: --allow '{rule}'"
-            )
+            lines = [f"Not allowed: {question.tool} {question.detail}"]
+            lines += [f"  {question.why}"] if question.why else []
+            lines.append("  Nobody is here to ask.")
+            if question.always:
+                lines[-1] += f" To allow it: --allow {shlex.quote(str(question.always))}"
+            self._console.say("\n".join(lines))
             return
         scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
         detail = question.detail.replace("\n", "\n    ")
@@ -256,11 +276,6 @@ class _Driver:
             if word and word in letters:
                 return word
         return ""
-
-
-def _note(event: Event, notices: list[str]) -> None:
-    if isinstance(event, Notice):
-        notices.append(event.text)
 
 
 @contextmanager

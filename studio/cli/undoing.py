@@ -48,6 +48,10 @@ def _turn(files: list[FilesBlock], start: str, *, undo: bool) -> str:
         found = [block.turn_id for block in files if block.undone][:1]
     if len(found) == 1:
         return found[0]
-    turns = ", ".join(block.turn_id for block in files)
-    known = f" Turns that changed files: {turns}." if turns else ""
-    raise ConfigurationError(f"There is no such turn to {'undo' if undo else 'redo'}.{known}")
+    if not files:
+        raise ConfigurationError("No turn of this session changed a file.")
+    known = f"Turns that changed files: {', '.join(block.turn_id[:8] for block in files)}."
+    if start:
+        many = "more than one turn" if found else "no turn"
+        raise ConfigurationError(f"There is {many} with an id that begins with {start}. {known}")
+    raise ConfigurationError(f"Nothing is left to {'undo' if undo else 'redo'}. {known}")
