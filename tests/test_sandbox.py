@@ -515,3 +515,122 @@ def test_the_profile_of_macos_means_the_same(place: Place) -> None:
             assert depth >= 0
     assert (depth, string) == (0, False)
     assert "(allow network-outbound" in profile(places, environment, odd, [], network=True)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="abstract sockets are Linux’s")
+async def test_an_abstract_socket_of_somebody_else_is_not_reached(place: Place) -> None:
+    """T-7: the display and buses listen there; who has a network would reach them."""
+    import socket
+
+    name = f"\0studio-test-{os.getpid()}"
+    code = (
+        "import socket as s; c = s.socket(s.AF_UNIX); n = '\\0' + '{}'; "
+        "{}c.connect(n); print('in', 'side')"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(name)
+        listener.listen(1)
+        for network in (False, True):
+            command = f'{PYTHON} -c "{code.format(name[1:], "")}"'
+            result = await place.run(command, network=network)
+            scoped = place.confined and (not network or _knows_scopes())
+            assert ("in side" in result.text) is not scoped
+    own = f'{PYTHON} -c "{code.format("own", "l = s.socket(s.AF_UNIX); l.bind(n); l.listen(); ")}"'
+    assert "in side" in (await place.run(own, network=True)).text  # its own still work
+
+
+def _knows_scopes() -> bool:
+    """Landlock's, in Linux 6.12."""
+    import ctypes
+
+    return ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 6
+
+
+@pytest.mark.parametrize(
+    "name", ["commondir", "hooks/post-checkout", "modules/x/config", "worktrees/w/commondir"]
+)
+@pytest.mark.parametrize("where", ["project", "project/sub/dep"])
+async def test_what_makes_git_run_programs_cannot_be_added(
+    place: Place, name: str, where: str
+) -> None:
+    """T-7: the person's next ``git status`` would run it, outside of the sandbox."""
+    git = place.home / where / ".git"
+    git.mkdir(parents=True, exist_ok=True)
+    for part, text in (("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n")):
+        (git / part).write_text(text)
+    shutil.rmtree(git / "hooks", ignore_errors=True)
+    before = {path.name for path in git.iterdir()}
+    relative = git.relative_to(place.folder)
+    result = await place.run(
+        f"mkdir -p {relative}/{Path(name).parent}; echo evil > {relative}/{name}; "
+        f"mv {relative} old; mv sub sup; echo x > {relative}/config; cat {relative}/{name}"
+    )
+    if place.confined:
+        assert "evil" not in result.text
+        left = {path.name for path in git.iterdir()}
+        assert left <= before  # what is there can be broken, but nothing can be added
+        assert (git / "config").read_text() == "[core]\n"
+
+
+async def outside(command: str, folder: Path) -> tuple[int, str]:
+    """As the person would run it."""
+    ended = await asyncio.create_subprocess_shell(
+        command, cwd=folder, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await ended.communicate()
+    return ended.returncode or 0, output.decode()
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="there is no git to try it with")
+async def test_git_works_beside_what_stands_for_missing_names(place: Place) -> None:
+    """Inside and outside, while a command runs; several end in any order."""
+    shutil.rmtree(place.folder / ".git")
+    assert (await outside("git init -q", place.folder)) == (0, "")
+    shutil.rmtree(place.folder / ".git/hooks")
+    git = "git -c user.name=A -c user.email=a@b.example"
+    slow = asyncio.create_task(place.run("touch began; while [ ! -e go ]; do sleep 0.02; done"))
+    began = place.folder / "began"
+    assert await until(began.exists)
+    result = await place.run(f"{git} add a.txt && {git} commit -qm one && git log --oneline")
+    assert "one" in result.text and not result.is_error
+    assert (await outside("git status --short > /dev/null", place.folder))[0] == 0
+    assert (place.folder / ".git/commondir").exists() == place.confined
+    (place.folder / "go").touch()
+    await slow
+    assert not {"commondir", "hooks"} & {one.name for one in (place.folder / ".git").iterdir()}
+
+
+async def test_other_disks_are_not_seen(place: Place) -> None:
+    """T-7: another system's home folders may be on them."""
+    result = await place.run("ls -A /mnt /media 2>/dev/null | grep -v : | grep . || echo none")
+    if place.confined:
+        assert result.text == "none"
+
+
+async def test_what_a_rule_refuses_to_read_no_command_reads(tmp_path: Path) -> None:
+    """T-7: deny means deny, also for ``cat``; and no command moves or replaces such a file."""
+    lines = [
+        "cat .env deep/a/key.pem vault/x/y hidden/open.txt linked; echo",
+        "cp -r . /tmp/copy; grep -r SECRET . /tmp/copy; ln .env e2; cat e2",
+        "mv deep moved; mv vault v; cat moved/a/key.pem v/x/y; mv moved deep; mv .env e; cat e",
+        "cat open.txt",
+    ]
+    script: list[Turn] = []
+    for number, line in enumerate(lines):
+        script.append(Turn(Call("run", {"command": line}, id=f"c{number}"), stop="tool_use"))
+    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
+        for name in (".env", "deep/a/key.pem", "vault/x/y", "hidden/.git/config"):
+            file = home.folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("SECRET")
+        (home.folder / "hidden/open.txt").write_text("SECRET")
+        (home.folder / "open.txt").write_text("open")
+        (home.folder / "linked").symlink_to(".env")
+        patterns = ("read(.env)", "read(**/*.pem)", "read(vault/*)", "read(hidden)", "read(gone)")
+        rules = tuple(Rule.parse(one, "deny") for one in patterns)
+        events = await say(await home.session(), rules=(Rule.parse("run"), *rules), answer="once")
+        texts = [e.text for e in events if isinstance(e, ToolFinished)]
+        assert len(texts) == 4 and texts[3] == "open"
+        confined = (await home.studio.sandbox()).kind != "none"
+        assert ("SECRET" in "".join(texts)) is not confined
+        assert (home.folder / ".env").read_text() == "SECRET"

@@ -28,6 +28,7 @@ from studio.providers.base import Provider, Request
 from studio.storage.sessions import SessionStore
 from studio.tools import Tool, Workspace
 from studio.tools.notes import Notes
+from studio.tools.sandbox import Hiding
 
 from .budget import Budget
 from .clock import Clock
@@ -40,6 +41,7 @@ from .incoming import Incoming
 from .ledger import Ledger
 from .permission.gate import Gate
 from .permission.policy import Policy
+from .permission.unreadable import unreadable
 from .purse import Purse
 from .risk import Risk
 from .routing import TAKE_OVER
@@ -189,6 +191,8 @@ class Preparing:
         offered = [spec for spec in ground.offered if policy.offers(spec)]
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
+        if sandbox.kind != "none" and (refused := policy.unreadable()):
+            sandbox = Hiding(sandbox, lambda: unreadable(refused, workspace))
         risk = Risk(
             self._chat.transcript,
             contained=sandbox.kind != "none",

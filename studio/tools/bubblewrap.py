@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from .landlock import scope_thread
 from .places import ENVIRONMENT, Places
+from .repository import StandIns
 from .scratch import Scratch
 
 _ALONE = (
@@ -25,9 +27,6 @@ _NEEDED = (
 """What is shown again of those: how names are resolved, and the system of NixOS."""
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
 """Root may change the kernel here without any capability."""
-_LATER = ("hooks", "config", "config.worktree", "modules")
-"""What in ``.git`` makes programs run later, outside of the sandbox."""
-
 _Kind: TypeAlias = Literal["empty", "read", "write", "nothing", "tmp"]
 
 
@@ -43,10 +42,13 @@ class Bubblewrap:
     label = "Sandboxed"
     reason = ""
 
-    def __init__(self, program: str, places: Places) -> None:
+    def __init__(self, program: str, places: Places, *, scoped: bool = True) -> None:
+        """``scoped``: commands with a network do not reach abstract sockets, if the system can."""
         self._program = program
         self._places = places
+        self._scoped = scoped
         self._scratch = Scratch()
+        self._stand_ins = StandIns()
 
     def argv(
         self,
@@ -56,13 +58,18 @@ class Bubblewrap:
         *,
         network: bool = False,
         writable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
     ) -> list[str]:
-        """What to start so that ``command`` runs in ``folder``, and can write there alone.
-
-        ``writable`` are further folders it may change.
-        """
+        """What to start so that ``command`` runs in ``folder``, and can write there alone."""
         folder = Path(os.path.realpath(folder))
-        mounts = self._mounts(folder, environment, [Path(os.path.realpath(p)) for p in writable])
+        kept = self._stand_ins.hold(folder)
+        try:
+            mounts = self._mounts(
+                folder, environment, [Path(os.path.realpath(p)) for p in writable], kept, hidden
+            )
+        except BaseException:
+            self._stand_ins.release()
+            raise
         root = mounts.pop(Path("/"), "read")
         argv = [self._program, *_ALONE]
         if not network:
@@ -78,12 +85,26 @@ class Bubblewrap:
         argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
         return [*argv, "--", "/bin/sh", "-c", command]
 
+    def enter(self) -> None:
+        """Not where bubblewrap needs more rights than its caller to make namespaces."""
+        if self._scoped and not Path(self._program).stat().st_mode & stat.S_ISUID:
+            scope_thread()
+
+    def left(self) -> None:
+        """A command has ended."""
+        self._stand_ins.release()
+
     def close(self) -> None:
         """Remove what commands left in their ``/tmp``."""
         self._scratch.close()
 
     def _mounts(
-        self, folder: Path, environment: Mapping[str, str], writable: Sequence[Path]
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        writable: Sequence[Path],
+        kept: Sequence[Path],
+        hidden: Sequence[Path],
     ) -> dict[Path, _Kind]:
         places = self._places
         mounts: dict[Path, _Kind] = {
@@ -98,7 +119,7 @@ class Bubblewrap:
             if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
                 mounts[path] = "read"
         mounts |= dict.fromkeys((*writable, folder), "write")
-        mounts |= _protected(folder)
+        mounts |= _protected(folder, kept)
         # Last, for what would be seen of them now; not where the person works in one of them.
         for path in places.secrets():
             if not folder.is_relative_to(path) and not _inside(path, mounts, "empty", "tmp"):
@@ -109,6 +130,12 @@ class Bubblewrap:
                 whole or not path.is_relative_to(folder)
             ):
                 mounts[path] = "nothing"
+        for path in sorted(hidden, key=lambda path: len(path.parts)):
+            if path in (folder, *folder.parents) or _inside(path, mounts, "empty", "tmp"):
+                continue
+            for inner in [one for one in mounts if one.is_relative_to(path)]:
+                del mounts[inner]
+            mounts[path] = "empty" if path.is_dir() else "nothing"
         return mounts
 
     def _mount(self, kind: _Kind, path: str, folder: Path) -> list[str]:
@@ -123,20 +150,20 @@ class Bubblewrap:
         return ["--bind" if kind == "write" else "--ro-bind", path, path]
 
 
-def _protected(folder: Path) -> dict[Path, _Kind]:
+def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:
     """What in the folder stays as it is.
 
-    ``.git`` is a mount of its own: else it could be moved away with all that is in it.
+    Each ``.git``, and what it is in, is a mount of its own: else it could be moved away
+    with all that is in it, and made anew.
     """
     found: dict[Path, _Kind] = {}
-    git, agents = folder / ".git", folder / ".agents"
-    if git.is_dir() and not git.is_symlink():
-        found[git] = "write"
-        for path in (git / name for name in _LATER):
-            if path.exists() and not path.is_symlink():
-                found[path] = "read"
-    elif git.is_file() and not git.is_symlink():
-        found[git] = "read"
+    for path in kept:
+        above = (
+            place for place in path.parents if place.is_relative_to(folder) and place != folder
+        )
+        found.update(dict.fromkeys(above, "write"))
+    found.update(dict.fromkeys(kept, "read"))
+    agents = folder / ".agents"
     if agents.exists() and not agents.is_symlink():
         found[agents] = "read"
     return found

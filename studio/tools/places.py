@@ -74,8 +74,9 @@ class Places:
     private: tuple[Path, ...] = ()
 
     def hidden(self) -> list[Path]:
-        """Folders of which a command sees nothing but what is shown again."""
-        homes = (self.home, Path("/home"), Path("/Users"), Path("/root"))
+        """Folders of which a command sees nothing but what is shown again: everybody's homes,
+        and other disks, on which there may be more of them."""
+        homes = (self.home, *map(Path, ("/home", "/Users", "/root", "/media", "/mnt", "/Volumes")))
         return [
             path for path in _real([*homes, *self.private]) if path.is_dir() and path != Path("/")
         ]

@@ -19,7 +19,6 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -138,12 +137,23 @@ async def run_shell(
 
     def begin() -> subprocess.Popen[bytes]:
         argv = sandbox.argv(command, folder, marked, network=network)
-        return _popen(argv, folder, marked)
+        try:
+            sandbox.enter()  # this thread ends with the child
+            return _popen(argv, folder, marked)
+        except BaseException:
+            sandbox.left()
+            raise
 
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
     capture = Capture(lambda: loop.call_soon_threadsafe(arrived.set))
-    end = partial(stop, mark=mark, confined=sandbox.kind == "bubblewrap")
+
+    def end(child: _Child) -> None:  # once for each child
+        try:
+            stop(child, mark, confined=sandbox.kind == "bubblewrap")
+        finally:
+            sandbox.left()
+
     child, ending = await _start(begin, end)
     reading = asyncio.ensure_future(in_daemon_thread(lambda: _read(child, capture)))
     showing = asyncio.ensure_future(_show(capture, arrived, emit))

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -30,7 +31,11 @@ _ABSENT = re.compile(r"no such file|not found|ENOENT|operation not permitted", r
 
 class Sandbox(Protocol):
     """``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
-    ``reason`` says why there is none."""
+    ``reason`` says why there is none.
+
+    For each command: ``argv``; then ``enter`` in the thread that starts it, which must
+    end with it; and ``left`` once all that it started has ended.
+    """
 
     @property
     def kind(self) -> str: ...
@@ -47,10 +52,17 @@ class Sandbox(Protocol):
         *,
         network: bool = False,
         writable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
     ) -> list[str] | str:
-        """What to start so that ``command`` runs in ``folder``. Touches the disk."""
+        """What to start so that ``command`` runs in ``folder``. Touches the disk.
+
+        ``writable`` are further folders it may change, ``hidden`` are real files and
+        folders that it may not even read.
+        """
         ...
 
+    def enter(self) -> None: ...
+    def left(self) -> None: ...
     def close(self) -> None: ...
 
 
@@ -71,13 +83,45 @@ class Unconfined:
         *,
         network: bool = False,
         writable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
     ) -> list[str] | str:
         if sys.platform == "win32":
             return f'{os.environ.get("COMSPEC", "cmd.exe")} /c "{command}"'
         return ["/bin/sh", "-c", command]
 
+    def enter(self) -> None:
+        return
+
+    def left(self) -> None:
+        return
+
     def close(self) -> None:
         return
+
+
+class Hiding:
+    """Another sandbox, from which more is hidden: ``hidden`` is asked for each command."""
+
+    def __init__(self, sandbox: Sandbox, hidden: Callable[[], Sequence[Path]]) -> None:
+        self._sandbox = sandbox
+        self._hidden = hidden
+        self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
+        self.enter, self.left, self.close = sandbox.enter, sandbox.left, sandbox.close
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        writable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
+    ) -> list[str] | str:
+        more = [*hidden, *self._hidden()]
+        return self._sandbox.argv(
+            command, folder, environment, network=network, writable=writable, hidden=more
+        )
 
 
 def find_sandbox(
@@ -90,17 +134,23 @@ def find_sandbox(
     if not wanted:
         return Unconfined("The sandbox is off in the settings.")
     places = Places(home or Path.home(), tuple(private))
+    tried: list[Sandbox] = []
     if sys.platform.startswith("linux"):
         program = _program("bwrap")
         if program is None:
             return Unconfined("bubblewrap is not installed.")
-        sandbox: Sandbox = Bubblewrap(program, places)
+        # The second, if Landlock keeps it from making its namespaces.
+        tried += [Bubblewrap(program, places), Bubblewrap(program, places, scoped=False)]
     elif sys.platform == "darwin":
-        sandbox = Seatbelt(places)
+        tried.append(Seatbelt(places))
     else:
         return Unconfined("This system has no sandbox that is supported.")
-    problem = _tried(sandbox)
-    return Unconfined(f"{sandbox.kind} does not work here: {problem}") if problem else sandbox
+    problem = ""
+    for sandbox in tried:
+        problem = _tried(sandbox)
+        if not problem:
+            return sandbox
+    return Unconfined(f"{tried[0].kind} does not work here: {problem}")
 
 
 def explained(sandbox: Sandbox, output: str, *, network: bool) -> str:
@@ -113,7 +163,8 @@ def explained(sandbox: Sandbox, output: str, *, network: bool) -> str:
     if _WRITING.search(end):
         return (
             "This ran in a sandbox: only the working folder and /tmp can be written, "
-            "and in it not .agents, and not .git/hooks or .git/config."
+            "and in it not .agents, and not .git/hooks or .git/config; what a rule refuses to be "
+            "read is not there."
         )
     home = re.escape(str(Path.home()))
     for path in re.findall(rf"{home}/[^\s'\"“”:,;)]+", end):
@@ -130,11 +181,22 @@ def _program(name: str) -> str | None:
 
 def _tried(sandbox: Sandbox) -> str:
     """What is wrong with a sandbox; empty if a command ran in it."""
+    problem: list[str] = []
+    # A thread of its own: what it enters, it cannot leave.
+    thread = threading.Thread(target=lambda: problem.append(_run_in(sandbox)), daemon=True)
+    thread.start()
+    thread.join()
+    return problem[0] if problem else "it failed"
+
+
+def _run_in(sandbox: Sandbox) -> str:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         try:
+            argv = sandbox.argv("echo works > tried", Path(folder), environment)
+            sandbox.enter()
             done = subprocess.run(
-                sandbox.argv("echo works > tried", Path(folder), environment),
+                argv,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -144,6 +206,8 @@ def _tried(sandbox: Sandbox) -> str:
             )
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
             return str(error)
+        finally:
+            sandbox.left()
         if done.returncode == 0 and Path(folder, "tried").is_file():
             return ""
         return done.stderr.decode("utf-8", "replace").strip()[:300] or f"exit {done.returncode}"

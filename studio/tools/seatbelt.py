@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from .places import ENVIRONMENT, Places
+from .repository import repositories
 from .scratch import Scratch
 
 _PROGRAM = "/usr/bin/sandbox-exec"
@@ -37,7 +38,7 @@ _NETWORK = """\
   (global-name "com.apple.SystemConfiguration.configd")
   (global-name "com.apple.SystemConfiguration.DNSConfiguration")
   (global-name "com.apple.trustd.agent"))"""
-_LATER = (".git/hooks", ".git/config", ".git/config.worktree", ".git/modules", ".agents")
+_LATER = ("hooks", "config", "config.worktree", "commondir", "modules", "worktrees")
 _SHARED = ("/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/var/run")
 
 
@@ -64,6 +65,7 @@ class Seatbelt:
         *,
         network: bool = False,
         writable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
     ) -> list[str]:
         """What to start so that ``command`` runs in ``folder``, and can write there alone."""
         folder = Path(os.path.realpath(folder))
@@ -74,11 +76,18 @@ class Seatbelt:
             folder,
             [temporary, *(Path(os.path.realpath(path)) for path in writable)],
             network=network,
+            hidden=hidden,
         )
         unset = [part for name in ENVIRONMENT for part in ("-u", name)]
         ours = [f"TMPDIR={temporary}", f"XDG_CACHE_HOME={temporary / 'cache'}"]
         shell = ["/usr/bin/env", *unset, *ours, "/bin/sh", "-c", command]
         return [_PROGRAM, "-p", text, *shell]
+
+    def enter(self) -> None:
+        return
+
+    def left(self) -> None:
+        return
 
     def close(self) -> None:
         """Remove what commands left in their temporary folders."""
@@ -92,24 +101,32 @@ def profile(
     writable: Sequence[Path],
     *,
     network: bool,
+    hidden: Sequence[Path] = (),
 ) -> str:
     """The rules for one command; of those that speak about a file the last one counts."""
     home = Path(os.path.realpath(places.home))
     secrets = [path for path in places.secrets() if not folder.is_relative_to(path)]
-    hidden = [path for path in places.hidden() if path != folder]
+    apart = [path for path in places.hidden() if path != folder]
     shown = [Path(os.path.realpath(path)) for path in places.programs(environment)]
-    kept = [folder / name for name in _LATER]
+    gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
+    kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
     # Neither may what they are in be moved away and made anew.
-    kept_in = [folder / ".git"]
+    kept_in = [place for git in gits for place in (git, *_between(git, folder))]
     rules = [_BASE, _NETWORK if network else "(deny network*)"]
-    rules += _rule("deny", "file-read* file-write*", [*hidden, *map(Path, _SHARED)])
+    rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
     rules += _rule("allow", "file-read*", shown)
     rules += _rule("allow", "file-read-metadata", [home, *folder.parents], "literal")
     rules += _rule("allow", "file-read* file-write*", [*writable, folder])
     rules += _rule("deny", "file-read* file-write*", secrets)
     rules += _rule("deny", "file-write*", kept)
     rules += _rule("deny", "file-write-unlink", kept_in, "literal")
+    rules += _rule("deny", "file-read* file-write*", hidden)
     return "\n".join(rules)
+
+
+def _between(git: Path, folder: Path) -> list[Path]:
+    """The folders that a repository is in, below the session's one."""
+    return [path for path in git.parents if path != folder and path.is_relative_to(folder)]
 
 
 def _rule(verdict: str, what: str, paths: Iterable[Path], how: str = "subpath") -> list[str]:

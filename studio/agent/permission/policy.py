@@ -105,6 +105,11 @@ class Policy:
         hidden = spoken is not None and spoken.rule.verdict != "allow"
         return hidden or (self._parent is not None and self._parent.hides(name))
 
+    def unreadable(self) -> list[Rule]:
+        """The rules that refuse to read some files, but not all."""
+        own = [e.rule for e in self._book.of("read") if e.rule.verdict == "deny" and not e.whole]
+        return own if self._parent is None else [*own, *self._parent.unreadable()]
+
     def decide(self, spec: ToolSpec, arguments: JsonObject, *, network: bool = False) -> Decision:
         """For a draft tool, ``allow`` means its drafts are written without waiting.
 
