@@ -35,6 +35,21 @@ from .view import RequestView, SurfaceName
 from .wire import compact
 
 Strictness: TypeAlias = bool | Literal["warn", "beyond"]
+_TOO_LONG: dict[SurfaceName, str] = {
+    "anthropic": "prompt is too long: {size} tokens > {window} maximum",
+    "responses": (
+        "Your input exceeds the context window of this model. Please adjust your input and try "
+        "again."
+    ),
+    "chat": (
+        "This model's maximum context length is {window} tokens. However, your messages resulted "
+        "in {size} tokens. Please reduce the length of the messages."
+    ),
+    "gemini": (
+        "The input token count ({size}) exceeds the maximum number of tokens allowed ({window})."
+    ),
+    "ollama": "the input length exceeds the context length",
+}
 _SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
 
 
@@ -46,8 +61,9 @@ class Simulator:
     it. ``seed`` None makes ids that no other run makes. ``page_size`` bounds
     the pages of model lists; with ``endless_models`` there is always one more.
     ``refused`` hears of every violation; ``without`` names rules that do not
-    hold (``rules.table``). A model whose name begins with
-    ``missing`` is not found; any other name is.
+    hold (``rules.table``). ``window`` is how many tokens a request may have; one
+    that has more is refused in the provider's words. A model whose name begins
+    with ``missing`` is not found; any other name is.
     """
 
     def __init__(
@@ -64,6 +80,7 @@ class Simulator:
         endless_models: bool = False,
         refused: Callable[[Violation], None] = lambda violation: None,
         without: Collection[str] = (),
+        window: int | None = None,
     ) -> None:
         self.requests: list[Exchange] = []
         self.violations: list[Violation] = []
@@ -76,6 +93,7 @@ class Simulator:
         self._page_size = page_size
         self._endless = endless_models
         self._refused = refused
+        self.window = window
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self.chance = random.Random(number)
         self._maker = Maker(
@@ -197,7 +215,7 @@ class Simulator:
         violation = Violation(
             refused.rule, str(refused), exchange.surface, exchange.path, refused.name
         )
-        if refused.rule not in ("auth", "model", "route", "fault"):
+        if refused.rule not in ("auth", "model", "route", "fault", "window"):
             self.violations.append(violation)
             self._refused(violation)
         return violation
@@ -226,6 +244,9 @@ class Simulator:
         if target.action == "count":
             return json_answer(surface.count(tokens(compact(body)))), None
         self._check(surface, view, exchange)
+        if self.window is not None and (size := tokens(compact(body))) > self.window:
+            text = _TOO_LONG[target.surface].format(size=size, window=self.window)
+            raise Refused("window", text)
         return self._play(surface, view)
 
     def _check(self, surface: Surface, view: RequestView, exchange: Exchange) -> None:
