@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from pathlib import Path
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from loopback import site
 
 from studio.agent.incoming import KINDS, Incoming, kinds_of
+from studio.agent.library import parse_agent
 from studio.domain.blocks import ToolBlock
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.transcript import Transcript
 from studio.providers.simulator import Call, Text, Turn
 
@@ -148,3 +150,24 @@ async def test_a_kind_that_is_unknown_stops_the_turn(tmp_path: Path) -> None:
         session = await home.session("Assistant")
         events = await say(session)
         assert not home.asked and "emial" in str(events)
+
+
+async def test_a_pattern_that_takes_for_ever_does_not_stop_the_program() -> None:
+    """T-9: its time is limited, nothing comes in unmasked, and meanwhile the loop goes on."""
+    made = filter_of(r"evil=(?:(?:a+)+)+(?<=x)b")
+    text = "a" * 40_000 + "!"
+    ticks = 0
+    masking = asyncio.ensure_future(asyncio.to_thread(made.masked, text))
+    while not masking.done():
+        ticks += 1
+        await asyncio.sleep(0.01)
+    with pytest.raises(ToolFailed, match="“evil” to mask takes too long"):
+        await masking
+    assert ticks > 20
+
+
+def test_a_stranger_gives_no_patterns(tmp_path: Path) -> None:
+    """T-9: an agent file in a folder that nobody trusts may ask for the known kinds alone."""
+    text = "---\nname: A\nmask: [email, 'own=(a+)+b']\n---\nWork.\n"
+    assert parse_agent(text, tmp_path / "a.md", trusted=False).mask == ("email",)
+    assert parse_agent(text, tmp_path / "a.md").mask == ("email", "own=(a+)+b")

@@ -135,7 +135,7 @@ class Preparing:
         info = self._chat.info
         ground = await ground_of(info, self._around)
         agent, provider = ground.agent, ground.provider
-        self._incoming.kinds = self._around.masks(agent)
+        self._incoming.kinds = await asyncio.to_thread(self._around.masks, agent)
         fact = self._around.model(info.provider, info.model)
         for block in started.said:
             if reason := provider.refuses(block, fact):

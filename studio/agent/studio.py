@@ -37,10 +37,11 @@ from studio.tools.web import Web
 from .accounts import Accounts
 from .budget import Budget, Rate
 from .connections import KEYED, LOCAL, Connections, no_key
-from .incoming import Kind, kinds_of
+from .incoming import AnyKind, kinds_of
 from .library import AgentLibrary, Agents
 from .patience import Patience
-from .permission.policy import Decision, Policy
+from .permission.decision import Decision
+from .permission.policy import Policy
 from .permission.rules import Rules
 from .routing import Routing
 from .sessions import Sessions
@@ -310,7 +311,7 @@ class Studio:
         """Where agents' notes are kept, a folder for each folder they are about."""
         return self.paths.data / "notes"
 
-    def masks(self, agent: Agent) -> list[Kind]:
+    def masks(self, agent: Agent) -> list[AnyKind]:
         """What models do not get from outside (T-9); ConfigurationError for an unknown kind."""
         return kinds_of([*self.settings.values.mask, *agent.mask])
 
