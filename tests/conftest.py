@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,8 +67,37 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
 
 
+LONGEST = 240.0
+"""Seconds that a coroutine may take, on the slowest computer."""
+
+
+def _limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The test, which ends and says where it waits if it waits for ever."""
+
+    @functools.wraps(test)
+    async def run(*arguments: object, **named: object) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def end() -> None:
+            for one in asyncio.all_tasks():
+                one.print_stack(file=sys.__stderr__)
+            task.cancel(f"{test.__name__} took more than {LONGEST:g} s")
+
+        timer = asyncio.get_running_loop().call_later(LONGEST, end)
+        try:
+            await test(*arguments, **named)
+        finally:
+            timer.cancel()
+
+    return run
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The recordings are kept beside the project, not in it; without them nothing is replayed."""
+    for item in items:
+        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            item.obj = _limited(item.obj)
     if RECORDINGS.is_dir():
         return
     replays = [item for item in items if item.get_closest_marker("recordings")]
