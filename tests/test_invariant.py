@@ -25,11 +25,15 @@ from world import (
     Day,
     Decide,
     Edit,
+    Pin,
     Reply,
     Restart,
+    Reword,
     Say,
     Step,
+    Summarise,
     Switch,
+    Undo,
     World,
 )
 
@@ -227,6 +231,8 @@ STEPS = some(
         builds(Decide, sampled_from(["approve", "discard", "undo"])),
         builds(Edit, integers(0, 5), SAYS),
         sampled_from([Day(), Compact(), Branch(), Restart()]),
+        sampled_from([Summarise(), Summarise(), Reword(), Undo(), Undo(0)]),
+        builds(Pin, integers(0, 12)),
         builds(
             Damage,
             sampled_from(["native", "native", "epochs", "transcript"]),
@@ -241,6 +247,7 @@ WORLDS = tuples(
     sampled_from([True, True, "beyond"]),
     sampled_from(sorted(CHUNKING)),
     sampled_from([False, False, True]),  # over a socket
+    sampled_from([0, 0, 6_000]),  # the models' windows
 )
 
 

@@ -14,7 +14,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import aclosing, asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
@@ -26,13 +26,14 @@ import pytest
 from house import KEY, PROTOCOLS
 
 from studio.agent.asking import REJECTED
+from studio.agent.context.summary import SYSTEM
 from studio.agent.patience import Patience
 from studio.agent.session import Session
 from studio.agent.standing import MODES, dated
 from studio.agent.studio import Studio
 from studio.app import build
 from studio.domain.agents import Limits
-from studio.domain.blocks import ToolBlock, UserBlock
+from studio.domain.blocks import SummaryBlock, ToolBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -178,6 +179,32 @@ class Compact:
 
 
 @dataclass(frozen=True)
+class Summarise:
+    """The beginning summed up, if there is enough of it."""
+
+
+@dataclass(frozen=True)
+class Reword:
+    """The person's own words in place of a summary, if there is one."""
+
+    nth: int = -1
+
+
+@dataclass(frozen=True)
+class Undo:
+    """A summary undone, if there is one."""
+
+    nth: int = -1
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A message or an answer that is kept whole from now on, or no longer."""
+
+    nth: int
+
+
+@dataclass(frozen=True)
 class Switch:
     """Another provider, or another model of it."""
 
@@ -219,7 +246,22 @@ class Damage:
     row: int
 
 
-Step = Say | Edit | Branch | Compact | Switch | Change | Day | Decide | Restart | Damage
+Step = (
+    Say
+    | Edit
+    | Branch
+    | Compact
+    | Summarise
+    | Reword
+    | Undo
+    | Pin
+    | Switch
+    | Change
+    | Day
+    | Decide
+    | Restart
+    | Damage
+)
 
 
 @cache
@@ -280,6 +322,8 @@ class World:
     strict: Any = True
     chunking: str = "event"
     socket: bool = False
+    window: int = 0
+    """Tokens that every model has, as the settings say; 0 where they say nothing."""
     session_id: str = ""
     replies: list[Reply] = field(default_factory=list)
     rows: list[Any] = field(default_factory=list)
@@ -333,6 +377,10 @@ class World:
         await settings.load()
         for name, surface in PROTOCOLS.items():
             settings.values.base_urls[name] = self.simulator.url(surface)  # type: ignore[arg-type]
+            if self.window:
+                settings.values.models |= {
+                    f"{name}/{model}": {"context_window": self.window} for model in MODELS[name]
+                }
         self.studio: Studio = await build(paths, settings)
         # A client of our own, for a TLS context takes longer than a whole story.
         self.studio.http._client = (
@@ -418,7 +466,8 @@ class World:
 
     def script(self, view: RequestView) -> Turn:
         reply = self.replies.pop(0) if self.replies else Reply()
-        self.grows(view)
+        if SYSTEM[:60] not in view.system:  # a summary is asked for beside the conversation
+            self.grows(view)
         return reply.turn(view.surface)
 
     def grows(self, view: RequestView) -> None:
@@ -435,11 +484,21 @@ class World:
         for known in (dated(self.day), *([MODES[mode]] if mode != "ask" else [])):
             if known not in words:  # H-6
                 self.wrong.append(f"the model does not know: {known}")
-        for block in self.session.transcript.blocks:
+        summary, known = self.session.transcript.summary, self.known()
+        for index, block in enumerate(self.session.transcript.blocks):
             if isinstance(block, UserBlock):
+                whole = summary is None or index >= summary.blocks or block.pinned
                 for mark in _marks(block):
-                    if (times := words.count(mark)) != 1:
+                    times, wanted = words.count(mark), known.count(mark)
+                    if times != wanted or (whole and wanted < 1):
+                        self.wrong.append(f"{mark} is {times} times in a request, not {wanted}")
+                    if summary is None and times != 1:
                         self.wrong.append(f"{mark} is {times} times in a request")
+
+    def known(self) -> str:
+        """Every word of the person that the model should get, and of the summary."""
+        messages = self.session.transcript.messages()
+        return "".join(b.text for m in messages for b in m.blocks if isinstance(b, Words))
 
     def heard(self, event: Event, _: int | None) -> None:
         match event:
@@ -473,6 +532,20 @@ class World:
                 self.rows = []
             case Compact():
                 await session.compact()
+            case Summarise():
+                with suppress(ConfigurationError):  # there may be too little
+                    await session.summarise()
+            case Reword():
+                for block in self.summaries(step.nth):
+                    await session.edit_summary(block.summary_id, "As the person has it.")
+            case Undo():
+                for block in self.summaries(step.nth):
+                    await session.undo_summary(block.summary_id)
+            case Pin():
+                blocks = session.transcript.blocks
+                if blocks:
+                    index = step.nth % len(blocks)
+                    await session.pin(index, not getattr(blocks[index], "pinned", False))
             case Switch():
                 model = self.named(step.provider, step.model)
                 await session.change(provider=step.provider, model=model)
@@ -487,6 +560,11 @@ class World:
                 raise Ended
             case Damage():
                 raise Ended(damage=step)
+
+    def summaries(self, nth: int) -> list[SummaryBlock]:
+        """One of them, if there are any."""
+        found = [b for b in self.session.transcript.blocks if isinstance(b, SummaryBlock)]
+        return [found[nth % len(found)]] if found else []
 
     def named(self, provider: str, model: int) -> str:
         models = MODELS[provider]
