@@ -202,7 +202,7 @@ def test_a_question_is_a_card_and_then_a_row(shown: Shown) -> None:
     answers: list[tuple[str, str]] = []
     shown.view.permission_answered.connect(lambda *args: answers.append(args))
     shown.click("allow_always")
-    assert answers == [("q1", "session")]
+    assert answers == [("q1", "folder")]
     shown.tell(
         PermissionResolved("q1", "session"), ToolStarted("c1"), ToolFinished("c1", "ok", False, 1.0)
     )
@@ -222,7 +222,7 @@ def test_keys_answer_a_question_but_not_at_once(shown: Shown) -> None:
     shown.later()
     for key in (Qt.Key.Key_Return, Qt.Key.Key_A, Qt.Key.Key_D):
         shown.key(key)
-    assert answers == [("q1", "once"), ("q1", "session"), ("q1", "deny")]
+    assert answers == [("q1", "once"), ("q1", "folder"), ("q1", "deny")]
 
 
 def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
@@ -232,8 +232,8 @@ def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
     shown.view.permission_answered.connect(lambda *args: answers.append(args))
     shown.view.focus_prompt()
     shown.later()
-    shown.key(Qt.Key.Key_Tab)
-    shown.key(Qt.Key.Key_Tab)
+    for _ in range(3):  # past always, and where it counts
+        shown.key(Qt.Key.Key_Tab)
     shown.key(Qt.Key.Key_Space)
     assert answers == [("q1", "deny")]
 

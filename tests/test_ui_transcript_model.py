@@ -97,7 +97,12 @@ def test_times() -> None:
 def test_always_says_what_it_covers() -> None:
     rule = Rule.parse("run_command(pytest *)")
     assert rule_name(rule) == "pytest"
-    assert scope(rule) == "“pytest” with any arguments"
+    assert scope(rule) == "pytest"
+    assert scope(Rule.parse("run(git push *)")) == "“git push” with any arguments"
+    assert scope(Rule.parse("network(curl *)")) == "curl with network"
+    assert rule_name(Rule.parse("fetch(https://docs.python.org/*)")) == "docs.python.org"
+    assert rule_name(Rule.parse(f"run({'python -c ' + 'x' * 40})")) == "exactly this"
+    assert rule_name(Rule.parse("run(ls [*].py)")) == "ls *.py"
     assert scope(Rule.parse("fetch")) == "every call of fetch"
     assert rule_name(Rule.parse("fetch_page")) == "fetch page"
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.studio import Studio
     from studio.domain.events import Event
     from studio.domain.messages import File, Image
+    from studio.domain.permissions import Answer
     from studio.ui.transcript import TranscriptView
 
 
@@ -258,8 +259,8 @@ class ChatPage(QWidget):
         if self.session is not None:
             self.session.stop()
 
-    def _answered(self, question_id: str, answer: str) -> None:
-        if self.session is not None and answer in ("once", "session", "deny"):
+    def _answered(self, question_id: str, answer: Answer) -> None:
+        if self.session is not None:
             self.session.answer(question_id, answer)
 
     def _replied(self, call_id: str, text: str) -> None:

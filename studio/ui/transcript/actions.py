@@ -11,7 +11,7 @@ from .changed import RESTORING
 from .document import TextItem
 from .draft import DraftItem
 from .items import Hit, Item
-from .prompt import CardItem
+from .prompt import SCOPES, CardItem
 from .said import UserItem
 from .stage import Stage
 
@@ -21,14 +21,16 @@ GUARD = 0.4
 USER_ACTIONS = (("Edit and send again\tE", "edit"), ("Branch from here\tB", "branch"))
 """What can be done with something the person said: words with the key, and name."""
 
-_ANSWERS = {"allow_once": "once", "allow_always": "session", "deny": "deny"}
+_ANSWERS = {"allow_once": "once", "allow_always": SCOPES[0][0], "deny": "deny"}
 
 
 class Actions(QObject):
     """Does what can be done on the stage; the rest is for the owner, by signals."""
 
     permission_answered = Signal(str, str)
-    """A question's id and ``once``, ``session`` or ``deny``."""
+    """A question's id and the ``Answer``."""
+    scopes_wanted = Signal(object, object)
+    """A question's card and its button: where “Always” counts is to be chosen."""
     reply_given = Signal(str, str)
     """A call's id and the person's answer to the agent's question."""
     draft_action = Signal(str, str)
@@ -85,6 +87,8 @@ class Actions(QObject):
             return
         if action in _ANSWERS:
             self.permission_answered.emit(str(value), _ANSWERS[action])
+        elif action == "scopes":
+            self.scopes_wanted.emit(item, hit)
         elif action == "reply" and isinstance(value, tuple):
             self.reply_given.emit(str(value[0]), str(value[1]))
         elif action in ("approve", "discard", "edit", "undo", "resolve"):

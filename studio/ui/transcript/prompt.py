@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import ToolBlock
-from studio.domain.permissions import Question, Rule
+from studio.domain.permissions import Answer, Question, Rule
 from studio.ui.folders import short_path
 from studio.ui.markdown import Block
 
@@ -19,6 +22,7 @@ from .text import ParagraphLeaf
 _FACTS = {
     "folder": "folder",
     "network": "globe",
+    "sandbox": "triangle-alert",
     "limit": "clock",
     "time": "clock",
     "server": "server",
@@ -33,19 +37,59 @@ def fact_icon(name: str, value: str) -> str:
     return _FACTS.get(name.lower(), "info")
 
 
+SCOPES: tuple[tuple[Answer, str], ...] = (
+    ("folder", "in this folder"),
+    ("session", "in this chat"),
+    ("always", "everywhere"),
+)
+"""Where “Always” may count; the first unless the person says otherwise."""
+NAMED = 3
+"""Other calls a rule would have allowed that are named; the rest are counted."""
+_LONGEST = 28
+"""Characters of a name in a button."""
+
+
 def rule_name(rule: Rule) -> str:
-    """What "Always allow" names: the program of a command, else the tool."""
-    pattern = rule.pattern.removesuffix(" *").strip("*")
-    return pattern if pattern and pattern != " " else rule.tool.replace("_", " ")
+    """What “Always allow” names: the program of a command, the host of a page, or the tool."""
+    if rule.pattern == "*":
+        return rule.tool.replace("_", " ")
+    name = _plain(rule.pattern.removesuffix(" *").removesuffix("/*"))
+    if host := re.match(r"https?://([^/]+)", name):
+        name = host[1]
+    elif not rule.pattern.endswith("*"):
+        name = "exactly this" if len(name) > _LONGEST else name
+    if len(name) > _LONGEST:
+        name = f"…{name[-_LONGEST:]}"
+    return f"{name} with network" if rule.tool == "network" else name
 
 
 def scope(rule: Rule) -> str:
     """What a rule allows, in words."""
     if rule.pattern == "*":
         return f"every call of {rule.tool}"
+    online = " with network" if rule.tool == "network" else ""
     if rule.pattern.endswith(" *"):
-        return f"“{rule.pattern[:-2]}” with any arguments"
-    return f"{rule.tool} on “{rule.pattern}”" if rule.tool != "*" else f"“{rule.pattern}”"
+        name = _plain(rule.pattern[:-2])
+        return f"{name}{online}" if " " not in name else f"“{name}”{online} with any arguments"
+    return f"{rule.tool} on “{_plain(rule.pattern)}”" if not online else f"this command{online}"
+
+
+def _plain(pattern: str) -> str:
+    """A pattern without the brackets that keep a character from standing for others."""
+    return re.sub(r"\[([*?[])\]", r"\1", pattern)
+
+
+def covered(calls: Sequence[str]) -> list[str]:
+    """Which other calls of this chat a rule would have allowed, in a line; none for none."""
+    if not calls:
+        return []
+    named = [call.replace("\n", " ") for call in calls[-NAMED:]]
+    more = f" and {len(calls) - len(named)} more" if len(calls) > len(named) else ""
+    return [f"Would also have allowed: {', '.join(named)}{more}"]
+
+
+def _small(words: str) -> ParagraphLeaf:
+    return ParagraphLeaf(Block("paragraph", words), "small", "text2")
 
 
 class CardItem(Item):
@@ -103,7 +147,14 @@ class PromptItem(CardItem):
             return ""
         question = self.question
         facts = ", ".join(value for _, value in question.facts)
-        parts = (question.title, question.reason, question.detail, facts, "needs your answer")
+        parts = (
+            question.title,
+            question.reason,
+            question.detail,
+            facts,
+            question.why.rstrip("."),
+            "needs your answer",
+        )
         return ", ".join(part for part in parts if part)
 
     def lay(self, context: Context) -> None:
@@ -125,26 +176,57 @@ class PromptItem(CardItem):
         if question.facts:
             y += look.px(7)
             y = self._place_facts(question.facts, left, right, y, look)
+        self._why: QPointF | None = None
+        if question.why:
+            y += look.px(5)
+            self._why = QPointF(left + look.px(7), y + look.px(10))
+            made = ParagraphLeaf(Block("paragraph", question.why), "ui", "text2")
+            indent = look.px(20)
+            y += self.place(made, QPointF(left + indent, y), context, right - left - indent)
         y += look.px(10)
+        y = self._place_buttons(question, left, right, y, look)
+        if question.always is not None:
+            y += look.px(7)
+            y = self._place_rule(question.always, question.covers, left, right, y, context)
+        self.height = y + look.px(12)
+
+    def _place_buttons(
+        self, question: Question, left: float, right: float, y: float, look: Look
+    ) -> float:
         tall = look.theme.height(28)
         actions = [(Action("allow_once", "Allow once", "primary"), question.id, "Enter")]
         if question.always is not None:
             words = f"Always allow {rule_name(question.always)}"
             actions.append((Action("allow_always", words), question.id, "A"))
         self.hits = button_row(look, left, y, actions)
+        if question.always is not None:
+            beside = self.hits[-1].rect
+            where = QRectF(beside.right() + look.px(2), y, tall, tall)
+            self.hits.append(
+                Hit(where, "scopes", question.id, "Where “Always” counts", "icon", "chevron-down")
+            )
         width = button_width(look, "Deny", "D")
         if self.hits[-1].rect.right() + look.px(8) > right - width:
             y += tall + look.px(8)
         deny = QRectF(right - width, y, width, tall)
         self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
-        y += tall
-        self._scope = ""
-        if question.always is not None:
-            self._scope = f"Always covers {scope(question.always)} in this session."
-            y += look.px(8)
-            self._scope_rect = QRectF(left, y, right - left, look.px(16))
-            y += look.px(16)
-        self.height = y + look.px(12)
+        return y + tall
+
+    def _place_rule(
+        self,
+        rule: Rule,
+        covers: Sequence[str],
+        left: float,
+        right: float,
+        y: float,
+        context: Context,
+    ) -> float:
+        """What “Always” covers, the rule as it is kept, and what else it would have allowed."""
+        width = right - left
+        words = f"Always covers {scope(rule)} {SCOPES[0][1]}. You can change it in Settings."
+        for leaf in (_small(words), OutputLeaf(str(rule)), *map(_small, covered(covers))):
+            y += self.place(leaf, QPointF(left, y), context, width)
+        return y
 
     def _place_facts(
         self, facts: tuple[tuple[str, str], ...], left: float, right: float, y: float, look: Look
@@ -173,10 +255,10 @@ class PromptItem(CardItem):
             middle = QPointF(rect.left() + look.px(7), rect.center().y())
             look.icon(paint.painter, middle, icon, "text2", 14)
             look.text(paint.painter, rect.adjusted(look.px(20), 0, 1, 0), value, "ui", "text2")
+        if self._why is not None:
+            look.icon(paint.painter, self._why, "info", "text2", 14)
         for hit in self.hits:
             paint_button(hit, paint, look)
-        if self._scope:
-            look.text(paint.painter, self._scope_rect, self._scope, "small", "text2")
 
 
 class AskItem(CardItem):

@@ -11,6 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
 from studio.ui.controls import paint_spinner
+from studio.ui.markdown import Block
 
 from . import enclosed, model
 from .buttons import button_row, paint_button
@@ -18,6 +19,7 @@ from .items import Context, Hit, Item, Paint
 from .look import LEFT, RIGHT, Look
 from .model import Action, Row
 from .output import OutputLeaf
+from .text import ParagraphLeaf
 
 TAIL_LINES = 6
 """Lines shown of a tool that runs."""
@@ -172,6 +174,11 @@ class ToolsItem(Item):
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         y += pad_y
         placed.box = QRectF(left, top, width, y - top)
+        if call.allowed_by and (call.effect != "read" or call.answer is not None):
+            y += look.px(6)
+            allowed = Block("paragraph", f"Allowed by: {call.allowed_by}")
+            leaf = ParagraphLeaf(allowed, "small", "text2")
+            y += self.place(leaf, QPointF(left, y), context, width)
         foot = self._foot(call, hidden, context)
         if foot:
             y += look.px(12)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
-from PySide6.QtCore import QEvent, QObject, QRect, QRectF, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import (
     QAccessibleInterface,
     QContextMenuEvent,
@@ -29,13 +29,13 @@ from studio.ui.theme import Theme
 from . import access
 from .actions import USER_ACTIONS, Actions
 from .highlight import CodeColours
-from .items import Context
+from .items import Context, Hit
 from .keys import Keys
 from .look import Look
 from .mouse import Mouse
 from .overlay import Pill
 from .painting import paint_stage
-from .prompt import AskItem, PromptItem
+from .prompt import SCOPES, AskItem, PromptItem
 from .said import UserItem
 from .stage import Stage
 
@@ -84,6 +84,7 @@ class TranscriptView(QAbstractScrollArea):
         self.files_action = self._actions.files_action
         self.path_opened = self._actions.path_opened
         self.left = self._actions.left
+        self._actions.scopes_wanted.connect(self._choose_scope)
         self._keys = Keys(self.stage, self._actions)
         self._mouse = Mouse(self.stage, self._actions, self.viewport())
         self._transcript: Transcript | None = None
@@ -308,6 +309,21 @@ class TranscriptView(QAbstractScrollArea):
 
     def _focus_moved(self, index: int) -> None:
         access.focus_moved(self, index)
+
+    def _choose_scope(self, item: PromptItem, hit: Hit) -> None:
+        """Where “Always” counts; the answer is for this question, whatever comes meanwhile."""
+        index = self.canvas.index(item)
+        if index is None:
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for answer, where in SCOPES:
+            menu.addAction(
+                f"Always allow {where}",
+                lambda answer=answer: self.permission_answered.emit(str(hit.value), answer),
+            )
+        below = hit.rect.bottomLeft().toPoint() + self.place_of(index).topLeft()
+        menu.popup(self.viewport().mapToGlobal(below) + QPoint(0, 4))
 
     def _take_keyboard(self) -> None:
         self.setFocus(Qt.FocusReason.ShortcutFocusReason)
