@@ -6,19 +6,27 @@ import asyncio
 import gzip
 import zlib
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from house import house, say
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import Asked, Site, site
 
+from studio.agent.permission.policy import Policy
 from studio.domain.errors import ToolFailed
+from studio.domain.events import ToolFinished
+from studio.domain.permissions import Rule
+from studio.providers.simulator import Call, Text, Turn
+from studio.tools.builtin.fetch import fetch
 from studio.tools.web import Client, Limits, Network, Web
 from studio.tools.web.addresses import is_public, parse
 from studio.tools.web.cache import freshness
 from studio.tools.web.client import Answer
 from studio.tools.web.web import NoWeb
 
+END = Turn(Text("Done."), stop="end")
 PUBLIC = "93.184.216.34"
 OPEN = NoWeb(fetch_private=True)
 CLOSED = NoWeb()
@@ -301,3 +309,59 @@ async def answer_words(asked: Asked, writer: asyncio.StreamWriter) -> None:
         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nby proxy"
     )
     await writer.drain()
+
+
+async def test_a_redirect_to_another_host_is_not_covered_by_the_first_ones_permission(
+    tmp_path: Path,
+) -> None:
+    """T-7: told to the model, whose next call asks; followed with a rule, refused by one."""
+    async with site() as here, site() as there:
+        there.page("/b", "theirs")
+        here.page("/c", "ours")
+        here.redirect("/a", f"{there.url}/b")
+        here.redirect("/home", "/c")
+        calls = [
+            Call("fetch", {"url": f"{here.url}{path}"}) for path in ("/a", "/home", "/a", "/a")
+        ]
+        script = [turn for call in calls for turn in (Turn(call, stop="tool_use"), END)]
+        async with house(tmp_path, "anthropic", script) as home:
+            home.studio.settings.values.fetch_private = True
+            session = await home.session("Assistant")
+
+            async def fetched(*rules: Rule) -> ToolFinished:
+                events = await say(session, rules=rules, answer="once")
+                return next(e for e in events if isinstance(e, ToolFinished))
+
+            told = await fetched()
+            assert f"redirects to another host: {there.url}/b" in told.text and not there.asked
+            assert "ours" in (await fetched()).text
+            known = Rule.parse(f"fetch({there.url}/*)")
+            refused = await fetched(known, Rule.parse(f"fetch({there.url}/b)", "deny"))
+            assert refused.is_error and not there.asked
+            assert "theirs" in (await fetched(known)).text
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["HTTPS://Evil.Example/a", "https://evil.example:443/a", "https://evil.example./a",
+     " https://evil.example/a", "https://evil.example", "https://evil.example/x/../a",
+     "https://evil.example/%61"],
+)  # fmt: skip
+def test_a_rule_knows_an_address_however_it_is_written(url: str) -> None:
+    """T-7: as the request will be sent, not as the model wrote it."""
+    pattern = "https://evil.example/" if url.endswith("example") else "https://evil.example/a"
+    rules = [Rule.parse("fetch"), Rule.parse(f"fetch({pattern})", "deny")]
+    assert Policy("ask", {"person": rules}).explain(fetch.spec, url).verdict == "deny"
+    allowed = Policy("ask", {"person": [Rule.parse("fetch(https://good.example/docs/*)")]})
+    assert allowed.explain(fetch.spec, "https://good.example/docs/a").verdict == "allow"
+    assert allowed.explain(fetch.spec, "https://good.example/docs/../key").verdict == "ask"
+    assert allowed.explain(fetch.spec, "https://good.example/docs/%2e%2e/key").verdict == "ask"
+
+
+def test_always_never_means_every_address() -> None:
+    policy = Policy("ask")
+    asked = {"url": "https://good.example"}
+    rule = policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked))
+    assert str(rule) == "fetch(https://good.example/*)"
+    asked = {"url": "https://a@good.example/"}
+    assert policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked)) is None

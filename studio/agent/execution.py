@@ -185,12 +185,19 @@ class Execution:
                 result.is_error,
                 seconds,
                 result.summary,
-                result.sources,
+                result.sources or self._source(call, result),
                 tuple(result.images),
             )
         )
         content = (Text(text), *result.images)
         return ToolResult(call.id, call.name, content, result.is_error)
+
+    def _source(self, call: ToolCall, result: Result) -> tuple[str, ...]:
+        """Of a result whose tool names none: what it was called on, or the tool (T-4)."""
+        if result.is_error:
+            return ()
+        spec = self._tools[call.name].spec
+        return (target_of(spec, call.arguments or {}) or spec.name,)
 
     async def _checked(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
         tool = self._tools.get(call.name)
@@ -245,6 +252,7 @@ class Execution:
             drafts=_CallDrafts(self._drafts, self.gate, tool.spec, call.id, permit.approve),
             emit=self._shown(call.id, hidden=tool.spec.untrusted and bool(self._incoming.kinds)),
             ask=lambda text, choices: self.gate.ask(call.id, text, choices),
+            may=lambda target: self.gate.reaches(tool.spec, target),
             environment=self._environment,
             sandbox=self._sandbox,
             web=self._web,

@@ -52,6 +52,10 @@ async def _nobody(text: str, choices: Sequence[str]) -> str:
     raise ToolFailed("Nobody is here to answer.")
 
 
+async def _any(target: str) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Everything a tool may use, made anew for each call and never global.
@@ -59,15 +63,17 @@ class Context:
     ``emit`` shows output while the tool still runs; call it on the event
     loop's thread (a tool that is a plain function may call it anywhere).
     ``ask`` puts a question to the person and waits for the answer, one of the
-    choices or free words. ``environment`` is what child processes get, without
-    keys; ``sandbox`` is where they run. ``web`` fetches and searches; ``notes``
-    are those about the folder.
+    choices or free words. ``may`` says whether the call may go on to another
+    target without a question; ToolFailed if that is refused. ``environment`` is
+    what child processes get, without keys; ``sandbox`` is where they run.
+    ``web`` fetches and searches; ``notes`` are those about the folder.
     """
 
     workspace: Workspace
     drafts: Drafts = field(default_factory=NoDrafts)
     emit: Callable[[str], None] = _silent
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
+    may: Callable[[str], Awaitable[bool]] = _any
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=Unconfined)
     web: Web = field(default_factory=Web)

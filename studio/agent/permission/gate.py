@@ -134,6 +134,16 @@ class Gate:
             raise _refused(spec, decision)
         return decision.verdict == "allow"
 
+    async def reaches(self, spec: ToolSpec, target: str) -> bool:
+        """Whether a call may go on to another target without a question: a rule allows it.
+
+        ToolFailed if one refuses.
+        """
+        decision = await asyncio.to_thread(self._policy.explain, spec, target)
+        if decision.verdict == "deny":
+            raise _refused(spec, decision)
+        return decision.verdict == "allow"
+
     async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
         """The agent's own question to the person, who answers with ``reply``."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()

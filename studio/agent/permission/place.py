@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import sys
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import unquote
 
+from studio.domain.errors import ToolFailed
 from studio.tools import Workspace
+from studio.tools.web import addresses
 
 FOLDED = sys.platform in ("win32", "darwin")
 """Whether ``A`` and ``a`` are one file."""
@@ -43,6 +47,24 @@ def place_of(workspace: Workspace, path: str) -> Place:
         spellings += [*around(workspace.relative(one)), *around(one.as_posix())]
     name = workspace.relative(real)
     return Place(name, tuple(dict.fromkeys(spellings)), None if known else real)
+
+
+def addresses_of(target: str) -> list[str]:
+    """The ways to write a web address that mean the same page; the text, if it is none.
+
+    As it is sent, and without what a server may leave out of the path.
+    """
+    try:
+        address = addresses.parse(target)
+    except ToolFailed:
+        return [target]
+    path, mark, query = address.target.partition("?")
+    end = "/" if path.endswith("/") else ""
+    plain = posixpath.normpath(unquote(path)).lstrip("/")
+    plain = "/" if plain in ("", ".") else f"/{plain}{end}"
+    return list(
+        dict.fromkeys([str(address), str(replace(address, target=f"{plain}{mark}{query}"))])
+    )
 
 
 def around(name: str) -> tuple[str, ...]:

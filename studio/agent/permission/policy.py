@@ -16,7 +16,7 @@ from studio.tools import Workspace
 from .commands import Line, Part, parts_of
 from .decision import FOLDER, PLAN, Decision, decided, doubted
 from .overlap import may_fit
-from .place import FOLDED, Place, around, place_of
+from .place import FOLDED, Place, addresses_of, around, place_of
 from .roles import offers
 from .rulebook import Entry, Rulebook
 from .spellings import fragments
@@ -149,8 +149,9 @@ class Policy:
         elif decision.opens is not None:
             inside = "/*" if decision.opens.is_dir() else ""
             rule = Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")
-        elif address := re.match(r"https?://[^/\s?#*\[]+/", target):
-            rule = Rule("allow", spec.name, f"{address[0]}*")
+        elif spec.effect == "fetch" and "://" in target:
+            address = re.match(r"https?://[^/\s?#*\[@]+/", addresses_of(target)[0])
+            rule = Rule("allow", spec.name, f"{address[0]}*") if address else None
         else:
             rule = Rule("allow", spec.name)
         if rule is None:
@@ -189,8 +190,9 @@ class Policy:
         outside = place.outside if place else None
         if outside is not None and spec.effect != "read":
             return Decision("deny", f"{outside} is outside the folder.", FOLDER)
-        names = [target] if place is None else [place.name]
-        spellings = (target,) if place is None else (*place.spellings, target)
+        names = addresses_of(target) if spec.effect == "fetch" else [target]
+        names = [place.name] if place else names
+        spellings = (*place.spellings, target) if place else (target,)
         spoken = self._speaks(spec.name, names, spellings, outside=outside is not None)
         if spoken is not None and spoken.rule.verdict == "deny":
             return decided(spoken)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Layer, Rule
+from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.rules import RuleStore, StandingRule
 
+from .policy import NETWORK
 from .project import read_project
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
@@ -41,7 +42,7 @@ class Rules:
         self._store = store
 
     async def list(self) -> Listed:
-        """Those for everywhere first, then folder by folder, oldest first."""
+        """Those for everywhere first, then folder by folder, as they are listened to."""
         return await self._store.list()
 
     async def add(self, rule: Rule, folder: Path | None = None) -> None:
@@ -69,6 +70,10 @@ class Rules:
         project = await asyncio.to_thread(read_project, folder)
         return await self._trust(await _name(folder), project.digest)
 
+    async def folders(self) -> Sequence[str]:
+        """The folders the person trusted, whatever became of their files."""
+        return await self._store.folders()
+
     async def trust(self, folder: Path) -> None:
         """Let the files that are in the folder now widen rights; a change ends that."""
         project = await asyncio.to_thread(read_project, folder)
@@ -84,6 +89,18 @@ class Rules:
             return "nothing"
         known = await self._store.trusted(name)
         return "untrusted" if not known else "trusted" if known == digest else "changed"
+
+
+def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
+    """A rule as it is typed, about one of the tools there are; raises ConfigurationError."""
+    try:
+        rule = Rule.parse(text, verdict)
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    if rule.tool not in ("*", NETWORK) and rule.tool not in tools:
+        known = ", ".join(sorted(tools))
+        raise ConfigurationError(f"There is no tool {rule.tool} to {verdict}. Known are {known}.")
+    return rule
 
 
 async def _name(folder: Path | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.result import plural
+from studio.tools.web import Elsewhere
 
 
 @tool(
@@ -18,15 +19,18 @@ from studio.tools.result import plural
 )
 async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
     """Fetch a page of the web and read it. A web page comes as markdown, a PDF file as its
-    words, a picture as a picture, JSON and text as they are. Redirects are followed. No
-    cookies or passwords are sent.
+    words, a picture as a picture, JSON and text as they are. Redirects to another host are
+    told, not followed. No cookies or passwords are sent.
 
     url: The whole address, with https:// or http://.
     first_page: Of a PDF file the page to begin with, counting from 1.
     """
     if first_page < 1:
         raise ToolFailed("“first_page” counts from 1.")
-    page = await context.web.page(url, first_page)
+    page = await context.web.page(url, first_page, context.may)
+    if isinstance(page, Elsewhere):
+        said = f"{page.url} redirects to another host: {page.to}\nFetch that address to go there."
+        return Result(said, "another host", (page.to,))
     head = [f"Address: {page.url}"]
     if page.title:
         head.insert(0, f"Title: {page.title}")

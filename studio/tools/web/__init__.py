@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from .client import Answer, Client, Limits
 from .network import Network
-from .web import Choices, Page, Web
+from .web import Choices, Elsewhere, Page, Web
 
-__all__ = ["Answer", "Choices", "Client", "Limits", "Network", "Page", "Web"]
+__all__ = ["Answer", "Choices", "Client", "Elsewhere", "Limits", "Network", "Page", "Web"]

@@ -97,6 +97,12 @@ class Address:
             return False
         return "." not in self.host or any(self.host.endswith(f".{name}") for name in _LOCAL)
 
+    def stays_at(self, other: Address) -> bool:
+        """Whether another address is of the same host, at the same port or one as safe."""
+        upgraded = (self.scheme, self.port) == ("http", 80) and other.port == PORTS[other.scheme]
+        same = (self.scheme, self.port) == (other.scheme, other.port)
+        return self.host == other.host and (same or upgraded)
+
     def join(self, reference: str) -> Address:
         """Where a redirect or a link on this page leads; raises ToolFailed."""
         return parse(urljoin(str(self), reference.strip()))

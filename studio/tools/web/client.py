@@ -48,14 +48,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered. Names of ``headers`` are lower case; ``address`` is the last
-    one of a chain of redirects; ``proxy`` says whether one stood between."""
+    """What a server answered at ``address``. Names of ``headers`` are lower case; ``proxy``
+    says whether one stood between."""
 
     address: Address
     status: int
     headers: Mapping[str, str] = field(hash=False)
     body: bytes
     proxy: bool = False
+
+    @property
+    def leads_to(self) -> Address | None:
+        """Where a redirect leads; None for an answer that is none. Raises ToolFailed."""
+        to = self.headers.get("location", "")
+        return self.address.join(to) if self.status in REDIRECTS and to else None
 
     @property
     def phrase(self) -> str:
@@ -79,15 +85,11 @@ class Client:
         self._making = asyncio.Lock()
 
     async def get(self, address: Address, *, private: bool) -> Answer:
-        """Follow redirects to an answer; raises ToolFailed. ``private`` allows any place."""
-        async with self._in_time(address):
-            for _ in range(self.limits.redirects + 1):
-                answer = await self._send("GET", address, {}, b"", private)
-                to = answer.headers.get("location", "")
-                if answer.status not in REDIRECTS or not to:
-                    return answer
-                address = address.join(to)
-        raise ToolFailed(f"There are more than {self.limits.redirects} redirects, to {address}.")
+        """What a host answers, redirects not followed; raises ToolFailed.
+
+        ``private`` allows any place.
+        """
+        return await self.send("GET", address, private=private)
 
     async def send(
         self,

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from studio.domain.errors import ToolFailed
 from studio.domain.messages import Image
@@ -15,7 +15,7 @@ from studio.tools.threads import Stop
 
 from . import addresses
 from .cache import Cache
-from .client import Client
+from .client import Answer, Client
 from .reading import Content, read
 from .search import ENDPOINTS, Endpoints, Hit, ask_engine
 
@@ -60,6 +60,21 @@ class Page:
     images: tuple[Image, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A redirect to another host, which was not followed."""
+
+    url: str
+    to: str
+
+
+May: TypeAlias = Callable[[str], Awaitable[bool]]
+
+
+async def _anywhere(address: str) -> bool:
+    return True
+
+
 class Web:
     """One for the program. ``choices`` and ``key`` are asked anew each time."""
 
@@ -76,16 +91,25 @@ class Web:
         self._endpoints = endpoints
         self._cache = Cache()
 
-    async def page(self, url: str, first_page: int = 1) -> Page:
-        """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file."""
+    async def page(self, url: str, first_page: int = 1, may: May = _anywhere) -> Page | Elsewhere:
+        """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file.
+
+        Redirects are followed on the same host, and to others that ``may`` be
+        fetched too; it is asked about each, and may refuse by ToolFailed.
+        """
         private = self.choices().fetch_private
         address = addresses.parse(url)
-        kept = self._cache.get((str(address), private))
-        if kept is None:
-            answer = await self._client.get(address, private=private)
-            kept = (answer, time.time())
-            self._cache.put((str(address), private), *kept)
-        answer, fetched = kept
+        for _ in range(self._client.limits.redirects + 1):
+            answer, fetched = await self._answer(address, private)
+            to = answer.leads_to
+            if to is None:
+                break
+            if not await may(str(to)) and not address.stays_at(to):
+                return Elsewhere(str(address), str(to))
+            address = to
+        else:
+            limit = self._client.limits.redirects
+            raise ToolFailed(f"There are more than {limit} redirects, to {address}.")
         content = await _read_in_thread(
             lambda stop: read(answer, first_page, stop), self._client.limits.seconds
         )
@@ -100,6 +124,15 @@ class Web:
             answer.proxy,
             content.images,
         )
+
+    async def _answer(self, address: addresses.Address, private: bool) -> tuple[Answer, float]:
+        """What was answered there, and when."""
+        key = (str(address), private)
+        kept = self._cache.get(key)
+        if kept is None:
+            kept = (await self._client.get(address, private=private), time.time())
+            self._cache.put(key, *kept)
+        return kept
 
     async def search(self, query: str, count: int = 8) -> list[Hit]:
         """Ask the person's search engine; raises ToolFailed that says what is missing."""
