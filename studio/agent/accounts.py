@@ -9,10 +9,17 @@ from datetime import datetime
 from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.sessions import SessionInfo
 from studio.storage.sessions import SessionStore
-from studio.storage.settings import SettingsFile
+from studio.storage.settings import Settings, SettingsFile
 
 from .budget import HOUR, Account, Amount, Budget, Rate
 from .spending import Spent, total
+
+
+def session_caps(session: SessionInfo, values: Settings) -> Caps:
+    """The caps of a session: its own, else those that the settings give every one."""
+    if session.caps != NO_CAPS:
+        return session.caps
+    return Caps(values.session_tokens, values.session_dollars)
 
 
 class Accounts:
@@ -51,9 +58,7 @@ class Accounts:
             used = total((await self._spent("session", session.id)).values())
             account = Account("session", NO_CAPS, Amount(used.usage.total, used.cost))
             account = self._chats.setdefault(session.id, account)
-        values = self._settings.values
-        chat = Caps(values.session_tokens, values.session_dollars)
-        account.caps = session.caps if session.caps != NO_CAPS else chat
+        account.caps = session_caps(session, self._settings.values)
         return account
 
     async def _catch_up(self) -> None:

@@ -39,6 +39,8 @@ TABLE = (
     ActionSpec("Chat", "above", "Chat above", "Alt+Up"),
     ActionSpec("Chat", "below", "Chat below", "Alt+Down"),
     ActionSpec("Run", "stop", "Stop"),
+    ActionSpec("Run", "running", "Running"),
+    ActionSpec("Run", "stop_all", "Stop all"),
     ActionSpec("Run", "next", "Next thing that needs you", "Ctrl+J"),
     ActionSpec("Run", ""),
     ActionSpec("Run", "undo_files", "Undo last turn’s changes"),

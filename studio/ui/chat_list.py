@@ -183,10 +183,12 @@ class ChatDelegate(QStyledItemDelegate):
 
 
 class ChatList(QListView):
-    """The chats. ``opened`` a chat's id, ``removing`` when the person asks to delete one."""
+    """The chats. ``opened`` a chat's id, ``removing`` when the person asks to delete one,
+    ``stopping`` when its turn is to end."""
 
     opened = Signal(str)
     removing = Signal(str)
+    stopping = Signal(str)
 
     def __init__(
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
@@ -297,6 +299,8 @@ class ChatList(QListView):
             return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if row.status in ("running", "waiting"):
+            menu.addAction("Stop", lambda: self.stopping.emit(row.id))
         if row.session is not None:
             menu.addAction("Rename\tF2", lambda: self.edit(self.chats.index_of(row.id)))
         menu.addAction("Delete…\tDel", lambda: self.removing.emit(row.id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -98,6 +98,8 @@ class ChatModel(QAbstractListModel):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows: list[Row] = []
+        self.progress: Callable[[str], str] = lambda session_id: ""
+        """How far a running chat is, by its id; asked when somebody looks."""
 
     def show(self, rows: Sequence[Row]) -> None:
         """Replace the rows; a list of the same chats only repaints what changed."""
@@ -134,9 +136,9 @@ class ChatModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
             return row.title
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            return row.spoken
+            return joined((row.spoken, self.progress(row.id) if row.id else ""))
         if role == Qt.ItemDataRole.ToolTipRole and row.session is not None:
-            return row.session.folder
+            return "\n".join(filter(None, (self.progress(row.id), row.session.folder)))
         return None
 
     def setData(

@@ -19,6 +19,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.chat.runs import Runs
 from studio.ui.listing import Listing
 from studio.ui.panes import step_focus
+from studio.ui.running import RunningMenu
 from studio.ui.sidebar import Sidebar
 from studio.ui.sides import Sides
 from studio.ui.theme import Theme
@@ -82,6 +83,9 @@ class MainWindow(QMainWindow):
         self.sidebar.page.connect(self.open_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
+        self.sidebar.stop.connect(self._runs.stop)
+        self.sidebar.chats.chats.progress = self._runs.progress
+        self._running = RunningMenu(self, self._runs, named)
         self.chat.session_changed.connect(self.listing.soon)
         self.chat.event_seen.connect(self.listing.heard)
         self.chat.opened.connect(self._watching.begin)
@@ -327,6 +331,8 @@ class MainWindow(QMainWindow):
             "above": lambda: self._neighbour(-1),
             "below": lambda: self._neighbour(1),
             "stop": self.chat.stop,
+            "running": lambda: None,  # its menu does it all
+            "stop_all": self._runs.stop_all,
             "next": self._next_need,
             "undo_files": self.chat.restoring.undo_last,
             "redo_files": self.chat.restoring.redo_last,
@@ -403,6 +409,7 @@ class MainWindow(QMainWindow):
     async def _finish(self) -> None:
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
+        self._runs.leave()
         self.listing.stop()
         self._watching.stop()
         left = self._tasks - {asyncio.current_task()}

@@ -126,6 +126,8 @@ class Sidebar(QWidget):
     page = Signal(str)
     rename = Signal(str, str)
     delete = Signal(str)
+    stop = Signal(str)
+    """The id of a chat whose turn is to end."""
 
     def __init__(
         self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
@@ -158,6 +160,7 @@ class Sidebar(QWidget):
 
         self.chats = ChatList(theme, clock)
         self.chats.opened.connect(self.open_session)
+        self.chats.stopping.connect(self.stop)
         self.chats.removing.connect(self._ask_to_delete)
         self.chats.chats.renamed.connect(self.rename)
         column.addWidget(self.chats, 1)

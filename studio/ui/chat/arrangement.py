@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
+from .queue import Queue
 from .strip import Strip
 
 COLUMN = 680
@@ -32,15 +33,17 @@ class Arrangement:
         composer: Composer,
         suggestions: QWidget,
         strip: Strip,
+        queue: Queue,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
-        self._strip = strip
+        self._strip, self._queue = strip, queue
         self.view: QWidget | None = None
         self._new = True
         composer.resized.connect(self.place)
         strip.changed.connect(self.place)
+        queue.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -73,6 +76,10 @@ class Arrangement:
         left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
         bottom = height - tall - px(18)
         self._composer.setGeometry(left, bottom, box, tall)
+        if not self._queue.isHidden():
+            high = self._queue.tall()
+            self._queue.setGeometry(left, bottom - high - px(8), box, high)
+            bottom -= high + px(8)
         if not self._strip.isHidden():
             high = self._strip.tall(box)
             self._strip.setGeometry(left, bottom - high - px(8), box, high)

@@ -24,6 +24,8 @@ from .menus import (
     efforts,
     folder_items,
     is_effort,
+    mode_items,
+    mode_of,
     model_items,
     model_key,
     split_key,
@@ -31,7 +33,7 @@ from .menus import (
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.studio import Choice, Studio
-    from studio.domain.agents import Agent
+    from studio.domain.agents import Agent, Mode
     from studio.domain.models import Effort, ModelInfo
     from studio.domain.sessions import SessionInfo
 
@@ -63,6 +65,10 @@ class Choices(QObject):
         self.mode = "ask"
         self.effort: Effort | None = None
         """How much the model is to think; None leaves it its default."""
+        self.modes: dict[str, Mode] = {}
+        """Modes of the next turns, by session; shared with what runs them."""
+        self._session_id = ""
+        """The session on screen; the mode of one that has not begun is kept under no id."""
         self.folder = ""
         self.model_chosen = False
         """Whether the person chose the model of the new chat themselves (L-13)."""
@@ -119,6 +125,8 @@ class Choices(QObject):
     def begin(self, folder: str = "") -> None:
         """A new chat is on screen; ``find`` says what it runs on."""
         self._new = True
+        self._session_id = ""
+        self.modes.pop("", None)
         self.model_chosen = False
         self.effort = None
         self.folder = folder or self.folder
@@ -161,6 +169,7 @@ class Choices(QObject):
         from studio.agent.studio import Choice
 
         self._new = False
+        self._session_id = info.id
         self.folder = info.folder
         self._choice = Choice(info.agent, info.provider, info.model)
         self.mode = info.permission_mode
@@ -184,7 +193,9 @@ class Choices(QObject):
         """Agent, model, mode and folder as chosen, with what else there is."""
         studio, composer = self._studio, self._composer
         assert studio is not None
-        composer.set_agents(self._agents, self.agent)
+        mode = self.modes.get(self._session_id, "")
+        said = f"{self.agent}, {mode}" if mode else self.agent
+        composer.set_agents(self._agents, self.agent, mode_items(mode), said)
         current = model_key(self.provider, self.model_id) if self.model_id else ""
         thinking = effort_items(self.model, self.effort)
         items = model_items(studio, studio.connected, current, thinking)
@@ -204,8 +215,23 @@ class Choices(QObject):
     # What the person chooses
 
     def _agent_chosen(self, name: str) -> None:
+        if (mode := mode_of(name)) is not None:
+            self._mode_of_turns_chosen(mode)
+            return
         self._choice = replace(self._choice, agent=name)
         self._keep(agent=name)
+
+    def _mode_of_turns_chosen(self, mode: str) -> None:
+        if mode == "inline" or mode == "background":
+            self.modes[self._session_id] = mode
+        else:
+            self.modes.pop(self._session_id, None)
+        self.changed.emit()
+
+    def keep_mode(self, session_id: str) -> None:
+        """The new chat is this session now."""
+        if (mode := self.modes.pop("", None)) is not None:
+            self.modes[session_id] = mode
 
     def _model_chosen(self, key: str) -> None:
         if key == SETTINGS:

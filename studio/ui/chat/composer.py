@@ -44,6 +44,8 @@ class Editor(QPlainTextEdit):
     """Plain text that grows from one to ten lines."""
 
     submitted = Signal()
+    hurried = Signal()
+    """Ctrl+Enter: what is typed is not to wait."""
     files_given = Signal(list)
     """Paths of files that were pasted or dropped."""
     picture_given = Signal(object)
@@ -85,7 +87,8 @@ class Editor(QPlainTextEdit):
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not held & (
             Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.AltModifier
         ):
-            self.submitted.emit()
+            hurries = bool(held & Qt.KeyboardModifier.ControlModifier)
+            (self.hurried if hurries else self.submitted).emit()
         elif key == Qt.Key.Key_Escape:
             self.escaped.emit()
         elif key == Qt.Key.Key_Up and not self.toPlainText():
@@ -197,6 +200,8 @@ class Composer(QWidget):
     """The raised box at the bottom of a chat."""
 
     sent = Signal(str)
+    queued = Signal(str, bool)
+    """Words while a turn runs, and whether it is to get them at its next step."""
     stopped = Signal()
     recalled = Signal()
     add_files = Signal()
@@ -248,6 +253,7 @@ class Composer(QWidget):
         self.context.set_part(None)
         self.folder.hide()
         self.editor.submitted.connect(self._submit)
+        self.editor.hurried.connect(lambda: self._submit(now=True))
         self.editor.escaped.connect(self._escape)
         self.editor.recalled.connect(self.recalled)
         self.editor.textChanged.connect(self._show)
@@ -310,12 +316,16 @@ class Composer(QWidget):
         self.folder.setVisible(spacious)
         self.editor.fit()
 
-    def set_agents(self, agents: Sequence[Agent], current: str) -> None:
-        self.agent.set_items([MenuItem(a.name, a.name, detail=a.description) for a in agents])
+    def set_agents(
+        self, agents: Sequence[Agent], current: str, modes: Sequence[MenuItem], face: str
+    ) -> None:
+        """``modes`` follow the agents in their menu; ``face`` is what the button says."""
+        items = [MenuItem(a.name, a.name, detail=a.description) for a in agents]
+        self.agent.set_items([*items, *modes])
         chosen = next((agent for agent in agents if agent.name == current), None)
         icon, hue = (chosen.icon, chosen.hue) if chosen else ("bot", "slate")
         self.agent.set_current(current)
-        self.agent.set_face(current, icon, hue)
+        self.agent.set_face(face, icon, hue)
 
     def set_models(self, items: Sequence[MenuItem], current: str, title: str) -> None:
         self.model.set_items(items)
@@ -351,13 +361,14 @@ class Composer(QWidget):
 
     @property
     def _ready(self) -> bool:
-        """Whether there is something to send, and it can be sent now."""
+        """Whether there is something to send."""
         files = self.attachments
-        filled = bool(self.text.strip() or files.blocks) and not files.reading
-        return filled and self._state != "running" and not self._closed
+        return bool(self.text.strip() or files.blocks) and not files.reading and not self._closed
 
-    def _submit(self) -> None:
-        if self._ready:
+    def _submit(self, *, now: bool = False) -> None:
+        if self._ready and self._state == "running":
+            self.queued.emit(self.text.strip(), now)
+        elif self._ready:
             self.sent.emit(self.text.strip())
 
     def _escape(self) -> None:

@@ -109,6 +109,30 @@ def effort_of(key: str) -> Effort | None:
     return next((effort for effort in EFFORT_WORDS if _EFFORT + effort == key), None)
 
 
+MODES: dict[str, tuple[str, str]] = {
+    "": ("As the agent’s file says", ""),
+    "inline": ("Inline", "Short: ends soon and hands back to you"),
+    "background": ("Background", "Longer, beside what else you do"),
+}
+_MODE = "mode "
+
+
+def mode_items(current: str) -> list[MenuItem]:
+    """How long the next messages of a chat may take, below its agents."""
+    return [
+        MenuItem("", "Mode"),
+        *(
+            MenuItem(_MODE + mode, words, detail=about, checked=mode == current)
+            for mode, (words, about) in MODES.items()
+        ),
+    ]
+
+
+def mode_of(key: str) -> str | None:
+    """The mode that a line of the agents' menu stands for; None for an agent's."""
+    return next((mode for mode in MODES if _MODE + mode == key), None)
+
+
 def _window(model: object) -> str:
     tokens = getattr(model, "context_window", None)
     if not tokens:

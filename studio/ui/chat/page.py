@@ -25,6 +25,8 @@ from .composer import Composer
 from .header import Header
 from .incoming import Drops
 from .opening import Opening
+from .queue import Queue
+from .queueing import Queueing
 from .restoring import Restoring
 from .runs import Runs
 from .sending import Sending
@@ -72,9 +74,11 @@ class ChatPage(QWidget):
         self.composer = Composer(theme, self)
         self.suggestions = Suggestions(theme, self)
         self.strip = Strip(theme, self)
+        self.queue = Queue(theme, self)
         self.choices = Choices(self.composer, self.later)
         self.ways = WaysOn(self)
         self.sending = Sending(self)
+        self.queueing = Queueing(self)
         self._opening = Opening()
         self.restoring = Restoring(self, self._opening, self)
         attachments = self.composer.attachments
@@ -88,6 +92,7 @@ class ChatPage(QWidget):
             composer=self.composer,
             suggestions=self.suggestions,
             strip=self.strip,
+            queue=self.queue,
         )
 
         self.header.folder_clicked.connect(self.choices.choose_folder)
@@ -133,6 +138,7 @@ class ChatPage(QWidget):
         view.left.connect(self.composer.setFocus)
         view.set_agents(self.choices.look)
         view.set_models(self._model_title)
+        view.context.raised = self.ways.raised
         self._arrangement.view = view
         return view
 
@@ -144,6 +150,8 @@ class ChatPage(QWidget):
         self.choices.live(studio)
         self.ways.live(studio, runs)
         self.sending.live(studio, runs)
+        self.queueing.live(runs)
+        self.choices.modes = runs.modes
 
     def begin(
         self, *, provider: str = "", text: str = "", folder: str = ""
@@ -158,6 +166,7 @@ class ChatPage(QWidget):
         self._leave()
         self.session = None
         self.ways.show()
+        self.queueing.show()
         self.composer.set_closed("")
         self.choices.begin(folder)
         self.view.set_transcript(Transcript())
@@ -192,6 +201,7 @@ class ChatPage(QWidget):
             self.view.focus_prompt()
         self.choices.load_agents()
         self.ways.show()
+        self.queueing.show()
         self.later(self._find_parent(session))
         self.opened.emit()
 
@@ -314,6 +324,7 @@ class ChatPage(QWidget):
         self.ways.show()
         self.view.announce(outcome(event, self.choices.agent))
         self._state()
+        self.queueing.show()
         if isinstance(event, TurnStarted | TurnComplete):
             self.view.turned()
             self.show_choices()

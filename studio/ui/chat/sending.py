@@ -117,6 +117,7 @@ class Sending:
         )
         if choices.effort is not None:
             await session.change(effort=choices.effort)
+        choices.keep_mode(session.info.id)
         page.open(session)
         await choices.remember_folder()
         return session

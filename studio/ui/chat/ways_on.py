@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import SignalInstance
@@ -19,6 +20,7 @@ from .strip import Strip
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
     from studio.agent.studio import Studio
+    from studio.domain.agents import Caps, Mode
     from studio.domain.blocks import UserBlock
 
 
@@ -82,8 +84,14 @@ class WaysOn:
         """``name`` as the buttons of the transcript and the strip call it."""
         page, session = self._page, self._page.session
         match name:
-            case "try_again":
+            case "try_again" | "go_on":
                 self.again()
+            case "go_on_background":
+                self.again("background")
+            case "raise_cap" if session is not None:
+                page.later(self._raise(session))
+            case "settings":
+                page.settings_wanted.emit("general", "")
             case "use_another_provider" | "choose_model" | "switch_model":
                 page.composer.model.open()
             case "choose_folder":
@@ -104,12 +112,36 @@ class WaysOn:
             case _:
                 page.settings_wanted.emit("providers", page.choices.provider)
 
-    def again(self) -> None:
+    def again(self, mode: Mode | None = None) -> None:
         """Try the last message again, or go on from where the last turn ended."""
         session = self._page.session
         if session is not None and self._runs is not None and not session.running:
             self._page.composer.set_state("running")
-            self._runs.start(session, [])
+            self._runs.start(session, [], mode)
+
+    def raised(self, reason: str) -> str:
+        """What a chat's limit is raised to after a turn that ended so: “$4.00”."""
+        session = self._page.session
+        if session is None or self._studio is None:
+            return ""
+        caps = self._twice(session, reason)
+        return f"${caps.dollars:,.2f}" if reason == "money_limit" else f"{caps.tokens:,} tokens"
+
+    def _twice(self, session: Session, reason: str) -> Caps:
+        """The chat's caps, the one that was met doubled."""
+        assert self._studio is not None
+        from studio.agent.accounts import session_caps
+
+        caps = session_caps(session.info, self._studio.settings.values)
+        if reason == "money_limit":
+            return replace(caps, dollars=caps.dollars * 2)
+        return replace(caps, tokens=caps.tokens * 2)
+
+    async def _raise(self, session: Session) -> None:
+        """Let the chat use twice as much, then go on."""
+        last = session.transcript.blocks[-1]
+        await session.change(caps=self._twice(session, getattr(last, "reason", "")))
+        self.again()
 
     def chosen(self, fields: dict[str, Any]) -> None:
         """The person chose: where a request waits to be made again, another model takes over."""

@@ -18,7 +18,7 @@ from studio.ui.markdown import Block
 from . import model
 from .buttons import button_row, paint_button
 from .items import Context, Item, Paint
-from .model import Action, Card
+from .model import Card
 from .text import ParagraphLeaf
 
 
@@ -95,11 +95,14 @@ class EndItem(NoticeItem):
         self.hits = []
         block, look = self.block, context.look
         assert isinstance(block, EndBlock)
-        newest = self.plan.last == len(self.blocks) and not context.read_only
-        if model.can_go_on(block) and newest:
-            action = Action("continue", "Continue")
-            self.hits = button_row(look, 0, self.height + look.px(8), [(action, None, "")])
-            self.height += look.px(8) + look.theme.height(28)
+        over = any(isinstance(b, AgentBlock) for b in self.blocks[self.plan.last :])
+        ways = (
+            () if over or context.read_only else model.ways_on(block, context.raised(block.reason))
+        )
+        if ways:
+            top = self.height + look.px(8)
+            self.hits = button_row(look, 0, top, [(way, None, "") for way in ways])
+            self.height = top + look.theme.height(28)
 
     def paint(self, paint: Paint, context: Context) -> None:
         super().paint(paint, context)

@@ -61,6 +61,8 @@ class Context:
     """Whether the turn at the end goes on."""
     blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()
     """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
+    raised: Callable[[str], str] = lambda reason: ""
+    """What the chat's limit is raised to after a turn that ended for this reason."""
     read_only: bool = False
     """Whether nothing can follow, so that no error or end offers a way on."""
     width: float = 680.0

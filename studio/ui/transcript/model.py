@@ -282,11 +282,32 @@ def full(block: EndBlock) -> bool:
     return block.reason == "token_limit" and "context" in block.detail
 
 
-def can_go_on(block: EndBlock) -> bool:
-    """Whether a turn ended at a limit that the next one begins anew."""
-    return block.reason == "step_limit" or (
-        block.reason == "token_limit" and "output limit" in block.detail
-    )
+GO_ON = Action("go_on", "Go on")
+_LIMITS = Action("settings", "Settings…", "ghost")
+
+
+def ways_on(block: EndBlock, raised: str) -> tuple[Action, ...]:
+    """What can be done about a turn that ended at a limit (L-1, L-14).
+
+    ``raised`` is what the chat's limit would be raised to.
+    """
+    if block.reason in ("step_limit", "time_limit"):
+        inline = Action("go_on_background", "Continue in background")
+        return (inline,) if block.mode == "inline" else (GO_ON,)
+    if block.reason == "stalled":
+        return Action("choose_model", "Try another model"), GO_ON
+    match block.cap:
+        case "turn":
+            return (GO_ON,)
+        case "session":
+            return Action("raise_cap", f"Raise to {raised}"), _LIMITS
+        case "day":
+            return (_LIMITS,)
+        case _:
+            pass
+    if block.reason == "token_limit" and "output limit" in block.detail:
+        return (Action("continue", "Continue"),)
+    return ()
 
 
 def card(block: FailureBlock | EndBlock, shortened: bool = False) -> Card:
