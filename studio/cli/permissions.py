@@ -6,10 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-from studio.agent.permission.rules import Trust
+from studio.agent.permission.rules import Trust, rule_of
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Rule, Verdict
+from studio.domain.permissions import Verdict
 
 from .console import Console
 from .exits import DONE
@@ -34,14 +34,14 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
             await _list(studio, folder or Path.cwd(), console, as_json=options.json)
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
-            rule = rule_of(options.rule, studio, verdict)
+            rule = rule_of(options.rule, studio.tools(), verdict)
             await rules.add(rule, folder)
             console.say(f"Added: {verdict} {rule}{f' in {folder.resolve()}' if folder else ''}")
         case "remove":
             await rules.remove(options.number)
             console.say(f"Removed: rule {options.number}")
         case "test":
-            call = rule_of(options.call, studio)
+            call = rule_of(options.call, studio.tools())
             target = "" if call.pattern == "*" else call.pattern
             found = await studio.explain(call.tool, target, folder or Path.cwd(), options.agent)
             if options.json:
@@ -87,15 +87,3 @@ async def _list(studio: Studio, folder: Path, console: Console, *, as_json: bool
         console.say("There are no rules yet.")
     if text := layers.notice or _TRUST[layers.trust]:
         console.say(text)
-
-
-def rule_of(text: str, studio: Studio, verdict: Verdict = "allow") -> Rule:
-    """A rule as it is typed, about a tool that exists; raises ConfigurationError."""
-    try:
-        rule = Rule.parse(text, verdict)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-    if rule.tool not in ("*", "network") and rule.tool not in studio.tools():
-        known = ", ".join(sorted(studio.tools()))
-        raise ConfigurationError(f"There is no tool {rule.tool}. Known are {known}.")
-    return rule

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from studio.agent.input import attach, weigh
+from studio.agent.permission.rules import rule_of
 from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.domain.agents import Mode
@@ -33,7 +34,6 @@ from .console import Console
 from .drafts import decide, name, shown
 from .exits import CANCELLED, of_turn
 from .listings import whole_id
-from .permissions import rule_of
 from .printing import JsonPrinter, TextPrinter
 
 T = TypeVar("T")
@@ -43,8 +43,8 @@ NOBODY = "Nobody is here to answer. Decide yourself, or stop."
 
 async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """One turn with the same engine as the window's; returns the exit code."""
-    rules = [rule_of(text, studio) for text in options.allow]
-    rules += [rule_of(text, studio, "deny") for text in options.deny]
+    rules = [rule_of(text, studio.tools()) for text in options.allow]
+    rules += [rule_of(text, studio.tools(), "deny") for text in options.deny]
     message: str | None = options.message
     attached = [await attach(path) for path in options.attach]
     weigh(attached)

@@ -16,11 +16,15 @@ Standing: TypeAlias = "list[StandingRule]"
 
 @dataclass(frozen=True, slots=True)
 class StandingRule:
-    """A rule the person gave; ``folder`` is empty for one that counts everywhere."""
+    """A rule the person gave; ``folder`` is empty for one that counts everywhere.
+
+    ``added`` is when, in seconds since the epoch.
+    """
 
     id: int
     folder: str
     rule: Rule
+    added: float = 0.0
 
 
 class RuleStore:
@@ -30,10 +34,12 @@ class RuleStore:
         self._db = database
 
     async def list(self) -> Standing:
-        """Those for everywhere first, then folder by folder, oldest first."""
-        query = "SELECT id, folder, verdict, tool, pattern FROM standing_rules ORDER BY folder, id"
+        """Those for everywhere first, then folder by folder; there the rules for whole tools
+        first, so that one with a pattern counts also where it is older."""
+        query = "SELECT id, folder, verdict, tool, pattern, added FROM standing_rules ORDER BY id"
         rows = await self._db.read(lambda db: db.execute(query).fetchall())
-        return [found for row in rows if (found := _standing(row)) is not None]
+        found = [one for row in rows if (one := _standing(row)) is not None]
+        return sorted(found, key=lambda one: (one.folder, one.rule.pattern != "*"))
 
     async def add(self, rule: Rule, folder: str = "") -> None:
         """Keep a rule; keeping it twice is the same as once."""
@@ -60,6 +66,12 @@ class RuleStore:
         row = await self._db.read(lambda db: db.execute(query, (folder,)).fetchone())
         return row[0] if row and isinstance(row[0], str) else ""
 
+    async def folders(self) -> list[str]:
+        """The folders whose files were trusted."""
+        query = "SELECT folder FROM trusted ORDER BY folder"
+        rows = await self._db.read(lambda db: db.execute(query).fetchall())
+        return [row[0] for row in rows if isinstance(row[0], str)]
+
     async def trust(self, folder: str, digest: str) -> None:
         """Trust the files of this digest; an empty one takes the trust back."""
         if not digest:
@@ -73,10 +85,13 @@ class RuleStore:
 
 def _standing(row: tuple[Any, ...]) -> StandingRule | None:
     """A stored rule; None if it cannot be read."""
-    rule_id, folder, verdict, tool, pattern = row
+    rule_id, folder, verdict, tool, pattern, added = row
     try:
         tool, pattern = json.loads(tool), json.loads(pattern)
     except (ValueError, TypeError, RecursionError):
         return None
     known = verdict in get_args(Verdict) and isinstance(tool, str) and isinstance(pattern, str)
-    return StandingRule(rule_id, str(folder), Rule(verdict, tool, pattern)) if known else None
+    if not known:
+        return None
+    at = float(added) if isinstance(added, int | float) else 0.0
+    return StandingRule(rule_id, str(folder), Rule(verdict, tool, pattern), at)

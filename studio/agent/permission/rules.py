@@ -13,11 +13,11 @@ from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.rules import RuleStore, StandingRule
 
 from .policy import NETWORK
-from .project import read_project
+from .project import Project, read_project
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
-"""``nothing``: no file there could widen rights. ``changed``: they were trusted,
-and are not what they were."""
+"""``nothing``: no file there could widen rights, and the person said nothing. ``changed``:
+they were trusted, and are not what they were."""
 Listed: TypeAlias = "list[StandingRule]"
 
 CHANGED = (
@@ -58,7 +58,7 @@ class Rules:
         """The rules that stand in a folder. Without trust its files only forbid."""
         name = await _name(folder)
         project = await asyncio.to_thread(read_project, folder)
-        trust = await self._trust(name, project.digest)
+        trust = await self._trust(name, project)
         own = [one for one in await self._store.list() if one.folder in ("", name)]
         rules: dict[Layer, Sequence[Rule]] = {
             "person": [one.rule for one in own],
@@ -68,27 +68,26 @@ class Rules:
 
     async def trusted(self, folder: Path) -> Trust:
         project = await asyncio.to_thread(read_project, folder)
-        return await self._trust(await _name(folder), project.digest)
+        return await self._trust(await _name(folder), project)
 
     async def folders(self) -> Sequence[str]:
         """The folders the person trusted, whatever became of their files."""
         return await self._store.folders()
 
     async def trust(self, folder: Path) -> None:
-        """Let the files that are in the folder now widen rights; a change ends that."""
+        """Take the files in the folder for the person's own, and let those in its
+        ``.agents`` widen rights, as they are now: a change of these, or new ones, end it."""
         project = await asyncio.to_thread(read_project, folder)
-        if not project.digest:
-            raise ConfigurationError(f"There is nothing to trust in {folder}.")
         await self._store.trust(await _name(folder), project.digest)
 
     async def untrust(self, folder: Path) -> None:
         await self._store.trust(await _name(folder), "")
 
-    async def _trust(self, name: str, digest: str) -> Trust:
-        if not digest:
-            return "nothing"
+    async def _trust(self, name: str, project: Project) -> Trust:
         known = await self._store.trusted(name)
-        return "untrusted" if not known else "trusted" if known == digest else "changed"
+        if not known:
+            return "nothing" if project.empty else "untrusted"
+        return "trusted" if known == project.digest else "changed"
 
 
 def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
