@@ -98,13 +98,15 @@ async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) 
     async with house(tmp_path, "anthropic", turns("echo a", "echo b", "echo c", "rm -f x")) as home:
         rules = home.studio.rules
         assert await rules.trusted(home.folder) == "nothing"
-        with pytest.raises(ConfigurationError, match="nothing to trust"):
-            await rules.trust(home.folder)
+        await rules.trust(home.folder)  # the person wrote what is there, whatever it is
+        assert await rules.trusted(home.folder) == "trusted"
         agents = home.folder / ".agents" / "agents"
         agents.mkdir(parents=True)
         file = home.folder / ".agents" / "permissions.yaml"
         file.write_text("allow: [run(echo *)]\ndeny: [run(rm *)]\n")
         (agents / "a.md").write_text("---\nname: Mine\npermissions: {allow: [run]}\n---\nWork.")
+        assert await rules.trusted(home.folder) == "changed"  # new files end the trust
+        await rules.untrust(home.folder)
         assert await rules.trusted(home.folder) == "untrusted"
 
         async def mine() -> Agent:

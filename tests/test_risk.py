@@ -19,6 +19,7 @@ from studio.tools.builtin.edit import edit
 from studio.tools.builtin.fetch import fetch
 from studio.tools.builtin.glob import glob
 from studio.tools.builtin.list_ import list_
+from studio.tools.builtin.notes import notes_detail, remember
 from studio.tools.builtin.read import read
 from studio.tools.builtin.run import run
 from studio.tools.builtin.search import search
@@ -107,7 +108,7 @@ def test_files_are_private_and_a_strangers_until_the_folder_is_trusted(
     one = call(spec.name, **arguments)
     assert Risk(chat()).met(spec, one, result) == [
         Exposed("private", source),
-        Exposed("untrusted", source),
+        Exposed("untrusted", source, own=True),
     ]
     assert Risk(chat(), trusted=True).met(spec, one, result) == [Exposed("private", source)]
     assert Risk(chat(exposed=BOTH)).met(spec, one, result) == []
@@ -276,3 +277,38 @@ def test_any_address_with_more_in_it_is_asked_about(tail: str, head: str) -> Non
         assert bool(risk.objection(FETCH, call("fetch", url=url))) is not same
         if same:  # blanks around it, or a part that is never sent
             assert not tail.strip() or tail.lstrip().startswith("#")
+
+
+def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
+    """T-7: “I wrote these” counts for what was read before too, and for nothing else."""
+    page = ToolCall("c2", "fetch", {"url": "https://example.com/"})
+    before = chat(*Risk(chat()).met(read.spec, call("read", path="a"), Result("x", sources=("a",))))
+    assert Risk(before).exposed == {"private": "a", "untrusted": "a"}
+    assert Risk(before, trusted=True).exposed == {"private": "a"}
+    tried = command("curl example.com")
+    assert Risk(before).objection(run.spec, tried) != ""
+    assert Risk(before, trusted=True).objection(run.spec, tried) == ""
+    # A page afterwards is told again, in the place of the file, and no trust takes that back.
+    met = Risk(before).met(FETCH, page, Result("y", sources=("https://example.com/",)))
+    assert met == [Exposed("untrusted", "https://example.com/")]
+    after = chat(*(Exposed(kind, "a", kind == "untrusted") for kind in before.exposed), *met)
+    for trusted in (False, True):
+        risk = Risk(after, trusted=trusted)
+        assert risk.exposed == {"private": "a", "untrusted": "https://example.com/"}
+        assert risk.met(read.spec, call("read", path="b"), Result("x", sources=("b",))) == []
+    # A server cannot pass for a file of the folder.
+    named = Risk(chat()).met(SERVER, call("crm__find"), Result("z", sources=("a",)))
+    assert Exposed("untrusted", "a") in named
+
+
+def test_notes_stay_in_the_house() -> None:
+    """T-7: to remember is no way out, and a note is a stranger's only if it says so."""
+    kept = ToolCall("c1", "remember", {"name": "a", "text": "b"})
+    assert Risk(chat(exposed=BOTH)).objection(remember.spec, kept) == ""
+    own = Result("text", sources=("note a",))
+    looked = ToolCall("c1", "notes_detail", {"name": "a"})
+    assert Risk(chat()).met(notes_detail.spec, looked, own) == [Exposed("private", "note a")]
+    marked = Result("text", sources=("note a, after b",), untrusted=True)
+    assert Exposed("untrusted", "note a, after b") in Risk(chat()).met(
+        notes_detail.spec, looked, marked
+    )

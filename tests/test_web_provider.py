@@ -10,6 +10,7 @@ from house import House, house, say
 
 from studio.domain.blocks import NoticeBlock, ToolBlock
 from studio.domain.events import HistoryBegun, TurnComplete
+from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Found, ServerTool, Text, Turn
 
 MODELS = {"anthropic": "sim-model", "openai": "gpt-5.6", "gemini": "sim-gemini-3"}
@@ -72,3 +73,20 @@ async def test_a_provider_without_a_search_says_so(tmp_path: Path) -> None:
         await say(session, answer="once")
         block = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
         assert block.state == "error" and "no search of its own" in block.output
+
+
+@pytest.mark.parametrize("against", ["plan", "deny", "ask", "turn"])
+async def test_no_provider_searches_where_a_search_could_be_refused(
+    tmp_path: Path, against: str
+) -> None:
+    """T-7: it asks nobody, so it is not declared in plan mode or beside a rule about searches."""
+    async with house(tmp_path, "anthropic", [Turn(Text("one"), stop="end")]) as home:
+        home.studio.settings.values.web_search = "provider"
+        session = await home.session("Assistant")
+        rule = Rule.parse("web_search(*secret*)", "ask" if against == "ask" else "deny")
+        if against == "plan":
+            await session.change(permission_mode="plan")
+        elif against != "turn":
+            await home.studio.rules.add(rule)
+        await say(session, rules=(rule,) if against == "turn" else ())
+        assert "web_search" not in str(declared(home))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -81,8 +81,18 @@ class Ground:
     standing: Standing
 
 
-async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
-    """Raises ConfigurationError or ProviderError for whatever is missing."""
+async def ground_of(
+    info: SessionInfo,
+    around: Surroundings,
+    given: Mapping[Layer, Sequence[Rule]] | None = None,
+    parent: Policy | None = None,
+) -> Ground:
+    """Raises ConfigurationError or ProviderError for whatever is missing.
+
+    ``given`` are rules of the session and the turn, ``parent`` is the policy of
+    the turn that begins this one: a provider's own tool is not even declared
+    where they speak against it.
+    """
     folder = Path(info.folder)
     if not await asyncio.to_thread(folder.is_dir):
         raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
@@ -95,12 +105,15 @@ async def ground_of(info: SessionInfo, around: Surroundings) -> Ground:
     layers = await around.rules.layers(folder)
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
+    whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
+    whole = whole if parent is None else whole.within(parent)
     search = around.web.choices().web_search
-    offered = [
+    found = [
         _of_provider(tool.spec, provider, info.model, search)
         for tool in tools.values()
         if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
     ]
+    offered = [spec for spec in found if not spec.hosted or whole.hands_over(spec)]
     standing = Standing(
         around.today(),
         info.permission_mode,

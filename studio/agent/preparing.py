@@ -19,7 +19,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
-from studio.domain.permissions import Answer, Rule
+from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
@@ -133,7 +133,7 @@ class Preparing:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
         routed = await self._routed(started.said, wish)
         info = self._chat.info
-        ground = await ground_of(info, self._around)
+        ground = await self.ground(wish)
         agent, provider = ground.agent, ground.provider
         self._incoming.kinds = await asyncio.to_thread(self._around.masks, agent)
         fact = self._around.model(info.provider, info.model)
@@ -147,7 +147,9 @@ class Preparing:
             self.opened.append(Notice(ground.layers.notice))
         self._noticed = ground.layers.notice
         if any(spec.hosted for spec in ground.offered):  # what it finds is not seen here
-            self.opened += [] if "untrusted" in self._chat.transcript.exposed else [FOUND]
+            seen = self._chat.transcript
+            known = "untrusted" in seen.exposed and not seen.exposed_by_own
+            self.opened += [] if known else [FOUND]
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
@@ -241,6 +243,14 @@ class Preparing:
         acts = any(spec.effect == "act" for spec in offered)
         await self._chat.files.begin(started.turn_id, str(workspace.root), acts=acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
+
+    async def ground(self, wish: Wish | None = None) -> Ground:
+        """What a turn stands on; raises ConfigurationError or ProviderError."""
+        given: dict[Layer, Sequence[Rule]] = {"session": self._rules}
+        if wish is not None:
+            given["turn"] = wish.rules
+        parent = wish.parent.policy if wish is not None and wish.parent is not None else None
+        return await ground_of(self._chat.info, self._around, given, parent)
 
     async def _routed(self, said: Sequence[Said], wish: Wish) -> list[Routed]:
         """What the program chose for this turn, and the chat changed to it (L-13)."""

@@ -21,6 +21,7 @@ from studio.tools import Result
 from studio.tools.web import addresses
 
 from .permission.policy import COMMAND, PATH, target_of
+from .permission.roles import NOTES
 
 NETWORK = "network"
 """The argument with which a sandboxed command asks for a network."""
@@ -81,6 +82,8 @@ class Risk:
     def exposed(self) -> dict[Exposure, str]:
         """What the chat has met so far, and the first source of each."""
         found = dict(self._transcript.exposed)
+        if self._trusted and self._transcript.exposed_by_own:
+            found.pop("untrusted", None)  # the person wrote them, as they say now
         if name := self._transcript.attached:
             found.setdefault("private", name)
             found.setdefault("untrusted", name)
@@ -99,12 +102,13 @@ class Risk:
         To be asked before the call's work with None, because a command's output
         is seen while it runs, and again with its result, or with its error.
         """
-        return self._new(dict(self._brings(spec, call, result)))
+        return [one for one in self._brings(spec, call, result) if self._is_new(one)]
 
     def taken(self, other: Mapping[Exposure, str]) -> list[Exposed]:
         """What this chat takes over from another one: a sub-agent's from the chat
         that began it, and the other way round when its answer is read."""
-        return self._new(other)
+        found = [Exposed(kind, source) for kind, source in other.items()]
+        return [one for one in found if self._is_new(one)]
 
     def objection(self, spec: ToolSpec, call: ToolCall) -> str:
         """Why this call is asked about whatever is allowed; empty for no reason.
@@ -126,45 +130,43 @@ class Risk:
             read = f"{_named(private)} and {_named(stranger)}"
         return f"This chat read {read}. {danger} send data out."
 
-    def _new(self, found: Mapping[Exposure, str]) -> list[Exposed]:
-        known = self._transcript.exposed
-        return [Exposed(kind, source) for kind, source in found.items() if kind not in known]
+    def _is_new(self, one: Exposed) -> bool:
+        stronger = one.exposure == "untrusted" and self._transcript.exposed_by_own and not one.own
+        return stronger or one.exposure not in self._transcript.exposed
 
-    def _brings(
-        self, spec: ToolSpec, call: ToolCall, result: Result | None
-    ) -> Iterator[tuple[Exposure, str]]:
+    def _brings(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> Iterator[Exposed]:
         if spec.target == COMMAND:
             command = target_of(spec, call.arguments or {})
             source = f"{OUTPUT}{command}"
-            yield "private", source
-            if self._is_foreign(command) or self._reaches_out(spec, call):
-                yield "untrusted", source
+            yield Exposed("private", source)
+            yield from self._words(source, command, foreign=self._reaches_out(spec, call))
             return
         if result is None:
             return
         source = _source(spec, call, result)
         if spec.untrusted or result.untrusted:
-            yield "untrusted", source
+            yield Exposed("untrusted", source)
             if spec.effect == "act" or _is_near(source):
-                yield "private", source  # a server's answer, a page of the person's own network
+                # A server's answer, a page of the person's own network.
+                yield Exposed("private", source)
+        elif spec.name in NOTES:
+            yield Exposed("private", source)  # those after strangers' words say so themselves
         elif spec.effect == "draft":
             if result.is_error:  # it quotes the file
                 yield from self._file(source, "")
         elif result.sources != THE_PERSON and (result.sources or not result.is_error):
             yield from self._file(source, "" if spec.target == PATH else result.text)
 
-    def _file(self, source: str, text: str) -> Iterator[tuple[Exposure, str]]:
-        yield "private", source
-        if not self._trusted or self._is_foreign(source) or _LISTED.search(text):
-            yield "untrusted", source
+    def _file(self, source: str, text: str) -> Iterator[Exposed]:
+        yield Exposed("private", source)
+        yield from self._words(source, source, foreign=_LISTED.search(text) is not None)
 
-    def _is_foreign(self, text: str) -> bool:
-        """Whether a path, or a command that names one, leads to what others wrote."""
-        return (
-            not self._trusted
-            or _ELSEWHERE.search(text) is not None
-            or _SENT_AROUND.search(text) is not None
-        )
+    def _words(self, source: str, leads: str, *, foreign: bool) -> Iterator[Exposed]:
+        """Strangers' words, if a path or a command leads to what others wrote."""
+        if foreign or _ELSEWHERE.search(leads) or _SENT_AROUND.search(leads):
+            yield Exposed("untrusted", source)
+        elif not self._trusted:
+            yield Exposed("untrusted", source, own=True)
 
     def _reaches_out(self, spec: ToolSpec, call: ToolCall) -> bool:
         """Whether a command's output can be from the network, as far as its words tell."""
@@ -189,7 +191,8 @@ class Risk:
             if address and address in self._familiar():
                 return ""
             return "The address can" if address else "What is searched for can"
-        return f"{spec.name} can" if spec.sends or spec.effect == "act" else ""
+        acts = spec.effect == "act" and spec.name not in NOTES  # notes stay in the house
+        return f"{spec.name} can" if spec.sends or acts else ""
 
     def _familiar(self) -> set[str]:
         """Addresses that hold nothing of this chat's: the person's words, what searches found,

@@ -44,7 +44,7 @@ from studio.storage.sessions import SessionStore
 from .context import Context
 from .drafts import SessionDrafts
 from .failing import failure
-from .ground import Ground, Surroundings, ground_of
+from .ground import Ground, Surroundings
 from .input import whole
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
@@ -398,7 +398,7 @@ class Session:
         async with self._compacting:  # a turn that begins meanwhile waits
             self._must_be_free()
             await self._none_elsewhere()
-            ground = await ground_of(self.info, self._around)
+            ground = await self._preparation.ground()
             for event in await self._preparation.open(ground):
                 self._record(event)
             await work(ground)

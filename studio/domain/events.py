@@ -335,11 +335,13 @@ class Pinned:
 class Exposed:
     """The session has met something that makes sending anything out a risk (T-7).
 
-    ``source`` names it: a path, an address, a server.
+    ``source`` names it: a path, an address, a server. ``own``: strangers' words
+    only as long as the person does not trust the folder.
     """
 
     exposure: Exposure
     source: str
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

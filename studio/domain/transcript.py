@@ -104,6 +104,8 @@ class Transcript:
         """Messages that wait for the turn to be done, by id, oldest first."""
         self.exposed: dict[Exposure, str] = {}
         """What the session has met, and the first source of each."""
+        self.exposed_by_own = False
+        """Whether strangers' words were only in files that the person may come to trust."""
         self.attached = ""
         """The name of the first file or picture that the person attached."""
         self._turn_id = ""
@@ -257,7 +259,10 @@ class Transcript:
                 block.pinned = event.pinned
                 return event.block
             case Exposed():
-                self.exposed.setdefault(event.exposure, event.source)
+                stronger = event.exposure == "untrusted" and self.exposed_by_own and not event.own
+                if event.exposure not in self.exposed or stronger:
+                    self.exposed[event.exposure] = event.source
+                    self.exposed_by_own = event.own or (self.exposed_by_own and not stronger)
                 return None
             case Routed():
                 self._settle()

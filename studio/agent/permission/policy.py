@@ -96,6 +96,12 @@ class Policy:
         refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
         return own and not refused and (self._parent is None or self._parent.offers(spec))
 
+    def hands_over(self, spec: ToolSpec) -> bool:
+        """Whether a provider may run a tool itself, where no call can be asked about or refused."""
+        spoken = any(entry.rule.verdict != "allow" for entry in self._book.of(spec.name))
+        own = self.mode != "plan" and not spoken and self.offers(spec)
+        return own and (self._parent is None or self._parent.hands_over(spec))
+
     def hides(self, name: str) -> bool:
         """Whether searching and listing leave a file out: reading it is refused or asked about.
 

@@ -16,16 +16,15 @@ PERMISSIONS = Path(".agents") / "permissions.yaml"
 AGENTS = Path(".agents") / "agents"
 LARGEST = 200_000
 """Bytes of one file."""
-MOST = 200
-"""Agent files that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """``digest`` is of every file that could widen rights; empty where there is none."""
+    """``digest`` is of every file that could widen rights; ``empty`` if there is none."""
 
-    rules: tuple[Rule, ...] = ()
-    digest: str = ""
+    rules: tuple[Rule, ...]
+    digest: str
+    empty: bool = False
     problem: str = ""
 
 
@@ -34,10 +33,8 @@ def read_project(folder: Path) -> Project:
     path = folder / PERMISSIONS
     data = _bytes(path)
     agents = folder / AGENTS
-    files = sorted(agents.glob("*.md"))[:MOST] if agents.is_dir() else []
+    files = sorted(agents.glob("*.md")) if agents.is_dir() else []
     found = [(one.name, _bytes(one)) for one in files]
-    if data is None and not found:
-        return Project()
     total = hashlib.sha256()
     for name, content in (("permissions.yaml", data), *found):
         mark = content if content is not None else b""
@@ -45,8 +42,8 @@ def read_project(folder: Path) -> Project:
     try:
         rules = tuple(_rules(data or b""))
     except ValueError as error:
-        return Project((), total.hexdigest(), f"{path}: {error}")
-    return Project(rules, total.hexdigest())
+        return Project((), total.hexdigest(), problem=f"{path}: {error}")
+    return Project(rules, total.hexdigest(), empty=data is None and not found)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from studio.domain.agents import Role
 from studio.domain.tools import ToolSpec
 
-NOTES = frozenset({"note", "notes", "remember"})
-"""Tools that change nothing but the agent's own notes."""
+NOTES = frozenset({"notes_read", "notes_detail", "remember"})
+"""Tools that read and change nothing but the agent's own notes."""
 
 
 def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
@@ -23,4 +23,4 @@ def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
         case "notes":
             return spec.effect in ("read", "fetch") or spec.name in NOTES
         case "reads":
-            return spec.effect in ("read", "fetch") and spec.name not in NOTES
+            return spec.effect in ("read", "fetch")
