@@ -201,7 +201,7 @@ def test_what_was_said_can_be_edited_and_branched_from(shown: Shown, qapp: QAppl
         assert isinstance(menu, QMenu)
         texts = [action.text().split("\t")[0] for action in menu.actions() if action.text()]
         said = ["Edit and send again", "Branch from here"] if index == 0 else []
-        assert texts == [*said, "Copy", "Select all"]
+        assert texts == [*said, "Pin for the model", "Copy", "Select all"]
         if said:
             menu.actions()[1].trigger()
         menu.close()

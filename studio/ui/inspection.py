@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from studio.agent.connections import TITLES
+from studio.agent.context import Context, Kind
 from studio.agent.risk import Risk
 from studio.agent.routing import TAKE_OVER
 from studio.agent.session import Session
 from studio.agent.spending import dollars
 from studio.agent.turn import NEARLY_OUT
+from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -92,6 +94,15 @@ OTHERWISE = {
     TAKE_OVER: "Told to take over from a model that got stuck",
 }
 """The same by its words, where a topic has several."""
+PARTS: dict[Kind, str] = {
+    "instructions": "Instructions",
+    "tools": "Tools",
+    "messages": "Messages",
+    "files": "Files",
+    "results": "Tool results",
+    "summary": "Summary",
+}
+"""What takes room in the model's context."""
 STATES = {
     "idle": ("idle", "Not started"),
     "running": ("running", "Running"),
@@ -102,8 +113,16 @@ STATES = {
 }
 
 
-def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float | None) -> RunFacts:
-    """What the Run page shows of a session."""
+def run_facts(
+    session: Session,
+    model: ModelInfo,
+    spent: Spending,
+    began: float | None,
+    context: Context | None = None,
+    *,
+    summing: bool = False,
+) -> RunFacts:
+    """What the Run page shows of a session; ``summing`` while it is being summed up."""
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
     total = spent.all
@@ -117,8 +136,11 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         steps=0 if state == "idle" else transcript.steps,  # a branch has the steps of its parent
         tool_calls=0 if state == "idle" else transcript.tool_calls,
         folder=short_path(info.folder),
-        used=transcript.last_usage.total,
-        window=model.context_window,
+        used=context.used if context else transcript.last_usage.total,
+        window=context.window if context else model.context_window,
+        parts=tuple((PARTS[part.kind], part.tokens) for part in context.parts) if context else (),
+        pins=sum(isinstance(b, UserBlock | TextBlock) and b.pinned for b in transcript.blocks),
+        summing="does" if summing else "can" if context and _can_sum_up(session) else "",
         input=total.usage.input,
         cached=total.usage.cache_read,
         written=total.usage.cache_write,
@@ -129,6 +151,11 @@ def run_facts(session: Session, model: ModelInfo, spent: Spending, began: float 
         seen=[(SEEN[kind], exposed[kind]) for kind in SEEN if kind in exposed],
         notes=[note for note in (total.source, total.gap, lost) if note],
     )
+
+
+def _can_sum_up(session: Session) -> bool:
+    messages = sum(isinstance(block, UserBlock) for block in session.transcript.blocks)
+    return messages > 1 and not session.running and not session.damage
 
 
 def request_rows(spent: Spending) -> list[RequestRow]:

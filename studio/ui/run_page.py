@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from studio.ui.controls import paint_spinner, paint_tile
+from studio.ui.controls import Button, paint_spinner, paint_tile
 from studio.ui.theme import Theme, elided, joined
 
 STATES: dict[str, tuple[str, str]] = {
@@ -22,7 +23,14 @@ STATES: dict[str, tuple[str, str]] = {
 }
 """Icon and colour of a run's state; no icon is a spinner."""
 
-PART_HUES = ("slate", "plum", "blue", "teal", "rust", "ochre")
+PART_HUES = {
+    "Instructions": "slate",
+    "Tools": "plum",
+    "Messages": "blue",
+    "Files": "teal",
+    "Tool results": "rust",
+    "Summary": "ochre",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,10 @@ class RunFacts:
     used: int = 0
     window: int | None = None
     parts: tuple[tuple[str, int], ...] = ()
+    pins: int = 0
+    """Messages that are kept whole."""
+    summing: Literal["", "can", "does"] = ""
+    """Whether the conversation can be summed up, or is being."""
     input: int = 0
     cached: int = 0
     written: int = 0
@@ -97,6 +109,8 @@ class RunPage(QWidget):
         self._facts = RunFacts()
         self._height = 0
         self._seen_at = QRectF()
+        self.summarise = Button(theme, "Summarise now", parent=self)
+        self.summarise.hide()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._measure()
         theme.changed.connect(self._measure)
@@ -105,6 +119,10 @@ class RunPage(QWidget):
         if facts == self._facts and self._height:
             return
         self._facts = facts
+        self.summarise.setVisible(bool(facts.summing))
+        self.summarise.setEnabled(facts.summing == "can")
+        self.summarise.setText("Summing up…" if facts.summing == "does" else "Summarise now")
+        self.summarise.resize(self.summarise.sizeHint())
         used = f"context {short_count(facts.used)}" if facts.used else ""
         seen = f"seen {self._seen()}" if facts.seen else ""
         self.setAccessibleName(
@@ -121,9 +139,11 @@ class RunPage(QWidget):
     def _measure(self) -> None:
         t, f = self.theme, self._facts
         height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
-        height += t.px(38) + t.px(21) * len(f.parts) + t.px(20)
-        height += t.px(24) * (1 + len(self._tokens()) + len(f.notes)) + t.px(6)
         height += (t.px(24) + t.px(20)) if f.seen else 0
+        height += t.px(38) + t.px(21) * (len(f.parts) + bool(f.pins))
+        self.summarise.move(self.MARGIN, height + t.px(10))
+        height += self._button + t.px(20)
+        height += t.px(24) * (1 + len(self._tokens()) + len(f.notes)) + t.px(6)
         height += (t.px(20) + t.px(26) + t.px(38) * len(f.agents)) if f.agents else 0
         if height != self._height:
             self._height = height
@@ -136,6 +156,11 @@ class RunPage(QWidget):
             QToolTip.showText(event.globalPos(), self.sources if over else "", self)
             return True
         return super().event(event)
+
+    @property
+    def _button(self) -> int:
+        """Room for the button below the context's parts."""
+        return self.theme.px(10) + self.summarise.height() if self._facts.summing else 0
 
     @property
     def sources(self) -> str:
@@ -194,19 +219,19 @@ class RunPage(QWidget):
         whole = f.window or max(1, f.used)
         x = bar.x()
         parts = f.parts or ((("", f.used),) if f.used else ())
-        for at, (_, count) in enumerate(parts):
+        for name, count in parts:
             width = bar.width() * min(1.0, count / whole)
-            hue = PART_HUES[at % len(PART_HUES)] if f.parts else "blue"
+            hue = PART_HUES.get(name, "blue")
             painter.fillRect(QRectF(x, bar.y(), max(1.0, width - 1), bar.height()), t.hue(hue)[0])
             x += width
         painter.restore()
         y = bar.bottom() + t.px(8)
-        for at, (name, count) in enumerate(f.parts):
+        for name, count in f.parts:
             dot = QRectF(self.MARGIN, y + t.px(21) / 2 - t.px(7) / 2, t.px(7), t.px(7))
             painter.save()
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(t.hue(PART_HUES[at % len(PART_HUES)])[0])
+            painter.setBrush(t.hue(PART_HUES.get(name, "blue"))[0])
             painter.drawEllipse(dot)
             painter.restore()
             self._pair(
@@ -222,7 +247,17 @@ class RunPage(QWidget):
                 21,
             )
             y += t.px(21)
-        return y
+        if f.pins:
+            side = t.px(12)
+            mark = QRectF(self.MARGIN - 2, y + (t.px(21) - side) / 2, side, side)
+            t.paint_icon(painter, mark, "pin", "text2")
+            pins = str(f.pins)
+            self._pair(
+                painter, y, "Pinned messages", pins, "small", "text2", "small", "text1", t.px(16),
+                21,
+            )  # fmt: skip
+            y += t.px(21)
+        return y + self._button
 
     def _paint_cost(self, painter: QPainter, y: float) -> float:
         t, f = self.theme, self._facts

@@ -14,6 +14,7 @@ from studio.ui.spending import Spending, spending
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
+    from studio.agent.context import Context
     from studio.agent.session import Session
     from studio.agent.studio import Studio
     from studio.domain.events import Event
@@ -39,6 +40,7 @@ class Watching(QObject):
         self.inspector: Inspector | None = None
         self._began: float | None = None
         self._spent = Spending()
+        self._context: Context | None = None
         self._epoch: int | None = None
         """The epoch of the history that is looked at; None follows the newest."""
         self._clock = QTimer(self)
@@ -50,6 +52,7 @@ class Watching(QObject):
         self._soon.timeout.connect(self._read)
         sides.changed.connect(self._shown)
         chat.event_seen.connect(self._seen)
+        chat.summing.changed.connect(self._read)
         chat.header.inspector.clicked.connect(self.toggle)
 
     def toggle(self) -> None:
@@ -58,13 +61,14 @@ class Watching(QObject):
         if self.inspector is None:
             self.inspector = Inspector(self._theme)
             self.inspector.epoch_wanted.connect(self._show_epoch)
+            self.inspector.run.summarise.clicked.connect(self._chat.summing.summarise)
             self._sides.set_inspector(self.inspector)
         self._sides.show_inspector(not self._sides.inspector_shown)
 
     def begin(self) -> None:
         """Another chat is on screen."""
         self._began = None
-        self._spent, self._epoch = Spending(), None
+        self._spent, self._epoch, self._context = Spending(), None, None
         if self.inspector is not None:
             self.inspector.clear_events()
             if self._chat.session is None:
@@ -109,7 +113,11 @@ class Watching(QObject):
 
         if self.studio is not None and self.inspector is not None:
             model = self.studio.model(session.info.provider, session.info.model)
-            self.inspector.set_run(run_facts(session, model, self._spent, self._began))
+            summing = self._chat.summing.busy(session)
+            facts = run_facts(
+                session, model, self._spent, self._began, self._context, summing=summing
+            )
+            self.inspector.set_run(facts)
 
     def _read(self) -> None:
         session = self._chat.session
@@ -128,9 +136,10 @@ class Watching(QObject):
         epochs = await studio.store.epochs(session.info.id)
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None
+        context = await session.context()
         native = await studio.store.native(session.info.id, self._epoch)
         if self.inspector is not None and session is self._chat.session:
-            self._spent = spent
+            self._spent, self._context = spent, context
             self._show(session)
             self.inspector.set_requests(request_rows(spent))
             self.inspector.set_history(

@@ -32,6 +32,7 @@ from .runs import Runs
 from .sending import Sending
 from .strip import Strip
 from .suggestions import Suggestions
+from .summing import Summing
 from .ways_on import WaysOn
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
@@ -81,6 +82,7 @@ class ChatPage(QWidget):
         self.queueing = Queueing(self)
         self._opening = Opening()
         self.restoring = Restoring(self, self._opening, self)
+        self.summing = Summing(self, theme, self)
         attachments = self.composer.attachments
         attachments.connect_to(self.later, self._refuses)
         Drops(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
@@ -135,6 +137,8 @@ class ChatPage(QWidget):
         view.file_opened.connect(lambda part: self.later(self._open_file(part)))
         view.files_action.connect(self.restoring.do)
         view.path_opened.connect(self.restoring.open_path)
+        view.summary_action.connect(self.summing.do)
+        view.pin_wanted.connect(self.summing.pin)
         view.left.connect(self.composer.setFocus)
         view.set_agents(self.choices.look)
         view.set_models(self._model_title)

@@ -14,6 +14,7 @@ from .items import Hit, Item
 from .prompt import SCOPES, CardItem
 from .said import UserItem
 from .stage import Stage
+from .summary import EDITING
 
 GUARD = 0.4
 """Seconds after a card appeared in which keys do nothing to it: they were meant elsewhere."""
@@ -21,7 +22,13 @@ GUARD = 0.4
 USER_ACTIONS = (("Edit and send again\tE", "edit"), ("Branch from here\tB", "branch"))
 """What can be done with something the person said: words with the key, and name."""
 
+PIN, UNPIN = "Pin for the model\tP", "Unpin\tP"
+
 _ANSWERS = {"allow_once": "once", "allow_always": SCOPES[0][0], "deny": "deny"}
+
+
+def pinned(item: UserItem | TextItem) -> bool:
+    return (item.user_block if isinstance(item, UserItem) else item.text_block).pinned
 
 
 class Actions(QObject):
@@ -50,6 +57,10 @@ class Actions(QObject):
     undo the later turns first."""
     path_opened = Signal(str)
     """A path in the folder that the person wants to see."""
+    summary_action = Signal(str, str)
+    """A summary's id and ``edit`` or ``undo``."""
+    pin_wanted = Signal(int, bool)
+    """A block of the transcript is to be kept whole for the model, or no longer."""
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
 
@@ -77,6 +88,10 @@ class Actions(QObject):
         elif text:
             QGuiApplication.clipboard().setText(text)
 
+    def pin(self, item: UserItem | TextItem) -> None:
+        """Keep what was said whole for the model, or no longer."""
+        self.pin_wanted.emit(item.plan.first, not pinned(item))
+
     def do_said(self, item: UserItem, action: str) -> None:
         self.turn_action.emit(item.user_block.turn_id, action)
 
@@ -96,6 +111,9 @@ class Actions(QObject):
         elif action in RESTORING:
             stage.focus.item = item  # a button goes, the row keeps the focus
             self.files_action.emit(str(value), RESTORING[action])
+        elif action in EDITING:
+            stage.focus.item = item
+            self.summary_action.emit(str(value), EDITING[action])
         elif action == "open_path":
             self.path_opened.emit(str(value))
         elif action == "continue":

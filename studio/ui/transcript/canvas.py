@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from studio.domain.blocks import AgentBlock, DraftBlock, FilesBlock, TranscriptBlock
+from studio.domain.blocks import AgentBlock, DraftBlock, FilesBlock, SummaryBlock, TranscriptBlock
 
 from .cards import AgentItem, EndItem, FailureItem, NoticeItem
 from .changed import FilesItem
@@ -22,6 +22,7 @@ from .model import CALLS, Kind, plan
 from .prompt import AskItem, PromptItem
 from .retry import RetryItem
 from .said import UserItem
+from .summary import SummaryItem
 from .thought import ReasoningItem
 from .tools import ToolsItem
 
@@ -43,6 +44,7 @@ KINDS: dict[Kind, type[Item]] = {
     "draft": DraftItem,
     "files": FilesItem,
     "notice": NoticeItem,
+    "summary": SummaryItem,
     "failure": FailureItem,
     "retry": RetryItem,
     "end": EndItem,
@@ -140,6 +142,11 @@ class Canvas:
         ):
             # What one turn can undo depends on what others changed and undid.
             touched |= {item for item in self._near if isinstance(item, FilesItem)}
+        if any(isinstance(block, SummaryBlock) for block in new) or any(
+            isinstance(item, SummaryItem) for item in touched
+        ):
+            # One takes the place of another, and gives it back.
+            touched |= {item for item in self._near if isinstance(item, SummaryItem)}
         for item in touched:
             item.refresh(self.context)
         indexes = sorted(i for i in map(self.index, touched) if i is not None)

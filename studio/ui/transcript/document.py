@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import TextBlock
 from studio.ui.markdown_stream import MarkdownStream
@@ -38,7 +38,8 @@ class TextItem(Item):
 
     @property
     def name(self) -> str:
-        return self.text_block.text
+        pinned = "Pinned. " if self.text_block.pinned else ""
+        return f"{pinned}{self.text_block.text}"
 
     @property
     def behind(self) -> bool:
@@ -155,6 +156,8 @@ class TextItem(Item):
             if isinstance(made, CodeLeaf) and made.block.part == 0:
                 hit = Hit(made.copy_rect(y, look), "copy_code", index, "Copy", "icon", "copy")
                 paint_button(hit, paint, look)
+        if self.text_block.pinned:
+            look.icon(paint.painter, QPointF(-look.px(24), look.px(11)), "pin", "text3", 14)
         if self.text_block.live and self.leaves and self.leaves[-1].laid:
             at = self.leaves[-1].cursor()
             if at is not None:

@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from .actions import Actions
 from .changed import FilesItem
+from .document import TextItem
 from .draft import DraftItem
 from .items import Item
 from .prompt import AskItem, PromptItem
@@ -80,6 +81,9 @@ class Keys:
                 return True
         if isinstance(item, UserItem) and key in (Qt.Key.Key_E, Qt.Key.Key_B):
             self._actions.do_said(item, "edit" if key == Qt.Key.Key_E else "branch")
+            return True
+        if isinstance(item, UserItem | TextItem) and key == Qt.Key.Key_P:
+            self._actions.pin(item)
             return True
         if key == Qt.Key.Key_R:
             return any(self._press(item, name) for name in ("retry", "try_now", "try_again"))

@@ -32,7 +32,7 @@ from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComp
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
-    "failure", "retry", "end",
+    "summary", "failure", "retry", "end",
 ]  # fmt: skip
 CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
 """Items made of tool calls: their borders move while the calls go on."""
@@ -65,7 +65,9 @@ def kind_of(block: TranscriptBlock) -> Kind:
             return "draft"
         case FilesBlock():
             return "files"
-        case NoticeBlock() | SummaryBlock():
+        case SummaryBlock():
+            return "summary"
+        case NoticeBlock():
             return "notice"
         case FailureBlock():
             return "failure"

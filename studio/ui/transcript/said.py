@@ -24,7 +24,10 @@ class UserItem(Item):
 
     @property
     def name(self) -> str:
-        return "You: " + ". ".join([*map(enclosed.described, self.attached), self.source()])
+        pinned = "Pinned. " if self.user_block.pinned else ""
+        return f"{pinned}You: " + ". ".join(
+            [*map(enclosed.described, self.attached), self.source()]
+        )
 
     @property
     def attached(self) -> list[Image | File]:
@@ -81,5 +84,9 @@ class UserItem(Item):
 
     def paint(self, paint: Paint, context: Context) -> None:
         context.look.card(paint.painter, self._bubble, "bubble", None, 12)
+        if self.user_block.pinned:
+            look = context.look
+            at = QPointF(self._bubble.left() - look.px(14), look.px(19))
+            look.icon(paint.painter, at, "pin", "text3", 14)
         enclosed.paint_tiles(self._tiles, paint, context)
         self.paint_leaves(paint, context)

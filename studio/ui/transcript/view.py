@@ -27,7 +27,8 @@ from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 
 from . import access
-from .actions import USER_ACTIONS, Actions
+from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
+from .document import TextItem
 from .highlight import CodeColours
 from .items import Context, Hit
 from .keys import Keys
@@ -83,6 +84,8 @@ class TranscriptView(QAbstractScrollArea):
         self.file_opened = self._actions.file_opened
         self.files_action = self._actions.files_action
         self.path_opened = self._actions.path_opened
+        self.summary_action = self._actions.summary_action
+        self.pin_wanted = self._actions.pin_wanted
         self.left = self._actions.left
         self._actions.scopes_wanted.connect(self._choose_scope)
         self._keys = Keys(self.stage, self._actions)
@@ -391,6 +394,8 @@ class TranscriptView(QAbstractScrollArea):
         if isinstance(item, UserItem):
             for text, action in USER_ACTIONS:
                 menu.addAction(text, lambda action=action: self._actions.do_said(item, action))
+        if isinstance(item, UserItem | TextItem):
+            menu.addAction(UNPIN if pinned(item) else PIN, lambda: self._actions.pin(item))
             menu.addSeparator()
         copy = menu.addAction("Copy", self.copy)
         copy.setEnabled(bool(self.selection) or self.focus.item is not None)
