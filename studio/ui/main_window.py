@@ -18,10 +18,12 @@ from studio.ui.chat.banner import Banner
 from studio.ui.chat.page import ChatPage
 from studio.ui.chat.runs import Runs
 from studio.ui.listing import Listing
+from studio.ui.notifying import Notifier
 from studio.ui.panes import step_focus
 from studio.ui.running import RunningMenu
 from studio.ui.sidebar import Sidebar
 from studio.ui.sides import Sides
+from studio.ui.telling import Telling
 from studio.ui.theme import Theme
 from studio.ui.watching import Watching
 
@@ -85,6 +87,8 @@ class MainWindow(QMainWindow):
         self.sidebar.delete.connect(self._delete)
         self.sidebar.stop.connect(self._runs.stop)
         self.sidebar.chats.chats.progress = self._runs.progress
+        self.notifier = Notifier(self._later, self.windowIcon)
+        self._telling = Telling(self, self.pages, self.chat, settings, self.notifier)
         self._running = RunningMenu(self, self._runs, named)
         self.chat.session_changed.connect(self.listing.soon)
         self.chat.event_seen.connect(self.listing.heard)
@@ -291,6 +295,7 @@ class MainWindow(QMainWindow):
             self._later(self._drafts_changed(session))
         if isinstance(event, TurnComplete) and session is not self.chat.session:
             self._later(self._ended_unseen(session))
+        self._telling.heard(session, event)
         self.listing.heard(event)
 
     async def _drafts_changed(self, session: Session) -> None:
@@ -417,6 +422,7 @@ class MainWindow(QMainWindow):
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         await self.chat.finish()
+        await self.notifier.aclose()
         if self.studio is not None:
             try:
                 await self.settings.save()

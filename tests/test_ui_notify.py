@@ -1,0 +1,185 @@
+"""The desktop is told when a chat out of sight is done or needs an answer.
+
+The notification service is a real one on a private bus: it speaks the protocol,
+and the test presses its buttons.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from window import Key, Person, alone, at_window, on_window_loop, until
+
+from studio.domain.events import AwaitingReply, TextDelta, TurnComplete
+from studio.domain.sessions import SessionInfo
+from studio.providers.simulator import Call, Text, Turn
+from studio.ui.notifying import NAME, PATH, words
+
+pytestmark = [
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="D-Bus is of Linux"),
+]
+__all__ = ["alone"]
+COMPATIBLE = "openai-compatible"
+INFO = SessionInfo("s", "Fix flaky retry test", "/", "Coder", "p", "m", "ask", 0.0, 0.0)
+
+
+@pytest.fixture
+def bus(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a bus of the test's own."""
+    daemon = shutil.which("dbus-daemon")
+    assert daemon, "dbus-daemon is needed (Debian: dbus-daemon)"
+    command = [daemon, "--session", "--nofork", "--print-address"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        address = running.stdout.readline().strip()
+        monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
+        yield address
+        running.terminate()
+
+
+class Desktop:
+    """What a desktop shows, by number."""
+
+    def __init__(self, connection: Any) -> None:
+        self.shown: dict[int, str] = {}
+        self.bodies: list[tuple[Any, ...]] = []
+        self._connection = connection
+
+    async def serve(self) -> None:
+        from jeepney import HeaderFields, MessageType, new_method_return
+
+        while True:
+            message = await self._connection.receive()
+            if message.header.message_type != MessageType.method_call:
+                continue
+            member = message.header.fields[HeaderFields.member]
+            if member == "Notify":
+                self.bodies.append(message.body)
+                number = len(self.bodies)
+                self.shown[number] = message.body[3]
+                await self._connection.send(new_method_return(message, "u", (number,)))
+            elif member == "CloseNotification":
+                self.shown.pop(message.body[0], None)
+                await self._connection.send(new_method_return(message))
+
+    async def press(self, number: int) -> None:
+        from jeepney import DBusAddress, new_signal
+
+        emitter = DBusAddress(PATH, interface=NAME)
+        await self._connection.send(new_signal(emitter, "ActionInvoked", "us", (number, "default")))
+
+
+@contextlib.asynccontextmanager
+async def desktop() -> AsyncIterator[Desktop]:
+    from jeepney import message_bus
+    from jeepney.io.asyncio import DBusRouter, Proxy, open_dbus_connection
+
+    connection = await open_dbus_connection()
+    async with DBusRouter(connection) as router:
+        await Proxy(message_bus, router).RequestName(NAME)
+    made = Desktop(connection)
+    serving = asyncio.get_running_loop().create_task(made.serve())
+    try:
+        yield made
+    finally:
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)
+        await connection.close()
+
+
+def runs() -> Turn:
+    return Turn(Call("run", {"command": "true"}), stop="tool_use")
+
+
+async def leave(person: Person, words: str) -> None:
+    """Say something, and look at an empty chat."""
+    person.composer.setFocus()
+    person.say(words)
+    await until(lambda: person.window.chat.session is not None and person.session.running)
+    person.window.new_chat()
+    await until(lambda: person.window.chat.session is None)
+
+
+def test_what_is_told_has_no_contents() -> None:
+    assert words(AwaitingReply("c", "secret?"), INFO) == "Coder needs your answer"
+    assert words(TurnComplete("done", "secret"), INFO) == "Fix flaky retry test is done"
+    assert words(TurnComplete("error", "secret"), INFO) == "Fix flaky retry test failed"
+    ended = words(TurnComplete("money_limit", "secret"), INFO)
+    assert ended == "Fix flaky retry test stopped at a limit"
+    assert words(TurnComplete("cancelled"), INFO) == words(TextDelta("x"), INFO) == ""
+
+
+@on_window_loop
+async def test_a_chat_out_of_sight_asks_is_opened_by_a_click_and_is_done(
+    tmp_path: Path, bus: str
+) -> None:
+    script = [runs(), Turn(Text("Fine."))]
+    async with desktop() as seen, at_window(tmp_path, COMPATIBLE, script) as person:
+        await leave(person, "First")
+        await until(lambda: seen.shown == {1: "Coder needs your answer"})
+        _app, replaces, icon, _text, body, actions, hints, _time = seen.bodies[0]
+        assert (replaces, icon, body, actions) == (0, "agent-studio", "", ["default", "Open"])
+        assert hints == {"desktop-entry": ("s", "agent-studio")}
+        await seen.press(1)
+        await until(lambda: person.window.chat.session is not None)
+        assert person.session.info.title == "First"
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        (session,) = person.window._runs.running
+        session.answer(session.transcript.questions[0].id, "once")
+        await until(lambda: seen.shown.get(2) == "First is done")
+        await person.open_chat("First")
+        await until(lambda: 2 not in seen.shown)  # it was seen
+
+
+@on_window_loop
+async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
+    tmp_path: Path, bus: str
+) -> None:
+    script = [Turn(Text("One.")), runs(), Turn(Text("Two.")), runs(), Turn(Text("Last."))]
+    async with desktop() as seen, at_window(tmp_path, COMPATIBLE, script) as person:
+        person.say("First")
+        await person.done()
+        person.studio.settings.values.notify = False
+        person.say("Again")
+        await until(lambda: person.session.transcript.questions)
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        (session,) = person.window._runs.running
+        session.answer(session.transcript.questions[0].id, "once")
+        await until(lambda: not session.running)
+        person.studio.settings.values.notify = True
+        await leave(person, "Second")
+        await until(lambda: person.window.notifier._shown)
+        assert [body[3] for body in seen.bodies] == ["Coder needs your answer"]
+    assert not seen.shown  # the window took back what it had told
+
+
+@on_window_loop
+async def test_without_a_service_all_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={tmp_path}/nowhere")
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("One."))]) as person:
+        await leave(person, "First")
+        await until(lambda: person.status("First") == "unread")
+        await person.open_chat("First")
+        await until(lambda: person.window.chat.session is not None)
+        person.press(Key.Key_Escape)
+
+
+@on_window_loop
+async def test_a_bus_without_a_service_is_no_trouble(tmp_path: Path, bus: str) -> None:
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("One."))]) as person:
+        await leave(person, "First")
+        await until(lambda: person.status("First") == "unread")
+        assert person.window.banner.isHidden()
