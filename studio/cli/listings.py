@@ -38,7 +38,7 @@ async def models(studio: Studio, options: argparse.Namespace, console: Console) 
 
 
 async def sessions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
-    """List, show, export, undo; ``native`` prints what the next request would be made of."""
+    """List, show, export, undo; ``native`` and ``context``: what a request is made of."""
     if options.what == "list":
         infos = await studio.sessions.list()
         if options.json:
@@ -56,6 +56,8 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
         from .undoing import restore
 
         return await restore(studio, session_id, options, console)
+    if options.what == "context":
+        return await _context(studio, session_id, options, console)
     if options.what == "native":
         native = await studio.store.native(session_id)
         console.write_json(native.items if native else [], indent=2)
@@ -69,6 +71,24 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
         console.write_json(body, indent=2)
     else:
         console.write(as_markdown(info, Transcript(events)))
+    return DONE
+
+
+async def _context(
+    studio: Studio, session_id: str, options: argparse.Namespace, console: Console
+) -> int:
+    """In tokens; estimates, but for what the provider counted itself."""
+    found = await (await studio.sessions.open(session_id)).context()
+    if options.json:
+        parts = {part.kind: part.tokens for part in found.parts}
+        console.write_json({"parts": parts, "used": found.used, "window": found.window})
+        return DONE
+    rows = [*((part.kind, part.tokens) for part in found.parts), ("together", found.used)]
+    if found.window is not None and found.free is not None:
+        rows += [("free", found.free), ("window", found.window)]
+    for kind, tokens in rows:
+        share = f"  {tokens / found.window:4.0%}" if found.window else ""
+        console.write(f"{kind:<12}  {tokens:>11,}{share}\n")
     return DONE
 
 

@@ -56,6 +56,10 @@ def parser() -> argparse.ArgumentParser:
         if name == "export":
             one.add_argument("--format", choices=["md", "json"], default="md")
 
+    context = what.add_parser("context", help="what takes how much of the model's context")
+    context.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+    context.add_argument("--json", action="store_true", help="print JSON")
+
     for name, text in (
         ("undo", "put back the files that a turn changed"),
         ("redo", "change them again"),

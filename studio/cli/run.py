@@ -61,7 +61,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
         console.say(f"Agent skipped: {problem}")
     person = console.interactive and not options.json
     printer = JsonPrinter(console) if options.json else TextPrinter(console)
-    driver = _Driver(session, console, printer, person=person)
+    driver = Driver(session, console, printer, person=person)
     with _interrupts(driver.stop):
         said = [*attached, *([Text(message)] if message else [])]
         code = await driver.turn(said, rules, options.mode)
@@ -113,7 +113,7 @@ async def _session(studio: Studio, options: argparse.Namespace) -> Session:
     return session
 
 
-class _Driver:
+class Driver:
     """Runs a turn, prints it, and answers its questions in the person's name.
 
     ``person`` is whether somebody is at the terminal; if not, the answer to a

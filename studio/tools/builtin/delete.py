@@ -31,7 +31,9 @@ async def delete(context: Context, path: str) -> Result:
         raise ToolFailed(f"Your draft that deletes {name} waits already.")
     if not waiting.base_digest:
         await context.drafts.withdraw(waiting)
-        return Result(f"Your draft of {name} is taken back. There is no such file.", "taken back")
+        return Result(
+            f"Your draft of {name} is taken back. There is no such file.", "taken back", (name,)
+        )
     return await _propose(context, waiting.path)  # in place of writing or moving it
 
 
