@@ -240,9 +240,9 @@ async def test_agent_model_mode_and_folder_by_mouse(tmp_path: Path) -> None:
         await person.choose(composer.agent, "Researcher")
         model = next(m for m in listing(COMPATIBLE).models if m.source == "fetched")
         await person.choose(composer.model, model.title)
-        await person.choose(composer.mode, "Read only")
+        await person.choose(composer.mode, "Plan")
         await person.choose(composer.folder, str(other))
-        assert composer.agent.text() == "Researcher" and composer.mode.text() == "Read only"
+        assert composer.agent.text() == "Researcher" and composer.mode.text() == "Plan"
         composer.setFocus()
         person.say("Look around")
         await person.done()

@@ -22,6 +22,7 @@ from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 
 from studio.agent.studio import Studio
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
+from studio.domain.permissions import Rule
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.drafts import DraftsPage
@@ -385,6 +386,42 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
         studio.catalogue.cancel("openai")
         dialog.close()
         never.close()
+
+
+@on_window_loop
+async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
+    """08: what agents may do, with rules and folders; then the web."""
+    async with at_atlas(tmp_path, atlas, []) as person:
+        studio = person.studio
+        (atlas / ".agents").mkdir()
+        (atlas / ".agents" / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
+        studio.settings.values.use_folder(str(atlas))
+        for rule, folder in (
+            (Rule("allow", "run", "pytest *"), atlas),
+            (Rule("allow", "run", "git status *"), None),
+            (Rule("allow", "fetch", "https://docs.python.org/*"), None),
+            (Rule("deny", "run", "git push *"), None),
+            *((Rule("allow", name), None) for name in ("write", "edit", "move")),
+        ):
+            await studio.rules.add(rule, folder)
+        person.window.open_settings("permissions")
+        dialog = person.window.settings_dialog
+        assert isinstance(dialog, SettingsDialog) and dialog.permissions is not None
+        page = dialog.permissions
+        await until(lambda: page.tools and page.standing.removes)
+        page.tryout.field.setText("run(git status && git push)")
+        await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
+        pictures = Photographer(person, tmp_path)
+        await pictures.take("08-settings-permissions")
+        bar = page.verticalScrollBar()
+        bar.setValue(bar.maximum() // 2)
+        await pictures.take("08b-settings-permissions")
+        bar.setValue(bar.maximum())
+        await pictures.take("08c-settings-permissions")
+        assert page.tools["Write files"].current == 0
+        dialog.open_page("web")
+        await pictures.take("08d-settings-web")
+        dialog.close()
 
 
 @on_window_loop

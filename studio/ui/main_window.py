@@ -268,6 +268,7 @@ class MainWindow(QMainWindow):
             )
             self.settings_dialog.provider_changed.connect(self._settings_changed)
             self.settings_dialog.general_changed.connect(self._settings_changed)
+            self.settings_dialog.add_permissions(studio)
             self.settings_dialog.set_models(
                 lambda current: model_items(studio, studio.connected, current, ())
             )

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 State: TypeAlias = Literal["idle", "running", "waiting"]
 
 MODES: dict[PermissionMode, tuple[str, str]] = {
-    "ask": ("Ask first", "Changes are drafts, commands are asked about"),
-    "auto": ("Write edits", "Drafts are written at once, commands are asked about"),
-    "plan": ("Read only", "Only tools that read"),
+    "ask": ("Ask first", "Reads the folder; drafts wait, the rest is asked about"),
+    "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
+    "plan": ("Plan", "Only reads, and proposes what to do"),
 }
 MOST_LINES = 10
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, QSize, Signal
 from PySide6.QtGui import QCloseEvent, QPainter, QPaintEvent, QShowEvent
@@ -21,6 +22,12 @@ from .routing import Offer
 from .rows import Page
 from .section import MakeProvider, Pieces, Section
 from .tasks import Tasks
+
+if TYPE_CHECKING:  # only the window has a studio
+    from studio.agent.studio import Studio
+
+    from .permissions import PermissionsPage
+    from .web import WebPage
 
 LIST_WIDTH = 196
 
@@ -124,13 +131,16 @@ class SettingsDialog(QDialog):
         self._add("general", "General", "sliders-horizontal", self.general)
         self._add("providers", "Providers", "plug", self.providers)
         self._list.addStretch(1)
+        self._keychain = keychain
+        self.permissions: PermissionsPage | None = None
+        self.web: WebPage | None = None
         self._show_page("general")
         theme.changed.connect(self.update)
 
     def _add(self, key: str, title: str, icon: str, page: QWidget) -> None:
         row = self._rows[key] = NavRow(self.theme, title, icon)
         row.clicked.connect(lambda: self._show_page(key))
-        self._list.addWidget(row)
+        self._list.insertWidget(len(self._pages), row)
         self._pages[key] = page
         self._stack.addWidget(page)
 
@@ -140,13 +150,25 @@ class SettingsDialog(QDialog):
         self._stack.setCurrentWidget(self._pages[key])
 
     def open_page(self, key: str = "general", provider: str = "") -> None:
-        """Show the window at ``general`` or ``providers``, one provider opened."""
+        """Show the window at a page, for ``providers`` with one of them opened."""
         self._show_page(key)
         if provider in self.providers.sections:
             self.providers.sections[provider].open()
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def add_permissions(self, studio: Studio) -> None:
+        """The pages about what agents may do."""
+        from .permissions import PermissionsPage
+        from .web import WebPage
+
+        self.permissions = PermissionsPage(self.theme, studio, self._tasks)
+        self.permissions.changed.connect(self._general_changed)
+        self.web = WebPage(self.theme, studio.settings.values, self._keychain, self._tasks)
+        self.web.changed.connect(self._general_changed)
+        self._add("permissions", "Permissions", "shield", self.permissions)
+        self._add("web", "Web", "globe", self.web)
 
     def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
         """Agents to choose from, by name and icon."""

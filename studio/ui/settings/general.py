@@ -9,7 +9,6 @@ from typing import get_args
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog
 
-from studio.domain.agents import PermissionMode
 from studio.storage.settings import Settings, ThemeName
 from studio.ui.controls import Button, Combo, MenuItem, Segmented, Toggle
 from studio.ui.theme import Theme
@@ -20,11 +19,6 @@ from .rows import Page, Rows
 
 THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
 SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
-MODES: tuple[tuple[PermissionMode, str], ...] = (
-    ("ask", "Ask first"),
-    ("auto", "Allow in the folder"),
-    ("plan", "Plan only"),
-)
 
 
 class GeneralPage(Page):
@@ -73,9 +67,6 @@ class GeneralPage(Page):
         self._agent = self._combo("Default agent", [MenuItem("automatic", "Automatic")])
         self._agent.chosen.connect(self._agent_chosen)
         rows.add("Default agent", self._agent)
-        self._mode = self._combo("Permissions", [MenuItem(key, text) for key, text in MODES])
-        self._mode.chosen.connect(self._mode_chosen)
-        rows.add("Permissions", self._mode, "How a new chat treats tools that act.")
         self._folder = Button(self.theme, "Choose…", icon="folder")
         self._folder.clicked.connect(self._choose_folder)
         rows.add("Folder of new chats", self._folder)
@@ -106,7 +97,6 @@ class GeneralPage(Page):
         self._motion.blockSignals(False)
         self._provider.set_current(values.default_provider or "automatic")
         self._agent.set_current(values.default_agent or "automatic")
-        self._mode.set_current(values.default_permission_mode)
         folder = values.last_folder
         self._folder.set_text(Path(folder).name if folder else "Choose…")
         self._folder.setToolTip(folder)
@@ -132,10 +122,6 @@ class GeneralPage(Page):
 
     def _agent_chosen(self, name: str) -> None:
         self._settings.default_agent = "" if name == "automatic" else name
-        self.changed.emit()
-
-    def _mode_chosen(self, mode: str) -> None:
-        self._settings.default_permission_mode = next(key for key, _ in MODES if key == mode)
         self.changed.emit()
 
     def _choose_folder(self) -> None:

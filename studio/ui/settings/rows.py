@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from studio.ui.controls import Card, Hairline, Label, OverlayBar
+from studio.ui.controls import Card, Hairline, Label, Mark, OverlayBar
 from studio.ui.theme import Theme
 
 
@@ -50,19 +50,42 @@ class Rows(Card):
         self._column.setContentsMargins(14, 0, 14, 0)
         self._column.setSpacing(0)
 
-    def add(self, title: str, control: QWidget, line: str = "") -> None:
+    def add(
+        self,
+        title: str,
+        control: QWidget,
+        line: str = "",
+        *,
+        icon: str = "",
+        role: str = "ui_medium",
+    ) -> Label:
+        """Returns the words below the title."""
+        row, inner = self._row()
+        if icon:
+            inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
+            inner.setSpacing(10)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        words.addWidget(Label(self.theme, title, role, wrap=role == "code"))
+        below = Label(self.theme, line, "small", "text2", wrap=True)
+        below.setVisible(bool(line))
+        words.addWidget(below)
+        inner.addLayout(words, 1)
+        inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.setMinimumHeight(max(48, self.theme.px(48)))
+        return below
+
+    def say(self, words: str) -> None:
+        """A line of words alone."""
+        _, inner = self._row()
+        inner.addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
+
+    def _row(self) -> tuple[QWidget, QHBoxLayout]:
         if self._column.count():
             self._column.addWidget(Hairline(self.theme))
         row = QWidget()
         inner = QHBoxLayout(row)
         inner.setContentsMargins(0, 8, 0, 8)
         inner.setSpacing(16)
-        words = QVBoxLayout()
-        words.setSpacing(1)
-        words.addWidget(Label(self.theme, title, "ui_medium"))
-        if line:
-            words.addWidget(Label(self.theme, line, "small", "text2", wrap=True))
-        inner.addLayout(words, 1)
-        inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.setMinimumHeight(max(48, self.theme.px(48)))
         self._column.addWidget(row)
+        return row, inner

@@ -1,0 +1,253 @@
+"""The Permissions page: what agents may do without asking, and where (T-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
+
+from studio.agent.permission.rules import Trust
+from studio.agent.studio import Studio
+from studio.domain.permissions import Rule, Verdict
+from studio.storage.rules import StandingRule
+from studio.ui.chat.composer import MODES
+from studio.ui.controls import Button, Combo, MenuItem, Segmented, Tag, Toggle
+from studio.ui.folders import short_path
+from studio.ui.theme import Theme
+
+from .kinds import KindOfTool, kinds_of_tools
+from .rows import Page, Rows
+from .standing import Standing
+from .tasks import Tasks
+from .tryout import TryOut
+
+VERDICTS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
+TRUST: dict[Trust, str] = {
+    "nothing": "It has no rules or agents of its own any more.",
+    "untrusted": "Its own rules can only forbid, and its agents cannot widen rights.",
+    "changed": "Its files changed since you trusted it, so they cannot widen rights.",
+    "trusted": "Its own rules and agents count until their files change.",
+}
+
+
+class PermissionsPage(Page):
+    """Changes apply at once; ``changed`` comes after one of the settings, to have it saved."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks) -> None:
+        super().__init__(
+            theme,
+            "Permissions",
+            "What agents may do without asking. Never always wins, and rules of a folder or "
+            "chat come before those for everywhere.",
+        )
+        self._studio, self._tasks = studio, tasks
+        self._standing: Sequence[StandingRule] = ()
+        self._question: QMessageBox | None = None
+        self.folders: dict[str, Button] = {}
+        """The button of each folder that is listed."""
+        self.tools: dict[str, Segmented] = {}
+        """The segments by the title of the kind of tool."""
+        self._tags: dict[str, Tag] = {}
+        first = Rows(theme)
+        self.mode = Combo(theme, "Mode", width=200)
+        self.mode.set_items([MenuItem(key, text, detail=d) for key, (text, d) in MODES.items()])
+        self.mode.chosen.connect(self._mode_chosen)
+        first.add("Mode", self.mode, "Used by every new chat.")
+        self.sandbox = Toggle(theme, "Run commands in a sandbox")
+        self.sandbox.toggled.connect(self._sandbox_set)
+        self.confined = first.add("Run commands in a sandbox", self.sandbox, " ")
+        self.column.addWidget(first)
+        self._folders, self._tools = _Place(), _Place()
+        self.add_group("Folders with rules or agents of their own", self._folders)
+        self.add_group("Tools", self._tools)
+        self.standing = Standing(theme, studio, tasks, self._look)
+        self.column.addWidget(self.standing)
+        self.tryout = TryOut(theme, studio, tasks)
+        self.add_group("What would happen if…", self.tryout)
+        self.column.addStretch(1)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        values = self._studio.settings.values
+        self.mode.set_current(values.default_permission_mode)
+        self.sandbox.blockSignals(True)
+        self.sandbox.setChecked(values.sandbox)
+        self.sandbox.blockSignals(False)
+        self._tasks.start(self._look())
+        self._tasks.start(self._look_at_sandbox())
+
+    async def _look(self) -> None:
+        """Show rules and folders as they are now."""
+        self._standing = await self._studio.rules.list()
+        trust: dict[str, Trust] = {}
+        known = [*self._studio.settings.values.recent_folders, *await self._studio.rules.folders()]
+        trusted = set(await self._studio.rules.folders())
+        for folder in dict.fromkeys(known):
+            found = await self._studio.rules.trusted(Path(folder))
+            if found != "nothing" or folder in trusted:
+                trust[folder] = found
+        kinds = kinds_of_tools(self._studio.tools())
+        self._fill_folders(trust)
+        self._fill_tools(kinds)
+        shown = {name for kind in kinds for name in kind.tools}
+        self.standing.fill(
+            [
+                one
+                for one in self._standing
+                if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
+            ]
+        )
+        self.tryout.try_again()
+
+    async def _look_at_sandbox(self) -> None:
+        sandbox = await self._studio.sandbox()
+        told = "Commands change nothing outside the folder, and have no network unless allowed."
+        self.confined.setText(sandbox.reason or (told if sandbox.kind != "none" else sandbox.label))
+
+    # Mode and sandbox
+
+    def _mode_chosen(self, mode: str) -> None:
+        self._studio.settings.values.default_permission_mode = next(k for k in MODES if k == mode)
+        self.changed.emit()
+
+    def _sandbox_set(self, on: bool) -> None:
+        self._studio.settings.values.sandbox = on
+        self.changed.emit()
+        self._tasks.start(self._look_at_sandbox())
+
+    # Folders
+
+    def _fill_folders(self, trust: dict[str, Trust]) -> None:
+        self.folders = {}
+        rows = Rows(self.theme)
+        for folder, how in trust.items():
+            stops = how in ("trusted", "nothing")
+            button = Button(self.theme, "Stop trusting" if stops else "Trust…")
+            if stops:
+                button.clicked.connect(lambda _on=False, one=folder: self._untrust(one))
+            else:
+                button.clicked.connect(lambda _on=False, one=folder: self._ask(one))
+            button.setAccessibleName(f"{button.text().removesuffix('…')} {folder}")
+            rows.add(short_path(folder), button, TRUST[how])
+            self.folders[folder] = button
+        if not trust:
+            rows.say(
+                "None so far. Rules in .agents/permissions.yaml and agents in .agents/agents "
+                "can widen rights only in a folder you trust."
+            )
+        self._folders.put(rows)
+
+    def _ask(self, folder: str) -> None:
+        box = self._question = trust_box(self, folder)
+        box.accepted.connect(lambda: self._tasks.start(self._trust(folder)))
+        box.open()
+
+    async def _trust(self, folder: str) -> None:
+        await self._studio.rules.trust(Path(folder))
+        await self._look()
+
+    def _untrust(self, folder: str) -> None:
+        async def work() -> None:
+            await self._studio.rules.untrust(Path(folder))
+            await self._look()
+
+        self._tasks.start(work())
+
+    # Tools
+
+    def _fill_tools(self, kinds: Sequence[KindOfTool]) -> None:
+        if list(self.tools) != [kind.title for kind in kinds]:
+            self.tools, self._tags = {}, {}
+            rows = Rows(self.theme)
+            for kind in kinds:
+                segments = Segmented(self.theme, [(words, None) for _, words in VERDICTS])
+                segments.chosen.connect(lambda at, kind=kind: self._chosen(kind, VERDICTS[at][0]))
+                segments.setAccessibleName(kind.title)
+                beside = QWidget()
+                row = QHBoxLayout(beside)
+                row.setContentsMargins(0, 0, 0, 0)
+                row.setSpacing(12)
+                if kind.drafts:
+                    tag = self._tags[kind.title] = Tag(self.theme, "Draft first")
+                    row.addWidget(tag, 0, Qt.AlignmentFlag.AlignVCenter)
+                row.addWidget(segments)
+                rows.add(kind.title, beside, icon=kind.icon)
+                self.tools[kind.title] = segments
+            self._tools.put(rows)
+        for kind in kinds:
+            verdict = self._verdict(kind)
+            at = next(n for n, (one, _) in enumerate(VERDICTS) if one == verdict)
+            self.tools[kind.title].set_current(at)
+            if (tag := self._tags.get(kind.title)) is not None:
+                words = {"allow": "Written at once", "ask": "Draft first", "deny": "Refused"}
+                tag.set(words[verdict], "warn" if verdict == "allow" else "neutral")
+
+    def _verdict(self, kind: KindOfTool) -> Verdict:
+        """What the rules for everywhere say; the strictest where its tools differ."""
+        order: tuple[Verdict, ...] = ("allow", "ask", "deny")
+        said = {name: kind.usual for name in kind.tools}
+        for one in self._whole(kind):
+            said[one.rule.tool] = max(one.rule.verdict, said[one.rule.tool], key=order.index)
+            if one.rule.verdict == "allow" and kind.usual == "ask":
+                said[one.rule.tool] = "allow"
+        return max(said.values(), key=order.index)
+
+    def _whole(self, kind: KindOfTool) -> list[StandingRule]:
+        return [
+            one
+            for one in self._standing
+            if not one.folder and one.rule.pattern == "*" and one.rule.tool in kind.tools
+        ]
+
+    def _chosen(self, kind: KindOfTool, verdict: Verdict) -> None:
+        async def work() -> None:
+            if verdict != kind.usual:
+                for name in kind.tools:
+                    await self._studio.rules.add(Rule(verdict, name))
+            for one in self._whole(kind):
+                if one.rule.verdict != verdict or verdict == kind.usual:
+                    await self._studio.rules.remove(one.id)
+            await self._look()
+
+        self._tasks.start(work())
+
+
+def trust_box(parent: QWidget, folder: str) -> QMessageBox:
+    """Asks whether to trust a folder, and says what that means; accepted if so."""
+    box = QMessageBox(parent.window())
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIcon(QMessageBox.Icon.Question)
+    box.setWindowTitle("Trust folder")
+    box.setText(f"Trust {short_path(folder)}?")
+    box.setInformativeText(
+        "Its file .agents/permissions.yaml may then allow calls without asking you, and the "
+        "agents in .agents/agents may bring rights of their own. Look at these files first. "
+        "When one of them changes, trust ends until you give it again."
+    )
+    yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    yes.setObjectName("trust")
+    return box
+
+
+class _Place(QWidget):
+    """Holds what is made anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._held: QWidget | None = None
+
+    def put(self, widget: QWidget) -> None:
+        if self._held is not None:
+            self._held.hide()
+            self._column.removeWidget(self._held)
+            self._held.deleteLater()
+        self._held = widget
+        self._column.addWidget(widget)

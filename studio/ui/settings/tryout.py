@@ -1,0 +1,88 @@
+"""“What would happen if…”: a call is typed, and the verdict is shown with its reason (T-7)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+
+from studio.domain.errors import StudioError, ToolFailed
+from studio.ui.controls import Card, Combo, Field, Label, MenuItem, Tag
+from studio.ui.folders import short_path
+from studio.ui.theme import Theme
+
+from .tasks import Tasks
+
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
+
+NONE = "none"
+WORDS = {"allow": ("Allowed", "ok"), "ask": ("Asks you", "warn"), "deny": ("Refused", "err")}
+
+
+class TryOut(Card):
+    """Nothing is run. The latest that was typed is what is shown."""
+
+    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks) -> None:
+        super().__init__(theme, "surface", "hair")
+        self._studio, self._tasks = studio, tasks
+        self._asked = 0
+        column = QVBoxLayout(self)
+        column.setContentsMargins(14, 12, 14, 12)
+        column.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.field = Field(theme, "run(git push)", role="code")
+        self.field.setAccessibleName("A call: TOOL or TOOL(TARGET)")
+        self.field.textChanged.connect(self.try_again)
+        self.where = Combo(theme, "Folder of the call", width=170)
+        self.where.chosen.connect(self.try_again)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.where)
+        column.addLayout(row)
+        said = QHBoxLayout()
+        said.setSpacing(10)
+        self.verdict = Tag(theme, "")
+        self.why = Label(theme, "", "ui", "text2", wrap=True)
+        said.addWidget(self.verdict, 0, Qt.AlignmentFlag.AlignTop)
+        said.addWidget(self.why, 1)
+        column.addLayout(said)
+
+    def try_again(self) -> None:
+        """Decide anew about what stands in the field."""
+        folders = self._studio.settings.values.recent_folders
+        items = [MenuItem(folder, short_path(folder)) for folder in folders]
+        self.where.set_items(items or [MenuItem(NONE, "No folder")])
+        if self.where.current not in (*folders, NONE) or not self.where.current:
+            self.where.set_current(folders[0] if folders else NONE)
+        self._asked += 1
+        self._tasks.start(self._try(self._asked, self.field.text().strip()))
+
+    async def _try(self, number: int, text: str) -> None:
+        from studio.agent.permission.rules import rule_of
+
+        if not text:
+            self._show("", "neutral", "Type a call to see what would become of it. Nothing is run.")
+            return
+        try:
+            call = rule_of(text, self._studio.tools())
+            target = "" if call.pattern == "*" else call.pattern
+            chosen = self.where.current
+            folder = self._studio.own_folder() if chosen == NONE else Path(chosen)
+            found = await self._studio.explain(call.tool, target, folder)
+            words, kind = WORDS[found.verdict]
+            spec = self._studio.tools()[call.tool].spec
+            if spec.effect == "draft" and found.verdict != "deny" and not found.insists:
+                words = "Draft first" if found.verdict == "ask" else "Written at once"
+            why = found.why
+        except (StudioError, ToolFailed) as error:
+            words, kind, why = "", "neutral", str(error)
+        if number == self._asked:
+            self._show(words, kind, why)
+
+    def _show(self, words: str, kind: str, why: str) -> None:
+        self.verdict.set(words, kind)
+        self.verdict.setVisible(bool(words))
+        self.why.setText(why)

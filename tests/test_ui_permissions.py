@@ -1,0 +1,240 @@
+"""Permission at the window: questions with their rule, the settings, trust (T-6, T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMenu, QMessageBox
+from window import Key, Person, alone, at_window, on_window_loop, until
+
+from studio.domain.blocks import ToolBlock
+from studio.domain.permissions import Rule
+from studio.providers.simulator import Call, Text, Turn
+from studio.ui.settings.permissions import PermissionsPage
+from studio.ui.transcript.prompt import PromptItem, covered
+from studio.ui.transcript.tools import ToolsItem
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+def runs(command: str) -> Call:
+    return Call("run", {"command": command, "reason": "To see what is there."})
+
+
+async def asked(person: Person) -> PromptItem:
+    """The card of the question that is open, once keys count."""
+    await until(lambda: person.composer.state == "waiting" and person.item(PromptItem))
+    item = person.item(PromptItem)
+    person.view.grab()
+    await until(lambda: item.shown_at is not None)
+    later = person.view.context.now
+    person.view.context.now = lambda: later() + 1.0
+    return item
+
+
+def words(item: PromptItem) -> str:
+    return "\n".join(leaf.text for leaf in item.leaves)
+
+
+async def page_of(person: Person) -> PermissionsPage:
+    person.window.open_settings("permissions")
+    dialog = person.window.settings_dialog
+    assert dialog is not None and dialog.permissions is not None
+    page = dialog.permissions
+    await until(lambda: page.tools)
+    return page
+
+
+async def standing(person: Person) -> list[tuple[str, str]]:
+    return [(one.rule.verdict, str(one.rule)) for one in await person.studio.rules.list()]
+
+
+async def eventually(person: Person, expected: list[tuple[str, str]]) -> None:
+    deadline = asyncio.get_running_loop().time() + 10
+    while sorted(found := await standing(person)) != sorted(expected):
+        assert asyncio.get_running_loop().time() < deadline, found
+
+
+# Questions
+
+
+@on_window_loop
+async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> None:
+    script = [Turn(runs("echo a && ls -l")), Turn(runs("echo two")), Turn(Text("Done."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        item = await asked(person)
+        first, text = item.question, words(item)
+        assert "To see what is there." in text and first.why and first.why in text
+        assert [hit.action for hit in item.hits] == ["allow_once", "deny"]  # two parts, no rule
+        person.press(Key.Key_Return)
+        await until(lambda: person.session.transcript.questions[:1] not in ([], [first]))
+        item = await asked(person)
+        assert "run(echo *)" in words(item) and "Always covers echo in this folder" in words(item)
+        assert item.question.why.rstrip(".") in item.name
+        person.press(Key.Key_A)
+        await person.done()
+        (rule,) = await person.studio.rules.list()
+        assert (str(rule.rule), Path(rule.folder)) == ("run(echo *)", person.folder.resolve())
+        call = person.blocks(ToolBlock)[-1]
+        person.view.context.opened.add(id(call))
+        row = person.item(ToolsItem)
+        row.lay(person.view.context)
+        assert any("Allowed by: you, for this folder" in leaf.text for leaf in row.leaves)
+
+
+@on_window_loop
+@pytest.mark.parametrize("where", ["session", "always"])
+async def test_t7_the_scope_of_always_is_chosen_in_a_menu(tmp_path: Path, where: str) -> None:
+    script = [Turn(runs("echo one")), Turn(Text("Done."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        item = await asked(person)
+        hit = next(hit for hit in item.hits if hit.action == "scopes")
+        index = person.view.canvas.index(item)
+        assert index is not None
+        at = person.view.place_of(index).topLeft() + hit.rect.center().toPoint()
+        QTest.mouseClick(person.view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(at))
+        menu = await until(QApplication.activePopupWidget)
+        assert isinstance(menu, QMenu)
+        texts = [action.text() for action in menu.actions()]
+        assert texts == [
+            "Always allow in this folder",
+            "Always allow in this chat",
+            "Always allow everywhere",
+        ]
+        menu.actions()[1 if where == "session" else 2].trigger()
+        menu.close()
+        await person.done()
+        rules = await person.studio.rules.list()
+        expected = [] if where == "session" else [("run(echo *)", "")]
+        assert [(str(one.rule), one.folder) for one in rules] == expected
+
+
+def test_what_else_a_rule_would_have_allowed_is_named_and_counted() -> None:
+    assert covered(()) == []
+    assert covered(("a", "b")) == ["Would also have allowed: a, b"]
+    (line,) = covered(tuple("abcde"))
+    assert line == "Would also have allowed: c, d, e and 2 more"
+
+
+# Settings
+
+
+@on_window_loop
+async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        assert page.tools["Read files"].current == 0 and page.tools["Run commands"].current == 1
+        page.tools["Run commands"].segment(0).click()
+        await eventually(person, [("allow", "run")])
+        await until(lambda: page.tools["Run commands"].current == 0)
+        page.tools["Run commands"].segment(2).click()
+        await eventually(person, [("deny", "run")])
+        found = await person.studio.explain("run", "ls", person.folder)
+        assert found.verdict == "deny"
+        page.tools["Run commands"].segment(1).click()  # as it comes: no rule
+        await eventually(person, [])
+        page.tools["Write files"].segment(0).click()
+        await eventually(person, [("allow", "edit"), ("allow", "move"), ("allow", "write")])
+        await until(lambda: page._tags["Write files"].accessibleName() == "Written at once")
+
+
+@on_window_loop
+async def test_t7_a_rule_with_a_pattern_holds_beside_one_for_the_tool(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        rules = person.studio.rules
+        await rules.add(Rule("ask", "run", "git push *"))
+        await rules.add(Rule("allow", "run"))
+        asks = await person.studio.explain("run", "git push", person.folder)
+        runs_ = await person.studio.explain("run", "git status", person.folder)
+        assert (asks.verdict, runs_.verdict) == ("ask", "allow")
+
+
+@on_window_loop
+async def test_t7_rules_are_added_checked_tried_and_removed(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.studio.settings.values.use_folder(str(person.folder))
+        page = await page_of(person)
+        page.standing.field.setText("runs(git *)")
+        page.standing.button.click()
+        assert "There is no tool runs" in page.standing.problem.text()
+        page.standing.field.setText("run(")
+        page.standing.button.click()
+        assert "is not a rule" in page.standing.problem.text()
+        page.tryout.field.setText("run(git push)")
+        await until(lambda: page.tryout.verdict.accessibleName() == "Asks you")
+        assert page.tryout.why.text() == "No rule allows this command."
+        page.standing.verdict.set_current("deny")
+        page.standing.field.setText("run(git push *)")
+        QTest.keyClick(page.standing.field, Key.Key_Return)
+        await eventually(person, [("deny", "run(git push *)")])
+        await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
+        assert "run(git push *)" in page.tryout.why.text()
+        page.standing.removes["run(git push *)"].click()
+        await eventually(person, [])
+        await until(lambda: page.tryout.verdict.accessibleName() == "Asks you")
+        page.tryout.field.setText("read(../outside)")
+        await until(lambda: "outside the folder" in page.tryout.why.text())
+
+
+@on_window_loop
+async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        agents = person.folder / ".agents"
+        agents.mkdir()
+        (agents / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
+        person.studio.settings.values.use_folder(str(person.folder))
+        page = await page_of(person)
+        key = str(person.folder)
+        await until(lambda: key in page.folders)
+        assert page.folders[key].text() == "Trust…"
+        page.folders[key].click()
+        box = await until(lambda: page._question)
+        assert isinstance(box, QMessageBox) and "without asking" in box.informativeText()
+        next(b for b in box.buttons() if b.objectName() == "trust").click()
+        await until(lambda: page.folders[key].text() == "Stop trusting")
+        allowed = await person.studio.explain("run", "make all", person.folder)
+        assert allowed.verdict == "allow"
+        page.folders[key].click()
+        await until(lambda: page.folders[key].text() == "Trust…")
+
+
+@on_window_loop
+async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        values = person.studio.settings.values
+        page.mode.chosen.emit("plan")
+        page.sandbox.click()
+        assert (values.default_permission_mode, values.sandbox) == ("plan", False)
+        await until(lambda: page.confined.text().strip())
+        dialog = person.window.settings_dialog
+        assert dialog is not None and dialog.web is not None
+        dialog.open_page("web")
+        web = dialog.web
+        web.engine.chosen.emit("searxng")
+        web.address.setText("searx.example")
+        web.address.editingFinished.emit()
+        assert web.address.error and values.searxng_url == ""
+        web.address.setText("https://searx.example")
+        web.address.editingFinished.emit()
+        web.private.click()
+        web.masks["email"].click()
+        web.masks["iban"].click()
+        web.masks["email"].click()
+        assert (values.web_search, values.searxng_url) == ("searxng", "https://searx.example")
+        assert values.fetch_private and values.mask == ["iban"]
+        web.keys["brave"].entry.setText("BSA-0123456789-abcd")
+        web.keys["brave"].keep()
+        await until(lambda: web.keys["brave"].problem.text())  # no keychain here
+        web.keys["brave"].session.click()
+        assert await person.studio.keychain.get("brave") == "BSA-0123456789-abcd"
