@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from world import Act, Change, Damage, Reply, Restart, Say, Step, Switch, World
+from story import Act, Change, Damage, Reply, Restart, Say, Step, Switch
+from world import World
 
 from studio.providers.simulator import Call, Text, Think
 from studio.tools.processes import run_shell
+from studio.tools.sandbox import Unconfined
 
 
 async def lived(home: Path, provider: str, *steps: Step, **world: object) -> World:
@@ -62,7 +64,14 @@ async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path:
     """L-11: who cancels a group of tasks cancels each again; the child was then forgotten."""
     before = set(threading.enumerate())
     running = asyncio.create_task(
-        run_shell("sleep 60", folder=tmp_path, environment={}, time_limit=60, emit=print)
+        run_shell(
+            "sleep 60",
+            folder=tmp_path,
+            environment={},
+            sandbox=Unconfined(),
+            time_limit=60,
+            emit=print,
+        )
     )
     await asyncio.sleep(0)
     for _ in range(2):

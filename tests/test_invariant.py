@@ -14,9 +14,7 @@ from house import PROTOCOLS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import builds, integers, just, lists, sampled_from, tuples
-from world import (
-    CHUNKING,
-    MODELS,
+from story import (
     Act,
     Branch,
     Change,
@@ -25,17 +23,21 @@ from world import (
     Day,
     Decide,
     Edit,
+    Meddle,
     Pin,
+    Preference,
     Reply,
     Restart,
-    Reword,
+    Restore,
+    Rework,
     Say,
     Step,
-    Summarise,
+    Summary,
     Switch,
-    Undo,
-    World,
+    Trust,
+    Window,
 )
+from world import CHUNKING, MODELS, World
 
 from studio.providers.simulator import (
     Byte,
@@ -61,7 +63,7 @@ from studio.providers.simulator import (
     usage_odd,
 )
 
-EXAMPLES = max(300, settings.default.max_examples) // len(PROTOCOLS)  # type: ignore[union-attr]
+EXAMPLES = max(150, settings.default.max_examples) // len(PROTOCOLS)  # type: ignore[union-attr]
 
 PARTS = [
     Text("Some words of the answer."),
@@ -79,6 +81,15 @@ PARTS = [
     Call("write", {"path": "n.txt", "content": "new\n"}),
     Call("edit", {"path": "a.txt", "old": "alpha", "new": "beta"}),
     Call("run", {"command": "printf here"}),
+    Call("run", {"command": "printf there"}),
+    Call("run", {"command": "printf never"}),
+    Call("run", {"command": "printf new >> made.txt; rm -f n.txt"}),
+    Call("write", {"path": "a.txt", "content": "other\n"}),
+    Call("move", {"path": "a.txt", "to": "deep/b.txt"}),
+    Call("delete", {"path": "long.txt"}),
+    Call("delegate", {}),
+    Call("delegate", {}, id="call_child"),
+    Call("outside", {}),
     Call("run", {"command": "sleep 0.2"}),
     Call("search", {"pattern": "("}),
     Call("read", {}, raw='{"path": "a.txt",}'),
@@ -160,9 +171,37 @@ REPLIES = builds(
     seldom(FAULTS),
     sampled_from([None, None, Usage(inp=50_000, cache_read=40_000, out=900)]),
 )
-WHAT = sampled_from(["stop", "stop", "crash", "leave", "quit", "try_now"])
+KINDS = sampled_from(
+    [
+        "words",
+        "words",
+        "words",
+        "picture",
+        "pdf",
+        "note",
+        "empty_note",
+        "space",
+        "blank",
+        "odd",
+        "long",
+    ]
+)
+WHAT = sampled_from(
+    [
+        *["stop"] * 3,
+        *["crash"] * 2,
+        *["steer"] * 3,
+        "leave",
+        "quit",
+        "try_now",
+        "queue",
+        "unqueue",
+        "approve",
+        "undo",
+    ]
+)
 ACTS = st.one_of(
-    builds(Act, WHAT, integers(0, 20), just(""), integers(0, 20)),
+    builds(Act, WHAT, integers(0, 20), just(""), integers(0, 20), KINDS),
     builds(
         Act,
         WHAT,
@@ -184,35 +223,61 @@ ACTS = st.one_of(
                 "Silent",
                 "HistoryBegun",
                 "Told",
+                "Steered",
+                "Summarised",
+                "DraftCreated",
+                "FilesChanged",
+                "Exposed",
                 "stalled",
+                "Asked",
+                "Asked",
+                "AskedToSum",
+                "AskedToSum",
             ]
         ),
         integers(0, 14),
+        KINDS,
     ),
-)
-KINDS = sampled_from(
-    [
-        "words",
-        "words",
-        "words",
-        "picture",
-        "pdf",
-        "note",
-        "empty_note",
-        "space",
-        "blank",
-        "odd",
-        "long",
-    ]
 )
 SAYS = builds(
     Say,
     mix(*[just(("words",))] * 3, lists(KINDS, max_size=3).map(tuple)),
-    some(REPLIES, 4),
+    mix(some(REPLIES, 4), some(REPLIES, 4), REPLIES.map(lambda reply: (reply,) * 4)),
     seldom(ACTS),
-    sampled_from(["once", "session", "deny", "stop"]),
+    sampled_from(["once", "session", "folder", "always", "deny", "stop"]),
     sampled_from([4, 4, 2, 1]),
     sampled_from([3.0, 3.0, 3.0, 0.05]),
+    sampled_from(["background", "inline"]),
+    sampled_from([False, False, True]),
+    seldom(REPLIES),
+)
+PREFERENCES = st.one_of(
+    builds(Preference, just("turn_tokens"), sampled_from([0, 3_000, 20_000, 60_000])),
+    builds(Preference, just("session_tokens"), sampled_from([0, 3_000, 60_000])),
+    builds(Preference, just("day_tokens"), sampled_from([0, 10_000, 60_000])),
+    builds(Preference, just("turn_dollars"), sampled_from([0.0, 0.01, 0.2])),
+    builds(Preference, just("requests_per_hour"), sampled_from([0, 3, 8])),
+    builds(Preference, just("summarise"), st.booleans()),
+    builds(Preference, just("sandbox"), st.booleans()),
+    builds(Preference, just("mask"), sampled_from([[], ["email"], ["email", "phone"]])),
+)
+FILES = st.one_of(
+    builds(Decide, sampled_from(["approve", "discard", "undo"]), st.booleans()),
+    builds(Rework, sampled_from([None, "mine\n", "alpha\nmine\n", ""])),
+    builds(
+        Meddle,
+        sampled_from(["a.txt", "n.txt", "long.txt", "made.txt"]),
+        sampled_from([None, "theirs\n", "alpha\ntheirs\n"]),
+    ),
+    builds(Restore, integers(0, 3), st.booleans()),
+)
+CONTEXT = st.one_of(
+    builds(Window, sampled_from([0, 2_000, 6_000, 6_000, 30_000])),
+    builds(
+        Summary, just("write"), just(-1), seldom(REPLIES), sampled_from([None, None, 0, 3, 8, 20])
+    ),
+    builds(Summary, sampled_from(["edit", "undo"]), sampled_from([-1, -1, 0])),
+    builds(Pin, integers(0, 6), sampled_from([True, True, False])),
 )
 CHANGES = st.one_of(
     builds(Change, just("permission_mode"), sampled_from(["ask", "auto", "plan"])),
@@ -228,11 +293,13 @@ STEPS = some(
         SWITCHES,
         SWITCHES,
         CHANGES,
-        builds(Decide, sampled_from(["approve", "discard", "undo"])),
+        PREFERENCES,
+        FILES,
+        FILES,
+        CONTEXT,
+        CONTEXT,
         builds(Edit, integers(0, 5), SAYS),
-        sampled_from([Day(), Compact(), Branch(), Restart()]),
-        sampled_from([Summarise(), Summarise(), Reword(), Undo(), Undo(0)]),
-        builds(Pin, integers(0, 12)),
+        sampled_from([Day(), Compact(), Branch(), Restart(), Trust(), Trust(False)]),
         builds(
             Damage,
             sampled_from(["native", "native", "epochs", "transcript"]),
@@ -247,7 +314,6 @@ WORLDS = tuples(
     sampled_from([True, True, "beyond"]),
     sampled_from(sorted(CHUNKING)),
     sampled_from([False, False, True]),  # over a socket
-    sampled_from([0, 0, 6_000]),  # the models' windows
 )
 
 
