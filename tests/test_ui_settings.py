@@ -272,6 +272,42 @@ async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: T
     theme.set(scale=1.0)
 
 
+async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room) -> None:
+    room.dialog.open_page("general")
+    limits, values = room.dialog.general.limits, room.file.values
+    shown = {name: field.text() for name, field in limits.fields.items()}
+    assert shown["inline_steps"] == "5 steps" and shown["turn_dollars"] == "$5.00"
+    assert shown["session_tokens"] == shown["requests_per_hour"] == "No limit"
+    for name, typed, value, after in (
+        ("inline_steps", "8", 8, "8 steps"),
+        ("background_seconds", "240 s", 240.0, "240 s"),
+        ("session_tokens", "1.5M", 1_500_000, "1,500,000 tokens"),
+        ("day_dollars", "", 0.0, "No limit"),
+    ):
+        field = limits.fields[name]
+        field.setText(typed)
+        field.editingFinished.emit()
+        kept = getattr(values, name)
+        assert (kept, type(kept), field.text()) == (value, type(value), after)
+    for name, typed in (("inline_steps", "0"), ("inline_steps", "many"), ("turn_tokens", "1e99")):
+        field = limits.fields[name]
+        field.setText(typed)
+        field.editingFinished.emit()
+        assert field.error and getattr(values, name) in (8, 0)
+    limits.notify.click()
+    traces = room.dialog.general.traces
+    traces.endpoint.setText("collector")
+    traces.endpoint.editingFinished.emit()
+    assert traces.endpoint.error and not values.trace_endpoint and not traces.content.isEnabled()
+    traces.endpoint.setText("http://127.0.0.1:4318/v1/traces")
+    traces.endpoint.editingFinished.emit()
+    traces.content.click()
+    await room.dialog.aclose()
+    saved = json.loads(room.file.path.read_text())
+    assert (saved["inline_steps"], saved["day_dollars"], saved["notify"]) == (8, 0.0, False)
+    assert saved["trace_endpoint"].endswith(":4318/v1/traces") and saved["trace_content"]
+
+
 @dataclass
 class Start:
     page: FirstRun

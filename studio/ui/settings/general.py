@@ -14,6 +14,7 @@ from studio.ui.controls import Button, Combo, MenuItem, Segmented, Toggle
 from studio.ui.theme import Theme
 
 from .known import KNOWN
+from .limits import LimitRows, TraceRows
 from .routing import RoutingRows
 from .rows import Page, Rows
 
@@ -32,9 +33,15 @@ class GeneralPage(Page):
         self._chooser: QFileDialog | None = None
         self._look()
         self._begin()
+        self.limits = LimitRows(theme, settings)
+        self.limits.changed.connect(self.changed)
+        self.add_group("Limits", self.limits)
         self.routing = RoutingRows(theme, settings)
         self.routing.changed.connect(self.changed)
         self.add_group("Routing", self.routing)
+        self.traces = TraceRows(theme, settings)
+        self.traces.changed.connect(self.changed)
+        self.add_group("Traces", self.traces)
         self.column.addStretch(1)
         self.refresh()
 
@@ -87,6 +94,8 @@ class GeneralPage(Page):
         """Show the settings as they are now."""
         values = self._settings
         self.routing.refresh()
+        self.limits.refresh()
+        self.traces.refresh()
         self._theme.set_current(THEMES.index(values.theme))
         if values.text_size in SIZES:
             self._size.set_current(str(values.text_size))
