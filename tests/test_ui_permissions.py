@@ -238,3 +238,52 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         await until(lambda: web.keys["brave"].problem.text())  # no keychain here
         web.keys["brave"].session.click()
         assert await person.studio.keychain.get("brave") == "BSA-0123456789-abcd"
+
+
+# Trust
+
+
+def trust_files(folder: Path, rules: str = "allow:\n  - run(make *)\n") -> None:
+    (folder / ".agents").mkdir(exist_ok=True)
+    (folder / ".agents" / "permissions.yaml").write_text(rules)
+
+
+@on_window_loop
+async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Path) -> None:
+    script = [Turn(Text("One.")), Turn(Text("Two.")), Turn(Text("Three."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        chat, strip = person.window.chat, person.window.chat.strip
+        trust_files(person.folder)
+        person.say("Go")
+        await person.done()
+        await until(lambda: "cannot widen rights until you trust it." in strip.text)
+        chat.ways.do("not_now")
+        assert not strip.text
+        person.say("On")
+        await person.done(2)
+        assert not strip.text  # once for each opening of a chat
+        person.window.open_session(person.session.info.id)
+        await until(lambda: strip.text)
+        chat.ways.do("trust_folder")
+        box = await until(lambda: chat.trusting.question)
+        next(b for b in box.buttons() if b.objectName() == "trust").click()
+        await until(lambda: not strip.text)
+        assert await person.studio.rules.trusted(person.folder) == "trusted"
+        trust_files(person.folder, "allow:\n  - run(rm *)\n")
+        person.window.activateWindow()
+        person.composer.setFocus()
+        await until(person.composer.editor.hasFocus)
+        person.say("Once more")
+        await person.done(3)
+        await until(lambda: "changed" in strip.text)
+
+
+@on_window_loop
+async def test_a_new_chat_asks_about_its_folder_too(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    trust_files(folder)
+    async with at_window(tmp_path, "anthropic", [], folder=folder) as person:
+        strip = person.window.chat.strip
+        await until(lambda: strip.text)
+        assert strip.geometry().bottom() < person.composer.geometry().top()

@@ -65,9 +65,13 @@ class Arrangement:
         if self._new:
             top = max(px(24), int(height * 0.2285))
             self._heading.setGeometry(0, top, width, px(34))
-            left = (width - box) // 2
-            self._composer.setGeometry(left, top + px(52), box, tall)
-            self._suggestions.setGeometry(left, top + px(52) + tall + px(15), box, px(120))
+            left, y = (width - box) // 2, top + px(52)
+            if not self._strip.isHidden():
+                high = self._strip.tall(box)
+                self._strip.setGeometry(left, y, box, high)
+                y += high + px(8)
+            self._composer.setGeometry(left, y, box, tall)
+            self._suggestions.setGeometry(left, y + tall + px(15), box, px(120))
             return
         head = self._header.sizeHint().height()
         self._header.setGeometry(0, 0, width, head)

@@ -33,6 +33,7 @@ from .sending import Sending
 from .strip import Strip
 from .suggestions import Suggestions
 from .summing import Summing
+from .trusting import Trusting
 from .ways_on import WaysOn
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
@@ -77,6 +78,7 @@ class ChatPage(QWidget):
         self.strip = Strip(theme, self)
         self.queue = Queue(theme, self)
         self.choices = Choices(self.composer, self.later)
+        self.trusting = Trusting(self, self)
         self.ways = WaysOn(self)
         self.sending = Sending(self)
         self.queueing = Queueing(self)
@@ -152,6 +154,7 @@ class ChatPage(QWidget):
         """The pieces are there: from now on a person can send."""
         self._studio, self._runs = studio, runs
         self.choices.live(studio)
+        self.trusting.live(studio)
         self.ways.live(studio, runs)
         self.sending.live(studio, runs)
         self.queueing.live(runs)
@@ -229,6 +232,7 @@ class ChatPage(QWidget):
             return
         composer, choices = self.composer, self.choices
         choices.show()
+        self.trusting.look()
         composer.attachments.recheck()
         waiting = composer.state == "waiting"
         started = self.session is not None

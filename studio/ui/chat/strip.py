@@ -29,6 +29,8 @@ TRY_NOW = Way("try_now", "Try now")
 STOP = Way("stop", "Stop", "ghost")
 CONTINUE = Way("continue_from", "Continue in a new chat", "primary")
 KEEP = Way("stop_editing", "Cancel", "ghost")
+TRUST = Way("trust_folder", "Trust folder")
+NOT_NOW = Way("not_now", "Not now", "ghost")
 
 
 class _Counting(QWidget):
@@ -105,6 +107,17 @@ class Strip(QWidget):
         """What goes out next replaces something that was said, in a new chat."""
         words = "You are editing an earlier message. It goes out in a new chat; this one stays."
         self._say(words, "git-branch", "neutral", (KEEP,))
+
+    def show_trust(self, *, changed: bool) -> None:
+        """The folder has files that could widen rights, new ones or others than were trusted."""
+        words = (
+            "This folder’s rules or agents changed. They cannot widen rights until you trust it "
+            "again."
+            if changed
+            else "This folder has rules and agents of its own. They cannot widen rights until "
+            "you trust it."
+        )
+        self._say(words, "shield", "warn" if changed else "neutral", (TRUST, NOT_NOW))
 
     def clear(self) -> None:
         if self._shown is not None:

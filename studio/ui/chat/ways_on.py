@@ -16,6 +16,7 @@ from .choices import Choices
 from .composer import Composer
 from .runs import Runs
 from .strip import Strip
+from .trusting import Trusting
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
@@ -31,6 +32,7 @@ class Page(Protocol):
     composer: Composer
     choices: Choices
     strip: Strip
+    trusting: Trusting
 
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
@@ -60,15 +62,16 @@ class WaysOn:
         from studio.agent.connections import TITLES
 
         strip, session = self._page.strip, self._page.session
-        if session is None:
-            strip.clear()
-        elif session.damage:
+        trust = self._page.trusting.asks
+        if session is not None and session.damage:
             strip.show_damage(session.damage)
-        elif session.running and session.transcript.silent:
+        elif session is not None and session.running and session.transcript.silent:
             name = session.info.provider
             strip.show_silence(TITLES.get(name, name), self._silent_since(session))
         elif self.editing:
             strip.show_editing()
+        elif trust != "nothing":
+            strip.show_trust(changed=trust == "changed")
         else:
             strip.clear()
 
@@ -79,6 +82,7 @@ class WaysOn:
     def leave(self) -> None:
         """Another chat comes on screen."""
         self.editing = ""
+        self._page.trusting.begin()
 
     def do(self, name: str) -> None:
         """``name`` as the buttons of the transcript and the strip call it."""
@@ -106,6 +110,10 @@ class WaysOn:
                 page.later(self._branch(session, compact=True))
             case "continue_from" if session is not None:
                 page.later(self._branch(session))
+            case "trust_folder":
+                page.trusting.ask()
+            case "not_now":
+                page.trusting.put_off()
             case "stop_editing":
                 page.composer.clear()
                 page.composer.attachments.replace([])

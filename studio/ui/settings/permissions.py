@@ -17,6 +17,7 @@ from studio.ui.chat.composer import MODES
 from studio.ui.controls import Button, Combo, MenuItem, Segmented, Tag, Toggle
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
+from studio.ui.trust import trust_box
 
 from .kinds import KindOfTool, kinds_of_tools
 from .rows import Page, Rows
@@ -215,24 +216,6 @@ class PermissionsPage(Page):
             await self._look()
 
         self._tasks.start(work())
-
-
-def trust_box(parent: QWidget, folder: str) -> QMessageBox:
-    """Asks whether to trust a folder, and says what that means; accepted if so."""
-    box = QMessageBox(parent.window())
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.Question)
-    box.setWindowTitle("Trust folder")
-    box.setText(f"Trust {short_path(folder)}?")
-    box.setInformativeText(
-        "Its file .agents/permissions.yaml may then allow calls without asking you, and the "
-        "agents in .agents/agents may bring rights of their own. Look at these files first. "
-        "When one of them changes, trust ends until you give it again."
-    )
-    yes = box.addButton("Trust folder", QMessageBox.ButtonRole.AcceptRole)
-    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-    yes.setObjectName("trust")
-    return box
 
 
 class _Place(QWidget):
