@@ -23,7 +23,7 @@ from studio.ui.controls import (
     IconButton,
     MenuItem,
     Segmented,
-    Spinner,
+    Status,
     Ticker,
     Toggle,
 )
@@ -199,7 +199,7 @@ def test_the_focus_ring_shows_for_the_keyboard_only(theme: Theme, qtbot: QtBot) 
 def test_the_timer_runs_only_while_something_spins(theme: Theme, qtbot: QtBot) -> None:
     ticker = Ticker.of(theme)
     assert Ticker.of(theme) is ticker
-    spinner = Spinner(theme)
+    spinner = Status(theme, "Looking", "busy")
     qtbot.addWidget(spinner)
     spinner.show()
     qtbot.waitUntil(lambda: ticker.running)

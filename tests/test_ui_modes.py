@@ -202,3 +202,22 @@ async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Pat
         await person.done()
         menu.fill()
         assert not menu.actions() and not person.window.actions_by_name["stop_all"].isEnabled()
+
+
+@on_window_loop
+async def test_l14_the_inspector_sets_what_a_chat_may_cost(tmp_path: Path) -> None:
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("One."))]) as person:
+        person.press(Key.Key_I, CTRL)
+        inspector = person.window.inspector
+        assert inspector is not None and inspector.cap.isHidden()
+        person.composer.setFocus()
+        person.say("Go")
+        await person.done()
+        amount = inspector.cap.amount
+        await until(amount.isVisible)
+        assert amount.text() == "No limit"
+        amount.setFocus()
+        person.type("2")
+        person.press(Key.Key_Return)
+        await until(lambda: person.session.info.caps.dollars == 2.0)
+        assert amount.text() == "$2.00"

@@ -144,7 +144,7 @@ def test_the_countdown_stops_when_it_is_not_seen(shown: Shown, qapp: QApplicatio
 @pytest.mark.parametrize(
     ("reason", "detail", "offered"),
     [
-        ("step_limit", "", ["continue"]),
+        ("step_limit", "", ["go_on_background"]),
         ("token_limit", "The answer reached the model's output limit.", ["continue"]),
         ("token_limit", "This turn used its 50,000 tokens.", []),
         (

@@ -313,15 +313,31 @@ def test_a_draft_waits_and_then_is_a_row(shown: Shown) -> None:
     assert "undo" not in [hit.action for hit in item.hits]
 
 
-def test_the_step_limit_can_be_passed(shown: Shown) -> None:
+@pytest.mark.parametrize(
+    ("end", "ways"),
+    [
+        (TurnComplete("step_limit"), ["go_on_background"]),
+        (TurnComplete("token_limit", "The output limit is reached."), ["continue"]),
+        (TurnComplete("token_limit", "Enough.", cap="turn"), ["go_on"]),
+        (TurnComplete("money_limit", "Enough.", cap="session"), ["raise_cap", "settings"]),
+        (TurnComplete("money_limit", "Enough.", cap="day"), ["settings"]),
+        (TurnComplete("stalled"), ["choose_model", "go_on"]),
+        (TurnComplete("cancelled"), []),
+    ],
+)
+def test_l14_an_end_offers_the_ways_on(shown: Shown, end: TurnComplete, ways: list[str]) -> None:
     shown.ask()
-    shown.tell(TurnComplete("step_limit"))
-    asked: list[bool] = []
-    shown.view.continue_requested.connect(lambda: asked.append(True))
-    shown.click("continue")
-    assert asked == [True]
-    shown.ask()
-    assert all(hit.action != "continue" for item in shown.view.canvas.items for hit in item.hits)
+    shown.view.context.raised = lambda reason: "$4.00"
+    shown.tell(end)
+    hits = shown.view.canvas.items[-1].hits
+    assert [hit.action for hit in hits] == ways
+    assert not hits or hits[0].action != "raise_cap" or hits[0].text == "Raise to $4.00"
+    asked: list[str] = []
+    shown.view.failure_action.connect(asked.append)
+    shown.view.continue_requested.connect(lambda: asked.append("continue"))
+    for way in ways:
+        shown.click(way)
+    assert asked == ways
 
 
 def test_a_failure_offers_what_helps(shown: Shown) -> None:
@@ -351,18 +367,6 @@ def test_rows_open_and_show_the_last_lines_while_running(shown: Shown) -> None:
     assert "failed, exit 1" in shown.view.canvas.items[-1].name
     shown.click("copy_output")
     assert QGuiApplication.clipboard().text() == "all of it"
-
-
-def test_retry_is_offered_only_where_it_can_be_done(shown: Shown) -> None:
-    shown.ask()
-    shown.tell(run(), ToolStarted("c1"), ToolFinished("c1", "no", True, 2.0))
-    shown.click("toggle")
-    assert "retry" not in [hit.action for hit in shown.view.canvas.items[-1].hits]
-    shown.view.set_retry(True)
-    again: list[str] = []
-    shown.view.retry_requested.connect(again.append)
-    shown.click("retry")
-    assert again == ["c1"]
 
 
 def test_thoughts_open_by_key(shown: Shown) -> None:
@@ -480,7 +484,6 @@ def test_every_kind_is_painted(shown: Shown, dark: bool) -> None:
         for hit in item.hits:
             if hit.action == "toggle" and isinstance(hit.value, int):
                 shown.view.context.opened.add(hit.value)
-    shown.view.set_retry(True)
     shown.view.select_all()
     total = shown.view.canvas.total
     shown.view.resize(900, int(total) + 50)

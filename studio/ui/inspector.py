@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from studio.ui.cap_row import CapRow
 from studio.ui.controls import Field, Hairline, OverlayBar, Segmented
 from studio.ui.history_page import HistoryFacts, HistoryPage
 from studio.ui.requests_page import RequestList, RequestRow
@@ -151,6 +152,8 @@ class Inspector(QWidget):
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(0)
         below.addWidget(self.run)
+        self.cap = CapRow(theme)
+        below.addWidget(self.cap)
         below.addWidget(self.requests)
         below.addStretch(1)
         area = QScrollArea()
@@ -211,6 +214,7 @@ class Inspector(QWidget):
     def clear(self) -> None:
         """Show nothing of the chat before: this one has not begun."""
         self.set_run(RunFacts())
+        self.cap.show_cap(None)
         self.set_requests([])
         self.set_history(HistoryFacts())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, QTimer
@@ -61,6 +62,7 @@ class Watching(QObject):
         if self.inspector is None:
             self.inspector = Inspector(self._theme)
             self.inspector.epoch_wanted.connect(self._show_epoch)
+            self.inspector.cap.given.connect(self._cap)
             self.inspector.run.summarise.clicked.connect(self._chat.summing.summarise)
             self._sides.set_inspector(self.inspector)
         self._sides.show_inspector(not self._sides.inspector_shown)
@@ -109,6 +111,7 @@ class Watching(QObject):
             self._show(session)
 
     def _show(self, session: Session) -> None:
+        from studio.agent.accounts import session_caps
         from studio.ui.inspection import run_facts
 
         if self.studio is not None and self.inspector is not None:
@@ -118,6 +121,17 @@ class Watching(QObject):
                 session, model, self._spent, self._began, self._context, summing=summing
             )
             self.inspector.set_run(facts)
+            caps = session_caps(session.info, self.studio.settings.values)
+            self.inspector.cap.show_cap(caps.dollars)
+
+    def _cap(self, dollars: float) -> None:
+        """The person says what this chat may cost."""
+        from studio.agent.accounts import session_caps
+
+        session, studio = self._chat.session, self.studio
+        if session is not None and studio is not None:
+            caps = session_caps(session.info, studio.settings.values)
+            self._later(session.change(caps=replace(caps, dollars=dollars)))
 
     def _read(self) -> None:
         session = self._chat.session

@@ -18,7 +18,7 @@ from .painting import (
     paint_tile,
     tag_width,
 )
-from .panels import Card, Column, Field, Hairline, Label, Mark, Spinner, Status, Tag, Tile
+from .panels import Card, Column, Field, Hairline, Label, Mark, Status, Tag, Tile
 from .scroll import OverlayBar, see_through
 from .ticker import Ticker
 
@@ -39,7 +39,6 @@ __all__ = [
     "OverlayBar",
     "Painted",
     "Segmented",
-    "Spinner",
     "Status",
     "Tag",
     "Ticker",

@@ -238,23 +238,6 @@ class Mark(_Mark):
         painter.end()
 
 
-class Spinner(_Mark):
-    """Something is running."""
-
-    def __init__(self, theme: Theme, size: int = 16, parent: QWidget | None = None) -> None:
-        super().__init__(theme, parent)
-        self._size = size
-        self.setAccessibleName("Running")
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(self._size), self.theme.px(self._size))
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        paint_spinner(painter, self.theme, self, QRectF(self.rect()))
-        painter.end()
-
-
 _INK_OF_STATE = {"ok": "ok", "warn": "warn", "err": "err", "off": "text3"}
 
 

@@ -46,8 +46,6 @@ class Actions(QObject):
     """The name of a button of an error, a full chat or a wait: ``try_again``, ``compact``, …"""
     link_activated = Signal(str)
     continue_requested = Signal()
-    retry_requested = Signal(str)
-    """A call's id; only where the stage's context allows it."""
     turn_action = Signal(str, str)
     """A turn's id and ``edit`` or ``branch``: for what the person said in it."""
     file_opened = Signal(object)
@@ -118,8 +116,6 @@ class Actions(QObject):
             self.path_opened.emit(str(value))
         elif action == "continue":
             self.continue_requested.emit()
-        elif action == "retry":
-            self.retry_requested.emit(str(value))
         elif action == "toggle" and isinstance(value, int):
             stage.focus.item = item
             stage.toggle(value)

@@ -72,7 +72,6 @@ class Context:
     """Ids of blocks whose details are shown."""
     whole: set[int] = field(default_factory=set[int])
     """Ids of blocks whose long contents are shown whole."""
-    retry: bool = False
     thumbnails: Thumbnails = field(default_factory=Thumbnails)
     layouts: int = 0
     """Leaves laid out so far: for measuring."""

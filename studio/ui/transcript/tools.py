@@ -179,7 +179,7 @@ class ToolsItem(Item):
             allowed = Block("paragraph", f"Allowed by: {call.allowed_by}")
             leaf = ParagraphLeaf(allowed, "small", "text2")
             y += self.place(leaf, QPointF(left, y), context, width)
-        foot = self._foot(call, hidden, context)
+        foot = self._foot(call, hidden)
         if foot:
             y += look.px(12)
             self.hits += button_row(look, left, y, foot)
@@ -207,12 +207,8 @@ class ToolsItem(Item):
             return "\n".join(lines[:MOST_LINES]), len(lines) - MOST_LINES
         return text, 0
 
-    def _foot(
-        self, call: ToolBlock, hidden: int, context: Context
-    ) -> list[tuple[Action, object, str]]:
+    def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[Action, object, str]]:
         out: list[tuple[Action, object, str]] = []
-        if call.state == "error" and context.retry:
-            out.append((Action("retry", "Retry"), call.call_id, ""))
         if hidden:
             out.append((Action("show_all", f"Show {hidden} more lines", "ghost"), id(call), ""))
         if call.finished and call.output.strip():

@@ -79,7 +79,6 @@ class TranscriptView(QAbstractScrollArea):
         self.failure_action = self._actions.failure_action
         self.link_activated = self._actions.link_activated
         self.continue_requested = self._actions.continue_requested
-        self.retry_requested = self._actions.retry_requested
         self.turn_action = self._actions.turn_action
         self.file_opened = self._actions.file_opened
         self.files_action = self._actions.files_action
@@ -162,11 +161,6 @@ class TranscriptView(QAbstractScrollArea):
         """What a model is called, by its provider and id."""
         self.context.model = title
         self.viewport().update()
-
-    def set_retry(self, allowed: bool) -> None:
-        """Whether failed tools offer “Retry”."""
-        self.context.retry = allowed
-        self.stage.restyle()
 
     def flush(self) -> None:
         """Show all changes now."""
