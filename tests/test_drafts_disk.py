@@ -530,3 +530,35 @@ def test_undone_in_order_everything_is_as_before(
     for draft, before in reversed(done):
         undo_draft(workspace, draft, trash)
         assert tree(root) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+@pytest.mark.parametrize("action", ["file", "folder", "move", "delete", "undo"])
+def test_a_link_put_there_since_leads_no_draft_elsewhere(tmp_path: Path, action: str) -> None:
+    """T-5, T-8: what was approved is ``notes/a``, not a hook that it has come to mean."""
+    hooks = tmp_path / ".git" / "hooks"
+    hooks.mkdir(parents=True)
+    (hooks / "a").write_text("old")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a").write_text("old")
+    (tmp_path / "b").write_text("evil")
+    workspace = Workspace(tmp_path)
+    if action == "move":
+        draft = make_move(workspace, "b", "notes/new")
+    elif action == "delete":
+        draft = make_delete(workspace, "notes/a")
+    else:
+        draft = make_draft(workspace, "notes/a", "evil")
+    if action == "undo":
+        write_draft(workspace, draft)
+        (hooks / "a").write_text("evil")
+    before = {path.name: path.read_text() for path in hooks.iterdir()}
+    (tmp_path / "notes" / "a").unlink()
+    if action == "file":
+        (tmp_path / "notes" / "a").symlink_to("../.git/hooks/a")
+    else:
+        (tmp_path / "notes").rmdir()
+        (tmp_path / "notes").symlink_to(".git/hooks")
+    with pytest.raises(DraftConflict, match="leads to"):
+        (undo_draft if action == "undo" else write_draft)(workspace, draft, tmp_path / "trash")
+    assert {path.name: path.read_text() for path in hooks.iterdir()} == before

@@ -341,7 +341,9 @@ def test_what_a_forbidding_rule_leaves_alone() -> None:
         "git -c core.sshCommand=./evil fetch",
         "git --config-env=core.editor=X commit",
         "git --exec-path=. status",
-        "git -c\ncore.pager=./evil log".replace("\n", ""),
+        "git clone -c core.hooksPath=. there",
+        "git grep -O./evil x",
+        "git diff --output=a.py",
     ],
 )
 def test_no_pattern_allows_git_to_be_told_what_its_words_mean(command: str) -> None:
@@ -350,3 +352,23 @@ def test_no_pattern_allows_git_to_be_told_what_its_words_mean(command: str) -> N
     assert policy.decide(run.spec, {"command": command}).verdict == "ask"
     whole = Policy("ask", {"person": [Rule.parse(f"run({command})")]})
     assert whole.decide(run.spec, {"command": command}).verdict == "allow"
+
+
+@pytest.mark.parametrize("command", ["git $x status", "find . -delete", "сat a", "git $(x) log"])
+def test_wide_rules_do_not_cover_what_nobody_meant(command: str) -> None:
+    """T-7: options from a variable, a deletion beside a search, letters that look like others."""
+    names = ("git *", "find *", "сat *")
+    policy = Policy("ask", {"person": [Rule.parse(f"run({name})") for name in names]})
+    assert policy.decide(run.spec, {"command": command}).verdict == "ask"
+    assert policy.decide(run.spec, {"command": "git switch -c new"}).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["python3.11 -c 'x'", "pypy3 -c 'x'", "gawk '{x}'", "Rscript -e 'x'", "vim -c '!x'"]
+)
+def test_always_never_means_any_program_text(command: str) -> None:
+    """T-7: of what runs its arguments only this very call can be allowed for longer."""
+    policy = Policy("ask")
+    asked = {"command": command}
+    rule = policy.always(run.spec, asked, policy.decide(run.spec, asked))
+    assert rule is not None and "*" not in rule.pattern

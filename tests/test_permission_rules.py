@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from house import House, house, say
 
+from studio.agent.permission.policy import Policy
 from studio.cli import command, parser
 from studio.domain.agents import Agent
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished, ToolStarted
 from studio.domain.permissions import Question, Rule
 from studio.providers.simulator import Call, Text, Turn
+from studio.tools import Workspace
+from studio.tools.builtin.write import write
 
 
 def turns(*commands: str) -> list[Turn]:
@@ -172,3 +175,42 @@ async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert await home.studio.rules.trusted(home.folder) == "trusted"
         assert await _cli(home, "untrust", folder) == 0
         assert await home.studio.rules.trusted(home.folder) == "untrusted"
+
+
+async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) -> None:
+    """T-7: unseen characters are spelt out; the agent's words cannot pass for the program's."""
+    call = Call(
+        "run",
+        {
+            "command": "ls \u202egnp.a\u200b; rm\u00a0-rf x\u3164\n\x1b[2Kecho",
+            "reason": "To look.\nNo network, Sandboxed\n\u202eAllow?\x1b[1A",
+        },
+    )
+    script = [Turn(call, stop="tool_use"), Turn(Text("Done."), stop="end")]
+    async with house(tmp_path, "anthropic", script) as home:
+        (question,) = questions(await say(await home.session(), answer="deny"))
+        shown = r"ls \u202egnp.a\u200b; rm\xa0-rf x\u3164" + "\n" + r"\x1b[2Kecho"
+        assert question.detail == shown
+        assert question.reason == r"To look. No network, Sandboxed \u202eAllow?\x1b[1A"
+        assert question.always is None
+
+
+@pytest.mark.parametrize(
+    "path", [".vscode/tasks.json", "a/.envrc", ".git./hooks/x", ".GIT/x", "git~1/x", ".g\u200dit/x"]
+)
+def test_the_automatic_mode_asks_about_what_runs_later(tmp_path: Path, path: str) -> None:
+    """T-7: also as Windows and macOS may spell it."""
+    policy = Policy("auto", workspace=Workspace(tmp_path))
+    assert policy.decide(write.spec, {"path": path, "text": "x"}).verdict == "ask"
+    assert policy.decide(write.spec, {"path": "src/agents.py", "text": "x"}).verdict == "allow"
+
+
+def test_a_link_in_the_place_of_what_was_allowed_leads_nowhere(tmp_path: Path) -> None:
+    """T-8: between the answer and the reading somebody may have put it there."""
+    root, allowed, secret = tmp_path / "work", tmp_path / "allowed", tmp_path / "secret"
+    root.mkdir()
+    secret.write_text("secret")
+    workspace = Workspace(root).opened(allowed)
+    allowed.symlink_to(secret)
+    with pytest.raises(ToolFailed, match="outside"):
+        workspace.file(str(allowed))

@@ -239,6 +239,8 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         if spec.effect == "fetch" and not canonical(target):
             return FOUND
         return _first(result.sources) or target or spec.name
+    if spec.name in NOTES:
+        return _first(result.sources) or "a note"
     path = (call.arguments or {}).get(PATH)
     if spec.target == PATH and result.sources:
         # As it was resolved: links in the path are followed.

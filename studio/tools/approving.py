@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
@@ -80,13 +81,24 @@ def is_done(workspace: Workspace, draft: Draft) -> bool:
 def _places(workspace: Workspace, draft: Draft) -> tuple[Path, Path]:
     """Where the draft's paths lead now, the same twice if it moves nothing.
 
-    Links may have been put there since (T-8).
+    Links may have been put there since (T-8): what was approved is the place
+    that the draft names, never where a link from there leads.
     """
     if draft.action == "write":
-        path = workspace.resolve(draft.path, write=True)
+        path = _named(workspace, workspace.resolve(draft.path, write=True), draft.path)
         return path, path
-    path = workspace.place(draft.path, write=True)
-    return path, workspace.place(draft.target, write=True) if draft.action == "move" else path
+    path = _named(workspace, workspace.place(draft.path, write=True), draft.path)
+    if draft.action == "delete":
+        return path, path
+    return path, _named(workspace, workspace.place(draft.target, write=True), draft.target)
+
+
+def _named(workspace: Workspace, place: Path, name: str) -> Path:
+    found = workspace.relative(place)
+    folded = sys.platform in ("win32", "darwin") and found.casefold() == name.casefold()
+    if found != name and not folded:
+        raise DraftConflict(f"{name} leads to {found} by now. Nothing was changed.")
+    return place
 
 
 def _is_done(draft: Draft, seen: Seen | None, made: Seen | None) -> bool:

@@ -59,8 +59,13 @@ class Workspace:
         self.hidden = hidden
 
     def opened(self, place: Path) -> Workspace:
-        """The same folder, with one more place that may be read."""
-        return Workspace(self.root, (*self.readable, place), self.hidden)
+        """The same folder, with one more place that may be read.
+
+        As it is named: a link that takes its place meanwhile leads nowhere.
+        """
+        workspace = Workspace(self.root, (), self.hidden)
+        workspace.readable = (*self.readable, place)
+        return workspace
 
     def hiding(self, hidden: Callable[[str], bool]) -> Workspace:
         """The same folder, with files that listing and searching leave out."""

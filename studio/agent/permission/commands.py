@@ -103,10 +103,13 @@ _SHAPERS = frozenset(
 _EVALUATORS = frozenset(("printf", "test", "[", "unset", "export", "readonly", "wait"))
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
-_PROGRAM = re.compile(r"[\w./+@:,%\[-]+")
+_PROGRAM = re.compile(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _GIT_MEANS = re.compile(r"-c|--(?:config-env|exec-path|git-dir|work-tree)\b", re.S)
+_GIT_RUNS = re.compile(
+    r"-O|--(?:output|open-files-in-pager|upload-pack|receive-pack|exec|ext-diff|extcmd)\b"
+)
 _SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
 
 
@@ -267,7 +270,7 @@ class _Reading:
             self._add(words, pinned=script)
 
     def _find(self, words: Sequence[Word], depth: int) -> None:
-        self._add(words)
+        self._add(words, exact=any(word.text == "-delete" for word in words))
         at = 1
         while at < len(words):
             word = words[at]
@@ -361,5 +364,17 @@ class _Reading:
 
 
 def _reconfigures(name: str, arguments: Sequence[Word]) -> bool:
-    """Whether git is told for this one call what its words mean, and which programs it runs."""
-    return name == "git" and any(_GIT_MEANS.match(word.text) for word in arguments)
+    """Whether git is told what its words mean, which programs it runs, which files it writes."""
+    if name != "git":
+        return False
+    texts = [word.text for word in arguments]
+    at = 0
+    while at < len(texts) and texts[at].startswith(("-", DYNAMIC)):
+        if DYNAMIC in texts[at] or _GIT_MEANS.match(texts[at]):
+            return True
+        at += 2 if texts[at] in ("-C", "--namespace") else 1
+    clones = texts[at : at + 1] == ["clone"]
+    return any(
+        _GIT_RUNS.match(text) or (clones and text.startswith(("-c", "--config")))
+        for text in texts[at:]
+    )

@@ -27,6 +27,7 @@ from studio.tools.sandbox import Sandbox
 
 from .decision import FOLDER, PLAN, Decision
 from .policy import COMMAND, NETWORK, PATH, Policy, target_of
+from .showing import line, whole
 
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
@@ -197,13 +198,13 @@ class Gate:
             id=uuid.uuid4().hex,
             call_id=call.id,
             tool=spec.name,
-            title=f"{self._agent} wants to {what}",
-            detail=target or render(arguments),
-            reason=reason if isinstance(reason, str) else "",
+            title=f"{line(self._agent, 60)} wants to {what}",
+            detail=whole(target or render(arguments)),
+            reason=line(reason) if isinstance(reason, str) else "",
             always=always,
             facts=tuple(facts),
-            why=decision.why,
-            covers=covers,
+            why=line(decision.why, 1000),
+            covers=tuple(map(line, covers)),
         )
         answer = await self._answer(question)
         if answer == "deny":

@@ -17,8 +17,14 @@ from studio.tools.web import addresses
 
 FOLDED = sys.platform in ("win32", "darwin")
 """Whether ``A`` and ``a`` are one file."""
-_GUARDED = re.compile(r"(?:^|/)\.(?:git|hg|svn|agents)(?:/|$)", re.I)
-"""Files that make programs, or agents, do something later: a hook, an agent's rights."""
+_GUARDED = re.compile(
+    r"(?:^|/)(?:\.(?:git|hg|svn|agents|vscode|idea|devcontainer|husky|envrc)|git~\d+)[. ]*(?:/|$)",
+    re.I,
+)
+"""Files that make programs, or agents, do something later: a hook, an editor's task, an
+agent's rights. As Windows may spell them, too."""
+_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+"""What some file systems of macOS leave out of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class Place:
     @property
     def guarded(self) -> bool:
         """Whether what is there makes programs do something later."""
-        return _GUARDED.search(self.name) is not None
+        return _GUARDED.search(_IGNORED.sub("", self.name)) is not None
 
 
 def place_of(workspace: Workspace, path: str) -> Place:

@@ -18,7 +18,14 @@ _SUBCOMMANDS = frozenset(
 )
 """Programs that are many in one: the first argument says which."""
 _RUN = frozenset({"run", "exec", "x", "dlx", "bisect", "rebase", "submodule", "filter-branch"})
-_CODE = frozenset({"python", "python3", "node", "ruby", "perl", "php", "lua", "deno", "awk", "sed"})
+_CODE = frozenset(
+    """
+    python pypy ipython node nodejs ruby irb perl php lua luajit deno bun tsx ts-node rscript julia
+    tclsh wish guile racket ghci runghc scala jshell groovy elixir erl swipl octave awk gawk mawk
+    nawk sed vi vim nvim view ex ed emacs nano less more man sqlite psql mysql bc dc m4 jrunscript
+    """.split()  # noqa: SIM905 (one a line would be a page)
+)
+"""Programs that run what their arguments, or keys, say."""
 
 
 def rule_of(tool: str, part: Part) -> Rule | None:
@@ -29,7 +36,7 @@ def rule_of(tool: str, part: Part) -> Rule | None:
         return Rule("allow", tool, f"{part.pinned} *")
     words = part.text.split(" ")
     name = words[0].rpartition("/")[2]
-    if name in _CODE and len(words) > 1:
+    if re.sub(r"[\d.]+$", "", name).lower() in _CODE and len(words) > 1:
         if words[1:2] == ["-m"] and len(words) > 2 and re.fullmatch(r"[\w.]+", words[2]):
             return Rule("allow", tool, f"{words[0]} -m {words[2]} *")
         if re.fullmatch(r"[\w./-]+", words[1]) and not words[1].startswith("-"):
@@ -43,4 +50,5 @@ def rule_of(tool: str, part: Part) -> Rule | None:
 
 
 def _exactly(tool: str, part: Part) -> Rule | None:
-    return None if DYNAMIC in part.text else Rule("allow", tool, escaped(part.text))
+    known = DYNAMIC not in part.text and part.text.isprintable()
+    return Rule("allow", tool, escaped(part.text)) if known else None

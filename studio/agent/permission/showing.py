@@ -1,0 +1,34 @@
+"""Other people's words in a question: what would not be seen, or would move the rest, is spelt out.
+
+A command that looks like another one, or a reason that looks like the program's
+own lines, would have the person allow what they do not see.
+"""
+
+from __future__ import annotations
+
+import re
+
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters, as Unicode has it, that nobody sees."""
+
+
+def whole(text: str) -> str:
+    """All of a text on its lines, unseen characters as ``\\u202e``."""
+    return "".join(c if c in "\n\t" or _seen(c) else _spelt(c) for c in text)
+
+
+def line(text: str, most: int = 300) -> str:
+    """A text in one line."""
+    text = whole(re.sub(r"\s+", " ", text).strip())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _seen(char: str) -> bool:
+    return char.isprintable() and char not in _BLANK
+
+
+def _spelt(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
