@@ -120,7 +120,7 @@ def _fill(folder: Path) -> None:
         inner = folder / str(name)
         inner.mkdir()
         for number in range(100):
-            (inner / f"{number}.txt").write_text(str(number))
+            (inner / f"{number}.txt").write_text("the same")
 
 
 async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
