@@ -17,6 +17,7 @@ from window import Key, Person, alone, at_window, on_window_loop, until
 from studio.domain.blocks import ToolBlock
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Turn
+from studio.ui.controls import Tag
 from studio.ui.settings.permissions import PermissionsPage
 from studio.ui.transcript.prompt import PromptItem, covered
 from studio.ui.transcript.tools import ToolsItem
@@ -287,3 +288,36 @@ async def test_a_new_chat_asks_about_its_folder_too(tmp_path: Path) -> None:
         strip = person.window.chat.strip
         await until(lambda: strip.text)
         assert strip.geometry().bottom() < person.composer.geometry().top()
+
+
+@on_window_loop
+async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        agents = person.studio.paths.agents
+        agents.mkdir(parents=True, exist_ok=True)
+        (agents / "looker.md").write_text("---\nname: Looker\nrole: reads\n---\nLook.\n")
+        person.window.open_page("agents")
+        await until(
+            lambda: any(
+                tag.accessibleName() == "Only reads"
+                for tag in person.window.pages.currentWidget().findChildren(Tag)
+            )
+        )
+        person.window.new_chat()
+        await until(lambda: any(a.name == "Looker" for a in person.window.chat.choices._agents))
+        person.composer.agent_chosen.emit("Looker")
+        await until(lambda: person.composer.agent.toolTip() == "Only reads")
+
+
+@on_window_loop
+async def test_t7_a_long_command_is_shown_whole_and_its_buttons_fit(tmp_path: Path) -> None:
+    command = "python3 -c 'print(" + " + ".join(f"{n}" for n in range(120)) + ")'"
+    script = [Turn(runs(command)), Turn(Text("Done."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        item = await asked(person)
+        assert command in words(item)
+        assert all(hit.rect.right() <= person.view.context.width for hit in item.hits)
+        assert item.height < 600
+        person.press(Key.Key_D)
+        await person.done()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from studio.agent.studio import Studio
 from studio.storage.paths import private_folder
-from studio.ui.controls import Button, Card, Label, Tile
+from studio.ui.chat.composer import ROLES
+from studio.ui.controls import Button, Card, Label, Tag, Tile
 from studio.ui.theme import Theme
 
 
@@ -42,7 +43,12 @@ class Places(QWidget):
         rows: list[QWidget] = []
         for agent in found.by_name.values():
             rows.append(
-                self._row(agent.name, agent.description, Tile(self._theme, agent.icon, agent.hue))
+                self._row(
+                    agent.name,
+                    agent.description,
+                    Tile(self._theme, agent.icon, agent.hue),
+                    ROLES[agent.role],
+                )
             )
         for problem in found.problems:
             rows.append(self._row("This file was skipped", problem, None))
@@ -58,7 +64,7 @@ class Places(QWidget):
             rows,
         )
 
-    def _row(self, title: str, text: str, tile: QWidget | None) -> QWidget:
+    def _row(self, title: str, text: str, tile: QWidget | None, tag: str = "") -> QWidget:
         card = Card(self._theme)
         row = QHBoxLayout(card)
         row.setContentsMargins(14, 10, 14, 10)
@@ -72,6 +78,8 @@ class Places(QWidget):
         about.setWordWrap(True)
         words.addWidget(about)
         row.addLayout(words, 1)
+        if tag:
+            row.addWidget(Tag(self._theme, tag), 0, Qt.AlignmentFlag.AlignVCenter)
         return card
 
     def _fill(self, title: str, text: str, rows: Sequence[QWidget]) -> None:

@@ -28,7 +28,7 @@ from .attachments import Attachments
 from .incoming import files_in, picture_in
 
 if TYPE_CHECKING:
-    from studio.domain.agents import Agent, PermissionMode
+    from studio.domain.agents import Agent, PermissionMode, Role
 
 State: TypeAlias = Literal["idle", "running", "waiting"]
 
@@ -37,6 +37,13 @@ MODES: dict[PermissionMode, tuple[str, str]] = {
     "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
     "plan": ("Plan", "Only reads, and proposes what to do"),
 }
+ROLES: dict[Role, str] = {
+    "all": "",
+    "edits": "Reads and drafts",
+    "notes": "Reads and takes notes",
+    "reads": "Only reads",
+}
+"""What an agent may use at most, where that is not everything (T-6)."""
 MOST_LINES = 10
 
 
@@ -323,6 +330,7 @@ class Composer(QWidget):
         items = [MenuItem(a.name, a.name, detail=a.description) for a in agents]
         self.agent.set_items([*items, *modes])
         chosen = next((agent for agent in agents if agent.name == current), None)
+        self.agent.setToolTip(ROLES[chosen.role] if chosen else "")
         icon, hue = (chosen.icon, chosen.hue) if chosen else ("bot", "slate")
         self.agent.set_current(current)
         self.agent.set_face(face, icon, hue)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import ToolBlock
-from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.permissions import Answer, Question, Rule, escaped
 from studio.ui.folders import short_path
 from studio.ui.markdown import Block
 
@@ -71,7 +71,9 @@ def scope(rule: Rule) -> str:
     if rule.pattern.endswith(" *"):
         name = _plain(rule.pattern[:-2])
         return f"{name}{online}" if " " not in name else f"“{name}”{online} with any arguments"
-    return f"{rule.tool} on “{_plain(rule.pattern)}”" if not online else f"this command{online}"
+    if escaped(name := _plain(rule.pattern)) == rule.pattern and len(name) > _LONGEST:
+        return f"exactly this{online}"
+    return f"“{name}”{online}"
 
 
 def _plain(pattern: str) -> str:
@@ -224,7 +226,9 @@ class PromptItem(CardItem):
         """What “Always” covers, the rule as it is kept, and what else it would have allowed."""
         width = right - left
         words = f"Always covers {scope(rule)} {SCOPES[0][1]}. You can change it in Settings."
-        for leaf in (_small(words), OutputLeaf(str(rule)), *map(_small, covered(covers))):
+        above = rule.pattern == escaped(self.question.detail)  # it says all that the rule would
+        written = [] if above else [OutputLeaf(str(rule))]
+        for leaf in (_small(words), *written, *map(_small, covered(covers))):
             y += self.place(leaf, QPointF(left, y), context, width)
         return y
 
