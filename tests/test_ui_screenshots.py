@@ -422,6 +422,9 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         dialog.open_page("web")
         await pictures.take("08d-settings-web")
         dialog.close()
+        person.window.new_chat()
+        await until(lambda: person.window.chat.strip.text)
+        await pictures.take("08e-trust")
 
 
 @on_window_loop
