@@ -15,7 +15,7 @@ from studio.agent.session import Session
 from studio.agent.turn import NEARLY_OUT
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError
-from studio.domain.events import Event, Failed, Told, ToolFinished, TurnComplete
+from studio.domain.events import Event, Exposed, Failed, Told, ToolFinished, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Turn, Usage
@@ -247,7 +247,9 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
         agent.parent.mkdir(exist_ok=True)
         agent.write_text("---\nname: Reader\nrole: reads\n---\nRead.\n")
         session = await home.session("Reader")
-        assert end_of(list(await say(session))).reason == "done"
+        events = await say(session)
+        assert end_of(list(events)).reason == "done"
+        assert any(isinstance(event, Exposed) for event in events)
         done = [e.is_error for e in children[0] if isinstance(e, ToolFinished)]
         assert sorted(done) == [False, True, True]
         assert not (home.folder / "b.txt").exists()

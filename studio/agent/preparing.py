@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,36 +12,29 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from studio.domain.agents import Limits, Mode
-from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import Event, Exposed, MessageQueued, Notice, Routed, Told, TurnStarted
-from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said, Text
 from studio.domain.models import ModelInfo
-from studio.domain.permissions import Answer, Layer, Rule
+from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.providers.attachments import left_out
 from studio.providers.base import Provider, Request
 from studio.storage.sessions import SessionStore
-from studio.tools import Tool, Workspace
-from studio.tools.notes import Notes
-from studio.tools.sandbox import Hiding
+from studio.tools import Workspace
 
 from .budget import Budget
 from .clock import Clock
 from .context import Context, Means, Room
-from .drafts import SessionDrafts, TurnDrafts
+from .drafts import SessionDrafts
+from .equipping import Equipping
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
-from .incoming import Incoming
 from .ledger import Ledger
-from .permission.gate import Gate
 from .permission.policy import Policy
-from .permission.unreadable import unreadable
 from .purse import Purse
 from .risk import Risk
 from .routing import TAKE_OVER
@@ -115,11 +108,10 @@ class Preparing:
         self._chat = chat
         self._store = store
         self._around = surroundings
-        self._rules = list(rules)
         self._unheard = unheard
         self._record = record
         self._ledger: Ledger | None = None
-        self._incoming = Incoming(chat.transcript)
+        self._equipping = Equipping(chat, store, surroundings, rules)
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
         self._noticed = ""
@@ -135,7 +127,6 @@ class Preparing:
         info = self._chat.info
         ground = await self.ground(wish)
         agent, provider = ground.agent, ground.provider
-        self._incoming.kinds = await asyncio.to_thread(self._around.masks, agent)
         fact = self._around.model(info.provider, info.model)
         for block in started.said:
             if reason := provider.refuses(block, fact):
@@ -174,79 +165,21 @@ class Preparing:
             closing=lambda: self._close(started.turn_id, parent),
             steering=self.steering,
         )
-        spill = await asyncio.to_thread(self._around.spill, info.id)
-        workspace = await self.workspace()
-        policy = Policy(
-            info.permission_mode,
-            {
-                **ground.layers.rules,
-                "agent": agent.permissions,
-                "session": self._rules,
-                "turn": wish.rules,
-            },
-            workspace=workspace,
-            role=agent.role,
-            tools=agent.tools,
-        )
+        equipment = await self._equipping.equipment(ground, wish.rules, parent and parent.policy)
         if parent is not None:
-            policy = policy.within(parent.policy)
-        offered = [spec for spec in ground.offered if policy.offers(spec)]
-        workspace = workspace.hiding(policy.hides)
-        sandbox = await self._around.sandbox()
-        if sandbox.kind != "none" and (refused := policy.unreadable()):
-            sandbox = Hiding(sandbox, lambda: unreadable(refused, workspace))
-        risk = Risk(
-            self._chat.transcript,
-            contained=sandbox.kind != "none",
-            trusted=ground.layers.trust == "trusted",
-        )
-        if parent is not None:
-            self.opened += risk.taken(parent.risk.exposed)
-        self.parent = Parent(budget, policy, risk, self._record)
-
-        notes = Notes(
-            self._around.notes, Path(info.folder), lambda: risk.exposed.get("untrusted", "")
-        )
+            self.opened += equipment.risk.taken(parent.risk.exposed)
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
-            gate = Gate(
-                agent=agent.name,
-                policy=policy,
-                workspace=workspace,
-                remember=self._remember,
-                emit=emit,
-                clock=clock,
-                sandbox=sandbox,
-                objection=risk.objection,
-                earlier=lambda: self._earlier(ground.tools),
-            )
-            return Execution(
-                session_id=info.id,
-                agent=agent.name,
-                tools=ground.tools,
-                offered=offered,
-                gate=gate,
-                risk=risk,
-                workspace=workspace,
-                drafts=TurnDrafts(self._chat.drafts, workspace, emit),
-                environment=self._around.environment(),
-                sandbox=sandbox,
-                web=self._around.web,
-                notes=notes,
-                incoming=self._incoming,
-                spill=spill,
-                parallel=limits.parallel_tools,
-                emit=emit,
-                deed=self._chat.files.acting,
-            )
+            self.parent = Parent(budget, equipment.policy, equipment.risk, emit)
+            return self._equipping.execution(equipment, ground, limits, emit, clock)
 
-        acts = any(spec.effect == "act" for spec in offered)
-        await self._chat.files.begin(started.turn_id, str(workspace.root), acts=acts)
+        root = str(equipment.workspace.root)
+        await self._chat.files.begin(started.turn_id, root, acts=equipment.acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
 
     async def ground(self, wish: Wish | None = None) -> Ground:
         """What a turn stands on; raises ConfigurationError or ProviderError."""
-        given: dict[Layer, Sequence[Rule]] = {"session": self._rules}
+        given: dict[Layer, Sequence[Rule]] = {"session": self._equipping.rules}
         if wish is not None:
             given["turn"] = wish.rules
         parent = wish.parent.policy if wish is not None and wish.parent is not None else None
@@ -345,12 +278,7 @@ class Preparing:
         return self._around.model(self._chat.info.provider, self._chat.info.model)
 
     async def workspace(self) -> Workspace:
-        info = self._chat.info
-
-        def make() -> Workspace:
-            return Workspace(info.folder, readable=[self._around.spill(info.id)])
-
-        return await asyncio.to_thread(make)
+        return await self._equipping.workspace()
 
     def _news(self, standing: Standing) -> list[Told]:
         """What the model has not been told yet."""
@@ -358,20 +286,6 @@ class Preparing:
         frozen = [spec.name for spec in history.tools]
         untold = standing.untold(self._chat.transcript.told, history.system, frozen)
         return [*untold, *self._unheard.notes]
-
-    def _earlier(self, tools: Mapping[str, Tool]) -> list[tuple[ToolSpec, JsonObject]]:
-        """The calls of this chat that came to an end."""
-        blocks = self._chat.transcript.blocks
-        calls = (block for block in blocks if isinstance(block, ToolBlock) and block.finished)
-        return [(tools[c.name].spec, c.arguments) for c in calls if c.name in tools]
-
-    async def _remember(self, rule: Rule, answer: Answer) -> None:
-        if answer == "session":
-            self._rules.append(rule)
-            await self._store.add_rule(self._chat.info.id, rule)
-        else:
-            folder = Path(self._chat.info.folder) if answer == "folder" else None
-            await self._around.rules.add(rule, folder)
 
 
 def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:

@@ -1,0 +1,175 @@
+"""What the tools of a turn need: rights, a place to work in, a meter of risk (T-6, T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from studio.domain.agents import Limits
+from studio.domain.blocks import ToolBlock
+from studio.domain.events import Event
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.permissions import Answer, Rule
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import ToolSpec
+from studio.domain.transcript import Transcript
+from studio.storage.sessions import SessionStore
+from studio.tools import Tool, Workspace
+from studio.tools.notes import Notes
+from studio.tools.sandbox import Hiding, Sandbox
+
+from .clock import Clock
+from .drafts import SessionDrafts, TurnDrafts
+from .execution import Execution
+from .ground import Ground, Surroundings
+from .incoming import Incoming
+from .permission.gate import Gate
+from .permission.policy import Policy
+from .permission.unreadable import unreadable
+from .risk import Risk
+from .undo import Undo
+
+
+class Chat(Protocol):
+    """What equipping reads of a session."""
+
+    info: SessionInfo
+    transcript: Transcript
+    drafts: SessionDrafts
+    files: Undo
+
+
+@dataclass(frozen=True, slots=True)
+class Equipment:
+    """Of one turn. The policy grows by what the person allows, the risk by what is met."""
+
+    policy: Policy
+    offered: list[ToolSpec]
+    workspace: Workspace
+    sandbox: Sandbox
+    risk: Risk
+    spill: Path
+    """Where results are kept that are too long for the model."""
+
+    @property
+    def acts(self) -> bool:
+        """Whether one of the tools may change files without a draft."""
+        return any(spec.effect == "act" for spec in self.offered)
+
+
+class Equipping:
+    """Equips the turns of one session; ``rules`` are what the person allowed for it."""
+
+    def __init__(
+        self, chat: Chat, store: SessionStore, surroundings: Surroundings, rules: Sequence[Rule]
+    ) -> None:
+        self.rules = list(rules)
+        self._chat = chat
+        self._store = store
+        self._around = surroundings
+        self._incoming = Incoming(chat.transcript)
+
+    async def workspace(self) -> Workspace:
+        info = self._chat.info
+
+        def make() -> Workspace:
+            return Workspace(info.folder, readable=[self._around.spill(info.id)])
+
+        return await asyncio.to_thread(make)
+
+    async def equipment(
+        self, ground: Ground, rules: Sequence[Rule], within: Policy | None = None
+    ) -> Equipment:
+        """``rules`` are the turn's own; ``within`` is what the turn may do that began it.
+
+        Raises ConfigurationError.
+        """
+        agent = ground.agent
+        self._incoming.kinds = await asyncio.to_thread(self._around.masks, agent)
+        spill = await asyncio.to_thread(self._around.spill, self._chat.info.id)
+        workspace = await self.workspace()
+        policy = Policy(
+            self._chat.info.permission_mode,
+            {
+                **ground.layers.rules,
+                "agent": agent.permissions,
+                "session": self.rules,
+                "turn": rules,
+            },
+            workspace=workspace,
+            role=agent.role,
+            tools=agent.tools,
+        )
+        if within is not None:
+            policy = policy.within(within)
+        workspace = workspace.hiding(policy.hides)
+        sandbox = await self._around.sandbox()
+        if sandbox.kind != "none" and (refused := policy.unreadable()):
+            sandbox = Hiding(sandbox, lambda: unreadable(refused, workspace))
+        risk = Risk(
+            self._chat.transcript,
+            contained=sandbox.kind != "none",
+            trusted=ground.layers.trust == "trusted",
+        )
+        offered = [spec for spec in ground.offered if policy.offers(spec)]
+        return Equipment(policy, offered, workspace, sandbox, risk, spill)
+
+    def execution(
+        self,
+        equipment: Equipment,
+        ground: Ground,
+        limits: Limits,
+        emit: Callable[[Event], None],
+        clock: Clock,
+    ) -> Execution:
+        """What runs a turn's calls with this equipment."""
+        info, risk, workspace = self._chat.info, equipment.risk, equipment.workspace
+        gate = Gate(
+            agent=ground.agent.name,
+            policy=equipment.policy,
+            workspace=workspace,
+            remember=self._remember,
+            emit=emit,
+            clock=clock,
+            sandbox=equipment.sandbox,
+            objection=risk.objection,
+            earlier=lambda: self._earlier(ground.tools),
+        )
+        return Execution(
+            session_id=info.id,
+            agent=ground.agent.name,
+            tools=ground.tools,
+            offered=equipment.offered,
+            gate=gate,
+            risk=risk,
+            workspace=workspace,
+            drafts=TurnDrafts(self._chat.drafts, workspace, emit),
+            environment=self._around.environment(),
+            sandbox=equipment.sandbox,
+            web=self._around.web,
+            notes=Notes(
+                self._around.notes, Path(info.folder), lambda: risk.exposed.get("untrusted", "")
+            ),
+            incoming=self._incoming,
+            spill=equipment.spill,
+            parallel=limits.parallel_tools,
+            emit=emit,
+            deed=self._chat.files.acting,
+        )
+
+    def _earlier(self, tools: Mapping[str, Tool]) -> list[tuple[ToolSpec, JsonObject]]:
+        """The calls of this chat that came to an end."""
+        blocks = self._chat.transcript.blocks
+        calls = (block for block in blocks if isinstance(block, ToolBlock) and block.finished)
+        return [(tools[c.name].spec, c.arguments) for c in calls if c.name in tools]
+
+    async def _remember(self, rule: Rule, answer: Answer) -> None:
+        if answer == "session":
+            self.rules.append(rule)
+            await self._store.add_rule(self._chat.info.id, rule)
+        else:
+            folder = Path(self._chat.info.folder) if answer == "folder" else None
+            await self._around.rules.add(rule, folder)
