@@ -128,12 +128,17 @@ class Notifier(QObject):
         self._tray_chat = ""
         self._shown: dict[str, int] = {}
         """Numbers of the service's notifications, by chat."""
+        self._newest: dict[str, object] = {}
+        """What is to be told, by chat: it may be out of date before the service has it."""
 
     def tell(self, session_id: str, text: str) -> None:
-        self._later(self._tell(session_id, text))
+        self.take_back(session_id)
+        self._newest[session_id] = told = object()
+        self._later(self._tell(session_id, text, told))
 
     def take_back(self, session_id: str) -> None:
         """The person has seen it, or it is over."""
+        self._newest.pop(session_id, None)
         if session_id == self._tray_chat and self._tray is not None:
             self._tray.hide()
         if (number := self._shown.pop(session_id, 0)) and self._service is not None:
@@ -148,15 +153,20 @@ class Notifier(QObject):
             self._shown.clear()
             await self._service.aclose()
 
-    async def _tell(self, session_id: str, text: str) -> None:
-        self.take_back(session_id)
+    async def _tell(self, session_id: str, text: str, told: object) -> None:
         if self._service is not None:
             try:
-                self._shown[session_id] = await self._service.notify(text)
-                return
+                number = await self._service.notify(text)
             except OSError as error:
                 log.info("the desktop was not told: %s", error)
-        self._tell_by_tray(session_id, text)
+            else:
+                if self._newest.get(session_id) is told:
+                    self._shown[session_id] = number
+                else:
+                    await self._withdraw(self._service, number)
+                return
+        if self._newest.get(session_id) is told:
+            self._tell_by_tray(session_id, text)
 
     async def _withdraw(self, service: Service, number: int) -> None:
         with suppress(OSError):

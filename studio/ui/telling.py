@@ -46,13 +46,16 @@ class Telling(QObject):
             self._notifier.tell(session.info.id, text)
 
     def _looks_at(self, session: Session) -> bool:
-        on_screen = session is self._chat.session and self._pages.currentWidget() is self._chat
-        return on_screen and QApplication.activeWindow() is not None
+        return self._on_screen(session) and QApplication.activeWindow() is not None
+
+    def _on_screen(self, session: Session) -> bool:
+        return session is self._chat.session and self._pages.currentWidget() is self._chat
 
     def _seen(self) -> None:
         """The chat on screen needs no notification any more."""
-        if self._chat.session is not None and self._looks_at(self._chat.session):
-            self._notifier.take_back(self._chat.session.info.id)
+        session = self._chat.session
+        if session is not None and self._on_screen(session):
+            self._notifier.take_back(session.info.id)
 
     def _show(self, session_id: str) -> None:
         """Bring the window to the front, with a chat."""
