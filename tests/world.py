@@ -14,7 +14,7 @@ import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
@@ -504,6 +504,7 @@ class World:
             self.preferences[step.name] = step.value
         else:
             self.preferences |= UNCAPPED
+            self.studio.patience = replace(PATIENCE, silence=5.0, limit=10.0)
         for name, value in self.preferences.items():
             setattr(values, name, value)
 
