@@ -121,7 +121,7 @@ async def test_p5_an_entry_in_the_settings_reaches_the_request_and_its_price(
         session = await home.session()
         await say(session, "Hello")
         (entry,) = await studio.ledger(session.info.id)
-        assert await studio.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
+        assert await studio.books.costs([entry]) == [pytest.approx(entry.usage.input / 1_000)]
         studio.settings.values.models.clear()
-        assert await studio.costs([entry]) == [None]
-        assert await studio.costs([replace(entry, cost=0.25)]) == [0.25]
+        assert await studio.books.costs([entry]) == [None]
+        assert await studio.books.costs([replace(entry, cost=0.25)]) == [0.25]

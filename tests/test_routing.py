@@ -167,7 +167,7 @@ async def test_a_small_model_may_be_asked(tmp_path: Path) -> None:
         assert events[0].model == "huge" and routed.mode == "background"  # type: ignore[union-attr]
         assert routed.asked == f"{PROVIDER}/sorter" and routed.usage.input == 77
         assert session.transcript.total_usage.input == 177
-        spent = await home.studio.spent("model", session.info.id)
+        spent = await home.studio.books.spent("model", session.info.id)
         assert spent["sorter"].usage.input == 77 and spent["huge"].usage.input == 100
         entries = await home.studio.ledger(session.info.id)
         assert [(e.model, e.step) for e in entries] == [("sorter", 0), ("huge", 1)]

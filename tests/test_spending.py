@@ -100,7 +100,7 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
         ]
         assert None not in prices
         assert all(prices) == (provider != "ollama")
-        assert await studio.costs(entries) == prices[:3]
+        assert await studio.books.costs(entries) == prices[:3]
 
         earlier = days_back(home, second, 3)
         today = time.strftime("%Y-%m-%d")
@@ -114,14 +114,14 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
         }
         used = (one, two, three, four)
         for by, keys in expected.items():
-            found = await studio.spent(by, first.info.id if by == "turn" else "")
+            found = await studio.books.spent(by, first.info.id if by == "turn" else "")
             assert list(found) == list(keys)
             for key, which in keys.items():
                 spent = found[key]
                 assert spent.usage == sum((used[n] for n in which), Used())
                 assert (spent.requests, spent.own, spent.unpriced) == (len(which), 0.0, 0)
                 assert spent.estimate == pytest.approx(sum(prices[n] or 0 for n in which))
-        assert list(await studio.spent("day", since=time.time() - 86_400)) == [today]
+        assert list(await studio.books.spent("day", since=time.time() - 86_400)) == [today]
         assert not home.simulator.violations
 
 
@@ -135,23 +135,23 @@ async def test_p5_one_s_own_price_comes_before_the_tables_and_a_figure_before_bo
         studio = home.studio
         studio.settings.values.turn_dollars = 0.0  # no cap: this is about prices
         session = await spoken(home, "gpt-4o")
-        assert (await studio.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
+        assert (await studio.books.spent("model"))["gpt-4o"].estimate == pytest.approx(2.5)
         entry = {"input_price": 7.0, "output_price": 1.0}
         studio.settings.values.models["openai-compatible/gpt-4o"] = entry
-        assert (await studio.spent("model"))["gpt-4o"].estimate == pytest.approx(7.0)
+        assert (await studio.books.spent("model"))["gpt-4o"].estimate == pytest.approx(7.0)
         for _ in range(3):
             await say(session)
         entries = await studio.ledger(session.info.id)
-        assert await studio.costs(entries) == pytest.approx([7.0, 7.0, 0.125, 0.0])
-        spent = (await studio.spent("model"))["gpt-4o"]
+        assert await studio.books.costs(entries) == pytest.approx([7.0, 7.0, 0.125, 0.0])
+        spent = (await studio.books.spent("model"))["gpt-4o"]
         assert (spent.own, spent.estimate) == (0.125, pytest.approx(14.0))
         assert (spent.requests, spent.source) == (4, "Partly an estimate")
         # What nobody has a price for is counted, and is no request for nothing.
         await session.change(model="nobody-knows")
         await say(session)
-        spent = (await studio.spent("model"))["nobody-knows"]
+        spent = (await studio.books.spent("model"))["nobody-knows"]
         assert (spent.requests, spent.unpriced, spent.cost, spent.source) == (1, 1, 0.0, "")
-        assert (await studio.spent("session"))[session.info.id].unpriced == 1
+        assert (await studio.books.spent("session"))[session.info.id].unpriced == 1
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "openai-compatible"])
@@ -165,7 +165,7 @@ async def test_l12_an_attempt_that_failed_is_counted_too(tmp_path: Path, provide
         failed, whole = await home.studio.ledger(session.info.id)
         assert failed.usage.input > 0 and failed.usage.cache_read == 1000 and failed.step == 1
         assert whole.usage == Used(7000, output=10) and whole.step == 1
-        (spent,) = (await home.studio.spent("turn")).values()
+        (spent,) = (await home.studio.books.spent("turn")).values()
         assert spent.requests == 2 and spent.usage == failed.usage + whole.usage
         assert spent.own == (0.25 if provider == "openai-compatible" else 0.0)
 
@@ -225,7 +225,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
 
         broken = [dropped, thinking, anew, model, pause]
         assert all(one.expected == 20_000 and one.lost > 0 for one in broken)
-        (spent,) = (await home.studio.spent("session")).values()
+        (spent,) = (await home.studio.books.spent("session")).values()
         assert spent.lost == pytest.approx(sum(one.lost for one in broken))
         assert 0 < spent.lost < spent.cost
 

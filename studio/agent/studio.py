@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 
 from studio.domain.agents import Agent, Limits, Mode
@@ -18,7 +18,6 @@ from studio.domain.sessions import SessionInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
-from studio.providers.prices import cost, is_local, sizes
 from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.storage.contents import Contents
 from studio.storage.database import Database
@@ -28,14 +27,15 @@ from studio.storage.paths import Paths, private_folder
 from studio.storage.rules import RuleStore
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
-from studio.storage.usage import UsageKey
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Finder, Toolbox
-from studio.tools.sandbox import Sandbox, find_sandbox
+from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
 from .accounts import Accounts
+from .books import Books
 from .budget import Budget, Rate
+from .confinement import Confinement
 from .connections import KEYED, LOCAL, Connections, no_key
 from .incoming import AnyKind, kinds_of
 from .library import AgentLibrary, Agents
@@ -45,7 +45,6 @@ from .permission.policy import Policy
 from .permission.rules import Rules
 from .routing import Routing
 from .sessions import Sessions
-from .spending import Spent, by_key
 from .tracing import Tracing
 from .watching import Folders
 
@@ -96,7 +95,8 @@ class Studio:
         self.store = SessionStore(database)
         self.rules = Rules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
-        self.accounts = Accounts(settings, self.store, self.spent)
+        self.books = Books(self.store, self.model)
+        self.accounts = Accounts(settings, self.store, self.books.spent)
         self.folders = Folders(
             Contents(paths.snapshots),
             self.store.changes,
@@ -111,9 +111,9 @@ class Studio:
         self._troubled: list[Callable[[str], None]] = []
         self.tracing = Tracing(lambda: settings.values, self.trouble)
         self.sessions.watch(self.tracing.follow)
-        self._probing = asyncio.Lock()
-        self._sandbox: tuple[bool, Sandbox] | None = None
-        """What the settings wanted, and what was found."""
+        self._confinement = Confinement(
+            (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
+        )
         self.connected: list[str] = list(LOCAL)
         """Providers that can be used as they are; see ``look_for_providers``."""
 
@@ -174,44 +174,6 @@ class Studio:
             self.keychain.keep_for_session(name, key)
         else:
             await self.keychain.set(name, key)
-
-    async def cost_today(self) -> str:
-        """What today's requests cost, “$0.84 today”; nothing where no price is known."""
-        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        costs = await self.costs(await self.store.ledger(since=midnight.timestamp()))
-        total = sum(cost for cost in costs if cost)
-        return f"${total:.2f} today" if total else ""
-
-    async def costs(self, entries: Sequence[LedgerEntry]) -> list[float | None]:
-        """What each request cost, in US dollars; None where nobody knows.
-
-        The provider's own figure, or else an estimate.
-        """
-        known = [(entry, self.model(entry.provider, entry.model)) for entry in entries]
-        return await asyncio.to_thread(
-            lambda: [
-                cost(entry.provider, entry.model, entry.usage, facts)
-                if entry.cost is None
-                else entry.cost
-                for entry, facts in known
-            ]
-        )
-
-    async def spent(
-        self, by: UsageKey, session_id: str = "", since: float = 0.0
-    ) -> dict[str, Spent]:
-        """What requests used and cost by turn, session, agent, day or model, oldest first.
-
-        Of one session or of all, from the time ``since`` on. A day is a local
-        date, ``2026-11-22``.
-        """
-        apart: list[int] = []
-        rows = await self.store.usage_by(by, session_id, since)
-        if any(row.unpriced and not is_local(row.provider, row.model) for row in rows):
-            apart = await asyncio.to_thread(sizes)
-            rows = await self.store.usage_by(by, session_id, since, apart)
-        known = [(row, self.model(row.provider, row.model)) for row in rows]
-        return await asyncio.to_thread(by_key, known, apart)
 
     async def ledger(self, session_id: str) -> list[LedgerEntry]:
         """Every request of a session, oldest first."""
@@ -319,19 +281,7 @@ class Studio:
         return child_environment(secrets=self.keychain.known())
 
     async def sandbox(self) -> Sandbox:
-        """Where commands run; tried once, when the first is near."""
-        wanted = self.settings.values.sandbox
-        async with self._probing:
-            if self._sandbox is None or self._sandbox[0] != wanted:
-                private = (self.paths.data, self.paths.config, self.paths.cache, self.paths.logs)
-                found = await asyncio.to_thread(find_sandbox, private, wanted=wanted)
-                await self._close_sandbox()
-                self._sandbox = (wanted, found)
-            return self._sandbox[1]
-
-    async def _close_sandbox(self) -> None:
-        if self._sandbox is not None:
-            await asyncio.to_thread(self._sandbox[1].close)
+        return await self._confinement.sandbox()
 
     @property
     def summarise(self) -> bool:
@@ -408,7 +358,7 @@ class Studio:
         steps = (
             self.sessions.close,
             self.tracing.close,
-            self._close_sandbox,
+            self._confinement.close,
             self.folders.close,
             self.connections.close,
             self.catalogue.close,

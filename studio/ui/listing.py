@@ -62,7 +62,7 @@ class Listing(QObject):
         infos = await studio.sessions.list()
         self._sidebar.set_sessions(infos, looks)
         self._sidebar.set_drafts(len(await studio.store.drafts()))
-        self._sidebar.set_cost(await studio.cost_today())
+        self._sidebar.set_cost(await studio.books.today())
         self._listed()
 
     async def last(self) -> tuple[str, str] | None:

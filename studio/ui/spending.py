@@ -33,8 +33,8 @@ async def spending(studio: Studio, session_id: str) -> Spending:
     from studio.agent.spending import of_request
 
     entries = await studio.ledger(session_id)
-    today = await studio.cost_today()
-    costs = await studio.costs(entries)
+    today = await studio.books.today()
+    costs = await studio.books.costs(entries)
     requests = [
         (entry, of_request(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
     ]
