@@ -21,13 +21,14 @@ from PySide6.QtWidgets import QApplication, QWidget
 from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 
 from studio.agent.studio import Studio
+from studio.domain.agents import Caps
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.permissions import Rule
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.drafts import DraftsPage
 from studio.ui.settings import SettingsDialog
-from studio.ui.transcript.cards import FailureItem
+from studio.ui.transcript.cards import EndItem, FailureItem
 from studio.ui.transcript.changed import FilesItem
 from studio.ui.transcript.draft import DraftItem
 from studio.ui.transcript.prompt import PromptItem
@@ -674,4 +675,56 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         await until(dialog.isVisible)
         dialog.general.ensureWidgetVisible(dialog.general.routing.asked)
         await pictures.take("20-routing-settings")
+        dialog.close()
+
+
+@on_window_loop
+async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
+    """21: messages that wait, ends that go on, limits in the settings and in the inspector."""
+    script = [
+        Turn(Text("I look at the clock first."), faults=[stall(at=-1)]),
+        *(Turn(read(f"src/atlas/{name}.py"), usage=USED) for name in ("retry", "client", "pool")),
+        *(
+            Turn(Call("search", {"pattern": word}), usage=USED)
+            for word in ("time", "sleep", "wait")
+        ),
+    ]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures = Photographer(person, tmp_path)
+        person.press(Key.Key_I, CTRL)
+        await person.choose(person.composer.agent, "Inline")
+        person.composer.setFocus()
+        person.say("Fix the flaky retry test")
+        await until(lambda: person.blocks(TextBlock) and person.session.transcript.steps)
+        person.composer.setFocus()
+        person.say(
+            "Then run the whole suite, and tell me which of the tests took the longest time."
+        )
+        person.type("Look at pool.py, too")
+        person.press(Key.Key_Return, CTRL)
+        await pictures.take("21-queue", (LARGE, SMALL))
+        person.press(Key.Key_Escape)
+        await person.done()
+        await pictures.take("21-queue-stopped")
+        for _ in range(2):
+            person.click(person.window.chat.queue.rows[0].remove)
+        person.composer.clear()
+        person.composer.setFocus()
+        person.say("Go on")
+        await person.done(2)
+        await until(lambda: person.hit(EndItem, "go_on_background"))
+        await pictures.take("21-inline-end", (LARGE, SMALL))
+        await person.session.change(caps=Caps(dollars=0.01))
+        await person.click_hit(EndItem, "go_on_background")
+        await person.done(3)
+        await until(lambda: person.hit(EndItem, "raise_cap"))
+        await pictures.take("21-cap", (LARGE, SMALL))
+        person.window.open_settings("general")
+        dialog = person.window.settings_dialog
+        assert isinstance(dialog, SettingsDialog)
+        await until(dialog.isVisible)
+        dialog.general.ensureWidgetVisible(dialog.general.limits.notify)
+        await pictures.take("21-limits")
+        dialog.general.ensureWidgetVisible(dialog.general.traces.content)
+        await pictures.take("21-traces")
         dialog.close()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from studio.ui.controls import Label
 from studio.ui.settings.limits import Amount, dollars
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, elided
 
 
 class CapRow(QWidget):
@@ -21,8 +21,10 @@ class CapRow(QWidget):
         self.amount.given.connect(self.given)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 16, 8)
-        row.addWidget(Label(theme, "Limit of this chat", "ui", "text2"), 1)
+        row.addStretch(1)
         row.addWidget(self.amount)
+        self.theme = theme
+        theme.changed.connect(self.update)
         self.hide()
 
     def show_cap(self, value: float | None) -> None:
@@ -30,3 +32,12 @@ class CapRow(QWidget):
         self.setVisible(value is not None)
         if value is not None and not self.amount.hasFocus():
             self.amount.set_value(value)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, painter = self.theme, QPainter(self)
+        words = QRectF(16, 0, self.amount.x() - 24, self.amount.height())
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text2"))
+        text = elided(t.metrics("ui"), "Limit of this chat", words.width())
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
+        painter.end()
