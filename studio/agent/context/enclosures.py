@@ -18,6 +18,7 @@ PAGE = 2_000
 PAGE_BYTES = 50_000
 """Of a page, where a document does not say how many it has."""
 _HEAD = 65_536  # of base64: a picture's size stands near its beginning
+_SAMPLE = 1_000_000
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32}")
 
@@ -39,9 +40,13 @@ def blob_tokens(text: str) -> int:
 
 
 def _pages(body: str) -> int:
-    """As many as can be seen; in a document that packs its list of pages, a guess."""
-    data = _decoded(body)
-    return len(_PAGE.findall(data)) or max(1, len(data) // PAGE_BYTES)
+    """As many as can be seen; in a document that packs its list of pages, a guess.
+
+    Of a large document the beginning is looked at, and taken for a sample.
+    """
+    found = len(_PAGE.findall(_decoded(body[:_SAMPLE])))
+    size = len(body) * 3 // 4
+    return found * max(len(body), _SAMPLE) // _SAMPLE or max(1, size // PAGE_BYTES)
 
 
 def _decoded(text: str) -> bytes:

@@ -68,53 +68,64 @@ class Estimate:
         self.ratio = 1.0
         self._of: tuple[int, str] = (0, "")
         self._scale = Scale(())
-        self._head: Weights = Counter()
-        self._items: list[Weights] = []
+        self._head = 0
+        self._weights: Weights = Counter()
+        self._reached: list[int] = [0]
+        """What all weighs up to each item, the head first."""
+
+    def unweighed(self, history: Written) -> int:
+        """How many items are new to it."""
+        known = len(self._reached) - 1 if self._is_of(history) else 0
+        return len(history.items) - known
 
     def total(self, history: Written, sent: Sent | None, usage: Usage) -> int:
         """Tokens of the next request; ``sent`` and ``usage`` are the last one's."""
-        return sum(part.tokens for part in self.parts(history, sent, usage))
+        self._weigh(history)
+        whole = self._reached[-1]
+        counted = self._counted(history, sent, usage)
+        if counted is None:
+            return round(self.ratio * whole)
+        known = self._reached[counted]
+        if known:
+            self.ratio = min(max(usage.input / known, 1 / FURTHEST), FURTHEST)
+        return usage.input + round(self.ratio * (whole - known))
 
     def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[Part]:
         """The same by parts, those that are nothing left out."""
-        self._weigh(history)
-        weights = sum(self._items, Counter(self._head))
-        whole = weights.total()
-        counted = self._counted(history, sent, usage)
-        if counted is None:
-            tokens = self.ratio * whole
-        else:
-            known = sum((w.total() for w in self._items[:counted]), self._head.total())
-            if known:
-                ratio = usage.input / known
-                self.ratio = min(max(ratio, 1 / FURTHEST), FURTHEST)
-            tokens = usage.input + self.ratio * (whole - known)
-        return _shared(weights, round(tokens))
+        tokens = self.total(history, sent, usage)
+        return _shared(self._weights, tokens)
 
     @property
     def head(self) -> int:
         """Tokens of system prompt and tools, of the history weighed last."""
-        return round(self.ratio * self._head.total())
+        return round(self.ratio * self._head)
 
     def of(self, history: Written, items: Sequence[JsonObject]) -> int:
         """Tokens of a history that would begin with the same, and have these items instead."""
         self._weigh(history)
         scale = Scale(history.tools)
-        return round(self.ratio * (self._head.total() + sum(scale.weigh(i).total() for i in items)))
+        return round(self.ratio * (self._head + sum(scale.weigh(i).total() for i in items)))
 
     def _weigh(self, history: Written) -> None:
-        of = (history.epoch, history.chain[0])
-        if of != self._of or len(self._items) > len(history.items):
-            self._of, self._items = of, []
+        if not self._is_of(history):
+            self._of = (history.epoch, history.chain[0])
             self._scale = Scale(history.tools)
             tools: list[Json] = [
                 [spec.name, spec.description, spec.schema] for spec in history.tools
             ]
-            self._head = Counter()
-            self._head["instructions"] = _size(history.system)
-            self._head["tools"] = _size(json.dumps(tools, ensure_ascii=False)) if tools else 0
-        for item in history.items[len(self._items) :]:
-            self._items.append(self._scale.weigh(item))
+            self._weights = Counter()
+            self._weights["instructions"] = _size(history.system)
+            self._weights["tools"] = _size(json.dumps(tools, ensure_ascii=False)) if tools else 0
+            self._head = self._weights.total()
+            self._reached = [self._head]
+        for item in history.items[len(self._reached) - 1 :]:
+            weights = self._scale.weigh(item)
+            self._weights += weights
+            self._reached.append(self._reached[-1] + weights.total())
+
+    def _is_of(self, history: Written) -> bool:
+        of = (history.epoch, history.chain[0])
+        return of == self._of and len(self._reached) <= len(history.items) + 1
 
     def _counted(self, history: Written, sent: Sent | None, usage: Usage) -> int | None:
         """How many items the provider has counted; None where the last request was another's."""

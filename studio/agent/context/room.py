@@ -12,6 +12,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from studio.agent.history import NativeHistory
 from studio.domain.blocks import (
@@ -25,7 +26,9 @@ from studio.domain.blocks import (
 from studio.domain.conversation import conversation
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Event, Summarised
+from studio.domain.ledger import Sent
 from studio.domain.messages import Message, ToolResult
+from studio.domain.models import Usage
 from studio.domain.transcript import SUMMED_UP, Transcript
 from studio.providers.base import Request
 
@@ -48,7 +51,12 @@ WORDS = (60, 1_500)
 UNLIMITED = 400_000
 """Characters that are summed up at once where nobody knows the window."""
 
+FEW = 8
+"""Items that are weighed at once; more are a thread's work."""
+
 Emit = Callable[[Event], None]
+Weighed = TypeVar("Weighed")
+_Weighing = Callable[[NativeHistory, Sent | None, Usage], Weighed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,17 +162,18 @@ class Room:
 
     async def view(self, history: NativeHistory, window: int | None) -> Context:
         """What takes how much; scaled to the provider's own figure."""
-        async with self._weighing:
-            parts = await asyncio.to_thread(
-                self._estimate.parts,
-                history,
-                self._transcript.last_sent,
-                self._transcript.last_usage,
-            )
+        parts = await self._weighed(self._estimate.parts, history)
         return Context(tuple(parts), window)
 
     async def _tokens(self) -> int:
-        return (await self.view(self._history, None)).used
+        return await self._weighed(self._estimate.total, self._history)
+
+    async def _weighed(self, of: _Weighing[Weighed], history: NativeHistory) -> Weighed:
+        sent, usage = self._transcript.last_sent, self._transcript.last_usage
+        async with self._weighing:
+            if self._estimate.unweighed(history) <= FEW:
+                return of(history, sent, usage)
+            return await asyncio.to_thread(of, history, sent, usage)
 
     async def _size(self, means: Means, messages: Sequence[Message]) -> int:
         """Tokens of a history built of these."""
