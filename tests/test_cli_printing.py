@@ -13,6 +13,7 @@ from studio.domain.events import (
     Retried,
     RetryScheduled,
     Silent,
+    Summarised,
     TextDelta,
     TurnComplete,
     TurnStarted,
@@ -25,6 +26,7 @@ EVENTS: list[Event] = [
     RetryScheduled(2, 5, 11.6, "overloaded", "Anthropic is overloaded.", "anthropic"),
     Retried(),
     Silent(90.0),
+    Summarised("s", "They met.", 4, 61_000, 9_000),
     TextDelta("way."),
     TurnComplete("done"),
 ]
@@ -40,6 +42,7 @@ def test_waits_and_silence_go_to_standard_error(capsys: pytest.CaptureFixture[st
     assert told.err.splitlines() == [
         "Anthropic is overloaded. Trying again in 12 s (attempt 2 of 5).",
         "Nothing from Anthropic for 1 m 30 s.",
+        "Earlier messages were summed up for the model, 61,000 → 9,000 tokens.",
     ]
 
 

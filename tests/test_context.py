@@ -363,3 +363,15 @@ async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
         await talk(session, 1)
         with pytest.raises(ConfigurationError, match="too little"):
             await session.summarise()
+
+
+async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
+    async with house(tmp_path, "anthropic", []) as home:
+        session = await home.studio.sessions.create(
+            folder=str(home.folder), agent="Coder", provider="simulator", model="demo-fast"
+        )
+        for words in ("Hello", f"Thanks {LONG}", "Hello again"):
+            assert (await say(session, words))[-1].reason == "done"  # type: ignore[union-attr]
+        await session.summarise()
+        (summary,) = summaries(session)
+        assert summary.text.startswith("*Simulated:*") and "- Hello" in summary.text

@@ -16,6 +16,7 @@ from studio.domain.events import (
     RetryScheduled,
     Silent,
     StepStarted,
+    Summarised,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -90,6 +91,9 @@ class TextPrinter:
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():
                 self._console.say(event.text)
+            case Summarised():
+                sizes = f"{event.before:,} → {event.after:,} tokens"
+                self._console.say(f"Earlier messages were summed up for the model, {sizes}.")
             case TurnStarted():
                 self._provider = TITLES.get(event.provider, event.provider)
             case RetryScheduled():

@@ -59,6 +59,8 @@ class Conversation:
 
 def demo_script(request: RequestView) -> Turn:
     """What the demo's models answer. ``demo-thinker`` thinks first."""
+    if request.last_user.startswith("<conversation>"):
+        return Turn(Text(LABEL + _summed_up(request.last_user)), pace=PACE)
     conversation = read_turn(request.items)
     parts = list(_next(conversation, request))
     if request.model.startswith("demo-thinker"):
@@ -222,6 +224,12 @@ def _final(conversation: Conversation, request: RequestView) -> str:
     listing = conversation.result("list")
     read = [(str(c.arguments.get("path")), r.text) for c, r in conversation.called("read")]
     return describe(words, listing.text if listing else None, read)
+
+
+def _summed_up(conversation: str) -> str:
+    """What the person said, each time in one line."""
+    said = re.findall(r"^Person: (.{1,100})", conversation, re.MULTILINE)
+    return "the conversation so far was about this.\n" + "\n".join(f"- {line}" for line in said)
 
 
 def _small_talk(request: RequestView) -> str:
