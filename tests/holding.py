@@ -21,7 +21,9 @@ async def holds(world: World) -> None:
     assert not world.wrong, world.wrong
     assert not world.simulator.violations, world.simulator.violations
     for one in (session, *world.children):
-        assert not one.running and not one.transcript.running and one.as_parent is None
+        assert not one.running
+        assert not one.transcript.running
+        assert one.as_parent is None
         assert all(b.finished for b in one.transcript.blocks if isinstance(b, ToolBlock))
         assert one.info.state not in ("running", "waiting")
     await stored(world)

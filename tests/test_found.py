@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS
+from house import PROTOCOLS, house
 from story import Act, Change, Damage, Reply, Restart, Say, Step, Switch
 from world import World
 
+from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, Text, Think
 from studio.tools.processes import run_shell
 from studio.tools.sandbox import Unconfined
@@ -123,3 +125,24 @@ async def test_an_empty_message_after_reasoning_does_not_block_what_follows(
     """H-5: OpenAI refuses a message without the reasoning that led to it, known by their ids."""
     reply = Reply((Think("Hm."), Text(""), Text("Some words."), Call("list", {})))
     await lived(tmp_path, provider, Say(replies=(reply,)), Say())
+
+
+async def test_a_turn_cancelled_twice_while_it_is_made_is_over(tmp_path: Path) -> None:
+    """L-2, L-11: who cancels a group of tasks cancels each again; the chat seemed to run on."""
+    async with house(tmp_path, "ollama", []) as home:
+        session = await home.session()
+
+        async def turn() -> None:
+            async with aclosing(session.turn([Words("Go")])) as events:
+                async for _ in events:
+                    pass
+
+        for passes in range(12):
+            running = asyncio.create_task(turn())
+            for _ in range(passes):
+                await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.sleep(0)
+            running.cancel()
+            await asyncio.wait([running])
+            assert not session.running and not session.transcript.running

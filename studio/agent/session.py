@@ -49,7 +49,7 @@ from .input import whole
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
 from .routing import STUCK
-from .turn import Turn
+from .turn import Turn, settled
 from .undo import Undo
 from .unheard import Unheard
 
@@ -197,12 +197,15 @@ class Session:
                 for event in self._not_begun(preparing, started):
                     yield event
         finally:
-            if not preparing.done():
-                preparing.cancel()
-                await asyncio.wait([preparing])
-                self._not_begun(preparing, started)
-            self._preparing = self._turn = None
-            self._preparation.steering.clear()
+            cut_short = not preparing.done()
+            preparing.cancel()
+            try:
+                await settled(preparing)
+            finally:
+                if cut_short:
+                    self._not_begun(preparing, started)
+                self._preparing = self._turn = None
+                self._preparation.steering.clear()
             await self.flush()
 
     def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:

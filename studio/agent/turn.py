@@ -14,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -186,7 +186,7 @@ class Turn:
         finally:
             watch.cancel()
             self.stop()
-            await asyncio.wait([self._task, watch])
+            await settled(self._task, watch)
 
     def stop(self, reason: CompletionReason = "cancelled") -> None:
         """End the turn; everything it started is gone within a second (L-11)."""
@@ -429,3 +429,15 @@ class Turn:
 def _stalled(calls: Sequence[ToolCall]) -> Ended:
     names = ", ".join(dict.fromkeys(call.name for call in calls))
     return Ended("stalled", f"The agent repeated itself ({names}) and nothing new came of it.")
+
+
+async def settled(*futures: asyncio.Future[Any]) -> None:
+    """Return when all are done, also if the caller is cancelled meanwhile, even twice."""
+    cancelled: asyncio.CancelledError | None = None
+    while left := [future for future in futures if not future.done()]:
+        try:
+            await asyncio.wait(left)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
