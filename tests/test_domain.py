@@ -141,7 +141,7 @@ def test_a_rule_is_a_tool_and_a_pattern() -> None:
     assert Rule.parse("read(a[[]1].py)").fits("a[1].py")
     assert not Rule.parse("run(rm ?)").fits("rm \0")
     for text in ("run(", "", "run()", "a b"):
-        with pytest.raises(ValueError, match="rule|pattern"):
+        with pytest.raises(ValueError, match=r"rule|pattern"):
             Rule.parse(text)
 
 
