@@ -66,7 +66,8 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
         home.studio.today = lambda: date(2026, 11, 23)
         home.studio.paths.agents.mkdir(parents=True, exist_ok=True)
         (home.studio.paths.agents / "coder.md").write_text(
-            "---\nname: Coder\ndescription: Codes.\n---\nAlways answer in verse.\n"
+            "---\nname: Coder\ndescription: Codes.\ntools: [list, glob, read, search, write, edit, move, "
+            "delete, run, ask]\n---\nAlways answer in verse.\n"
         )
         session = await home.studio.sessions.open(identifier)
         events = await say(session, "Three")
