@@ -46,7 +46,9 @@ COMMANDS = st.one_of(
     st.builds("cp -R -- '{}' '{}'".format, st.sampled_from(["d", "n", "a"]), NAMES),
     st.builds("chmod {} '{}'".format, st.sampled_from(["755", "600", "444"]), NAMES),
     st.builds("chmod {} '{}'".format, st.sampled_from(["700", "755", "500"]), st.just("d")),
-    st.builds("ln -sfn '{}' '{}'".format, st.sampled_from(["a", "d", "../..", "nowhere"]), NAMES),
+    st.builds(
+        'ln -sfn "{}" "{}"'.format, st.sampled_from(["a", "d", "$OUTSIDE", "nowhere"]), NAMES
+    ),
     st.builds("mkdir -p -- '{}'".format, st.sampled_from(["n/o/p", "d/e/f", "a"])),
 )
 
@@ -92,8 +94,9 @@ class Folder(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp())
-        self.root = self.home / "some" / "where" / "work"  # links lead two folders up
-        self.root.mkdir(parents=True)
+        self.root, self.outside = self.home / "work", self.home / "outside"
+        self.root.mkdir()
+        self.outside.mkdir()
         self.loop = asyncio.new_event_loop()
         self.db = Database(self.home / "studio.db")
         self.do(self.db.open())
@@ -138,6 +141,8 @@ class Folder(RuleBasedStateMachine):
             async with self.undo.acting():
                 await asyncio.to_thread(
                     subprocess.run, ["sh", "-c", command], cwd=self.root, input=body,
+                    # No relative way out: one link upward after the other leads anywhere.
+                    env={**os.environ, "OUTSIDE": str(self.outside)},
                     stderr=subprocess.DEVNULL, check=False,
                 )  # fmt: skip
 
