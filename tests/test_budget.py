@@ -160,7 +160,7 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
         home.studio.settings.values.requests_per_hour = 1
         events = await say(await home.session())
         failed = [e for e in events if isinstance(e, Failed)]
-        assert failed[0].fault == "rate_limited" and "1 requests" in failed[0].title
+        assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
         assert "60 minutes" in failed[0].detail
         assert len(home.asked) == 1
 

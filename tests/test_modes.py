@@ -19,7 +19,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Text
+from studio.domain.messages import Image, Text
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
 from tests.house import PROTOCOLS, House, house, say
@@ -191,3 +191,21 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
 async def _only(home: House) -> Session:
     infos = await home.studio.sessions.list()
     return await home.studio.sessions.open(infos[0].id)
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_l1_what_a_model_cannot_read_steers_it_in_words(
+    provider: str, tmp_path: Path
+) -> None:
+    """H-5: a picture that would be refused does not reach a model that reads none."""
+    script = [look("a"), Turn(Words("As you wish."))]
+    async with house(tmp_path, provider, script) as home:
+        home.studio.settings.values.models[f"{provider}/sim-model"] = {"images": False}
+        session = await home.session()
+        async for event in session.turn([Text("Go")]):
+            if isinstance(event, ToolFinished):
+                picture = Image("image/png", b"\x89PNG not sent")
+                session.steer(session.queue([Text("Like this."), picture]))
+        sent = str(home.asked[1].json)
+        assert "Like this." in sent and "icture" in sent and "iVBOR" not in sent
+        assert len(home.asked) == 2 and not home.simulator.violations

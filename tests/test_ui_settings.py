@@ -294,7 +294,8 @@ async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room)
         field.setText(typed)
         field.editingFinished.emit()
         assert field.error and getattr(values, name) in (8, 0)
-    limits.notify.click()
+    limits.toggles["notify"].click()
+    limits.toggles["summarise"].click()
     traces = room.dialog.general.traces
     traces.endpoint.setText("collector")
     traces.endpoint.editingFinished.emit()
@@ -305,6 +306,7 @@ async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room)
     await room.dialog.aclose()
     saved = json.loads(room.file.path.read_text())
     assert (saved["inline_steps"], saved["day_dollars"], saved["notify"]) == (8, 0.0, False)
+    assert saved["summarise"] is False
     assert saved["trace_endpoint"].endswith(":4318/v1/traces") and saved["trace_content"]
 
 

@@ -155,6 +155,7 @@ class Rate:
             self._times.popleft()
         if limit and len(self._times) >= limit:
             wait = self._times[-limit] + HOUR - now
-            text = f"Your limit of {limit:,} requests an hour is reached."
+            many = "1 request" if limit == 1 else f"{limit:,} requests"
+            text = f"Your limit of {many} an hour is reached."
             raise ProviderError("rate_limited", text, retry_after=wait)
         self._times.append(now)

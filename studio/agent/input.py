@@ -10,6 +10,9 @@ from pathlib import Path
 
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.messages import File, Image, Said, Text
+from studio.domain.models import ModelInfo
+from studio.providers.attachments import left_out
+from studio.providers.base import Provider
 from studio.providers.wire import mended
 from studio.tools import pdf, pictures
 from studio.tools.result import size
@@ -66,6 +69,12 @@ async def attach(path: Path) -> Image | File:
 async def picture(data: bytes) -> Image:
     """A picture that was pasted; raises ConfigurationError."""
     return await asyncio.to_thread(_picture, data, "The pasted picture")
+
+
+def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
+    """The block, or words in its place: what was refused must not come back with the next words."""
+    why = provider.refuses(block, facts)
+    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
 
 
 def weigh(blocks: Sequence[Said]) -> None:

@@ -15,13 +15,12 @@ from studio.domain.agents import Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import Event, Exposed, MessageQueued, Notice, Routed, Told, TurnStarted
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Said, Text
+from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
-from studio.providers.attachments import left_out
-from studio.providers.base import Provider, Request
+from studio.providers.base import Request
 from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
@@ -33,6 +32,7 @@ from .equipping import Equipping
 from .execution import Execution
 from .ground import Ground, Surroundings, ground_of
 from .history import NativeHistory
+from .input import readable
 from .ledger import Ledger
 from .permission.policy import Policy
 from .purse import Purse
@@ -132,7 +132,7 @@ class Preparing:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         said = self._unheard.said
-        said[:] = [_readable(block, provider, fact) for block in said]
+        said[:] = [readable(block, provider, fact) for block in said]
         self.opened = [*routed, *await self.open(ground)]
         if ground.layers.notice and ground.layers.notice != self._noticed:
             self.opened.append(Notice(ground.layers.notice))
@@ -286,9 +286,3 @@ class Preparing:
         frozen = [spec.name for spec in history.tools]
         untold = standing.untold(self._chat.transcript.told, history.system, frozen)
         return [*untold, *self._unheard.notes]
-
-
-def _readable(block: Said, provider: Provider, facts: ModelInfo) -> Said:
-    """The block, or words in its place: what was refused must not come back with the next words."""
-    why = provider.refuses(block, facts)
-    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block

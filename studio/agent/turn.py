@@ -44,6 +44,7 @@ from .budget import NEARLY, OverBudget
 from .clock import Clock
 from .execution import Execution
 from .failing import failure
+from .input import readable
 from .ledger import Ledger
 from .patience import Patience
 from .purse import Purse
@@ -348,7 +349,9 @@ class Turn:
             message = self._setting.steering.popleft()
             self._emit(MessageTaken(message.message_id))
             self._emit(Steered(message.said))
-            await self._history.append(self._provider.said(message.said))
+            facts = self._setting.facts
+            said = [readable(block, self._provider, facts) for block in message.said]
+            await self._history.append(self._provider.said(said))
             self._stall.changed()
         if not self._wrapped_up and (text := self._wrap_up()):
             self._wrapped_up = True

@@ -112,16 +112,23 @@ class LimitRows(Rows):
                 title, (f"{name}_tokens", tokens, 0), (f"{name}_dollars", dollars, 0), line=line
             )
         self._add("One hour", ("requests_per_hour", requests, 0))
-        self.notify = Toggle(theme, "Notify me")
-        self.notify.toggled.connect(self._notify_set)
-        self.add("Notify me", self.notify, "When a chat out of sight is done or needs me.")
+        self.toggles: dict[str, Toggle] = {}
+        """By the name of the setting, too."""
+        self._switch("summarise", "Sum up long chats", "When they outgrow the model’s context.")
+        self._switch("notify", "Notify me", "When a chat out of sight is done or needs me.")
 
     def refresh(self) -> None:
         for name, field in self.fields.items():
             field.set_value(getattr(self._settings, name))
-        self.notify.blockSignals(True)
-        self.notify.setChecked(self._settings.notify)
-        self.notify.blockSignals(False)
+        for name, toggle in self.toggles.items():
+            toggle.blockSignals(True)
+            toggle.setChecked(getattr(self._settings, name))
+            toggle.blockSignals(False)
+
+    def _switch(self, name: str, title: str, line: str) -> None:
+        toggle = self.toggles[name] = Toggle(self.theme, title)
+        toggle.toggled.connect(partial(self._given, name))
+        self.add(title, toggle, line)
 
     def _add(
         self, title: str, *parts: tuple[str, Callable[[float], str], float], line: str = ""
@@ -141,10 +148,6 @@ class LimitRows(Rows):
     def _given(self, name: str, value: float) -> None:
         old = getattr(self._settings, name)
         setattr(self._settings, name, type(old)(value))
-        self.changed.emit()
-
-    def _notify_set(self, on: bool) -> None:
-        self._settings.notify = on
         self.changed.emit()
 
 
