@@ -130,10 +130,11 @@ async def test_permission_by_keys(tmp_path: Path, provider: str) -> None:
         await person.done()
         tools = person.blocks(ToolBlock)
         assert [tool.state for tool in tools] == ["done", "done", "done", "denied"]
-        assert [tool.answer for tool in tools] == ["once", "session", None, "deny"]
+        assert [tool.answer for tool in tools] == ["once", "folder", None, "deny"]
         assert not (person.folder / "four").exists() and "three" in person.asked[3]
-        rules = await person.studio.store.rules(person.session.info.id)
-        assert [str(rule) for rule in rules] == ["run(printf *)"]
+        kept = await person.studio.rules.list()
+        assert [str(one.rule) for one in kept] == ["run(printf *)"]
+        assert kept[0].folder == str(person.folder)
         assert person.composer.editor.hasFocus() and not person.simulator.violations
 
 

@@ -208,7 +208,9 @@ def _problem(origin: str, file: str, error: BaseException) -> str:
 def _is_import(filename: str) -> bool:
     """Whether a frame is of the import system, or of this file."""
     imports = (importlib.__file__, importlib.metadata.__file__, __file__)
-    return filename.startswith("<") or filename in imports
+    # The backport of the same, which other packages put in its place.
+    backport = Path(filename).parent.name == "importlib_metadata"
+    return filename.startswith("<") or filename in imports or backport
 
 
 def _place(tool: Tool) -> str:

@@ -98,7 +98,7 @@ def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Ru
         raise ConfigurationError(str(error)) from error
     if rule.tool not in ("*", NETWORK) and rule.tool not in tools:
         known = ", ".join(sorted(tools))
-        raise ConfigurationError(f"There is no tool {rule.tool} to {verdict}. Known are {known}.")
+        raise ConfigurationError(f"There is no tool {rule.tool}. Known are {known}.")
     return rule
 
 

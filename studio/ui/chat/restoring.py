@@ -88,11 +88,11 @@ class Restoring(QObject):
 
     def _next(self, what: str) -> FilesBlock | None:
         """The newest turn that can be undone, or the one that was undone last."""
-        from studio.domain.blocks import FilesBlock
-
         session = self._page.session
         if session is None or session.damage or session.transcript.running:
             return None
+        from studio.domain.blocks import FilesBlock  # not before there is a session
+
         files = [b for b in session.transcript.blocks if isinstance(b, FilesBlock) and b.paths]
         if what == "undo":
             return next((block for block in reversed(files) if not block.undone), None)
