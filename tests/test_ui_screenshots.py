@@ -723,7 +723,7 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         dialog = person.window.settings_dialog
         assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
-        dialog.general.ensureWidgetVisible(dialog.general.limits.notify)
+        dialog.general.ensureWidgetVisible(dialog.general.limits.toggles["notify"])
         await pictures.take("21-limits")
         dialog.general.ensureWidgetVisible(dialog.general.traces.content)
         await pictures.take("21-traces")
