@@ -52,6 +52,11 @@ class Accounts:
         above = parent.accounts if parent is not None else ()
         return Budget([Account("turn", turn.within(agent.caps)), chat, *above, self._day])
 
+    def used(self, session_id: str) -> Amount:
+        """What a session has used, as far as a turn of it asked since the program started."""
+        account = self._chats.get(session_id)
+        return account.used if account is not None else Amount()
+
     async def _chat(self, session: SessionInfo) -> Account:
         account = self._chats.get(session.id)
         if account is None:

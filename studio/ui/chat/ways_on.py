@@ -136,14 +136,15 @@ class WaysOn:
         return f"${caps.dollars:,.2f}" if reason == "money_limit" else f"{caps.tokens:,} tokens"
 
     def _twice(self, session: Session, reason: str) -> Caps:
-        """The chat's caps, the one that was met doubled."""
+        """The chat's caps, the one that was met twice as large, or twice what was used."""
         assert self._studio is not None
         from studio.agent.accounts import session_caps
 
         caps = session_caps(session.info, self._studio.settings.values)
+        used = self._studio.accounts.used(session.info.id)
         if reason == "money_limit":
-            return replace(caps, dollars=caps.dollars * 2)
-        return replace(caps, tokens=caps.tokens * 2)
+            return replace(caps, dollars=2 * max(caps.dollars, round(used.dollars, 2)))
+        return replace(caps, tokens=2 * max(caps.tokens, used.tokens))
 
     async def _raise(self, session: Session) -> None:
         """Let the chat use twice as much, then go on."""
