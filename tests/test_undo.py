@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import sqlite3
 import stat
 import sys
 from pathlib import Path
@@ -15,7 +17,16 @@ from studio.agent.session import Session
 from studio.cli import command, parser
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import AwaitingPermission, FilesChanged, Notice, ToolOutput, TurnStarted
+from studio.domain.events import (
+    AwaitingPermission,
+    Event,
+    FilesChanged,
+    Notice,
+    ToolFinished,
+    ToolOutput,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Turn
@@ -365,3 +376,19 @@ async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert code == 0 and '"paths": ["a", "b"]' in out
         assert await typed("redo", start) == (0, "Done again: a\n", "")
         assert (home.folder / "a").read_text() == "2\n"
+
+
+async def test_h5_what_could_not_be_recorded_is_said(tmp_path: Path) -> None:
+    """The turn ends as it did; only its undo is lost, and the person knows."""
+    async with house(tmp_path, PROVIDER, turns(run("echo x > b.txt"))) as home:
+        session = await home.session()
+        events: list[Event] = []
+        async for event in session.turn([Words("Go")], rules=ALLOWED):
+            events.append(event)
+            if isinstance(event, ToolFinished):
+                with contextlib.closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+                    db.execute("ALTER TABLE file_changes RENAME TO gone")
+        told = "What this turn changed was not recorded, so it cannot be undone."
+        assert [e.text for e in events if isinstance(e, Notice)] == [told]
+        end = events[-1]
+        assert isinstance(end, TurnComplete) and end.reason == "done"

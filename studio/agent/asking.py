@@ -111,10 +111,10 @@ class _Attempt:
 class Asking:
     """The requests of one turn.
 
-    ``request`` makes the next one of what the history holds by then; ``before``
-    is awaited ahead of each attempt and brings the model up to date. ``squeeze``
-    makes room when the provider says that there is none. ``why`` says what a
-    cancelled request's calls are told.
+    ``request`` makes the next one of what the history holds by then, ``tokens``
+    is what it is expected to send; ``before`` is awaited ahead of each attempt
+    and brings the model up to date. ``squeeze`` makes room when the provider says
+    that there is none. ``why`` says what a cancelled request's calls are told.
     """
 
     def __init__(
@@ -126,6 +126,7 @@ class Asking:
         patience: Patience,
         *,
         request: Callable[[], Request],
+        tokens: Callable[[], Awaitable[int]],
         before: Callable[[], Awaitable[None]],
         squeeze: Callable[[], Awaitable[bool]],
         why: Callable[[BaseException], str],
@@ -136,6 +137,7 @@ class Asking:
         self._history = history
         self._ledger = ledger
         self._purse = purse
+        self._tokens = tokens
         self._patience = patience
         self._request = request
         self._before = before
@@ -226,7 +228,7 @@ class Asking:
             self._warned = True
             self._emit(Notice(warning))
         sent = self._ledger.expect(self._provider, request, self._history)
-        reservation = await self._purse.reserve(request, sent)
+        reservation = await self._purse.reserve(await self._tokens(), request.facts)
         try:
             return await self._sent(step, request, sent, reservation)
         finally:
@@ -301,7 +303,7 @@ class Asking:
     async def _ended(
         self, step: int, reply: Reply, sent: Sent, attempt: _Attempt, reservation: Reservation
     ) -> None:
-        await self._purse.settle(reservation, sent, reply.usage, reply.cost)
+        await self._purse.settle(reservation, reply.usage, reply.cost)
         seconds = time.monotonic() - attempt.began
         settled = replace(sent, broke="")
         try:

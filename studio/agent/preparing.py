@@ -161,6 +161,7 @@ class Preparing:
             effort=info.effort or agent.effort,
             temperature=agent.temperature,
             opened=self.opened,
+            tokens=self.room.tokens,
             room=partial(self.room.make, self._means(ground, purse)),
             closing=lambda: self._close(started.turn_id, parent),
             steering=self.steering,
@@ -267,7 +268,7 @@ class Preparing:
         provider, facts = self._chat.info.provider, self._facts
         size = max(last.usage.input if last else 0, 1)
         rates = asyncio.to_thread(rates_of, provider, ground.model, size, facts)
-        return Purse(budget, self._around.rate, rates, last)
+        return Purse(budget, self._around.rate, rates)
 
     def _means(self, ground: Ground, purse: Purse) -> Means:
         session_id, patience = self._chat.info.id, self._around.patience

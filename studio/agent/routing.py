@@ -18,7 +18,6 @@ from typing import Protocol
 from studio.domain.agents import Agent, Mode
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
-from studio.domain.ledger import Sent
 from studio.domain.messages import Said, Text
 from studio.domain.models import NOTHING, ModelInfo, Usage
 from studio.domain.sessions import SessionInfo
@@ -27,6 +26,7 @@ from studio.storage.settings import SettingsFile
 
 from .budget import Budget, Rate
 from .complexity import TIERS, Guess, Tier, guess, guessed
+from .context.estimate import size_of
 from .purse import Purse
 from .spending import rates_of
 
@@ -184,16 +184,16 @@ class Routing:
         rates = asyncio.to_thread(rates_of, *target, READS, facts)
         words = provider.said([Text(_shown(said))])
         request = Request(target[1], words, SORT, output_limit=ANSWER, facts=facts)
-        purse, sent = Purse(budget, self._models.rate, rates), Sent(0, 1, "")
+        purse = Purse(budget, self._models.rate, rates)
         try:
-            reservation = await purse.reserve(request, sent)
+            reservation = await purse.reserve(size_of(request), facts)
         except StudioError:
             return Asked(None)
         text, reply = "", Reply()
         try:
             text, reply = await _answered(provider.stream(request))
         finally:
-            await purse.settle(reservation, sent, reply.usage, reply.cost)
+            await purse.settle(reservation, reply.usage, reply.cost)
         seconds = time.monotonic() - began
         return Asked(_understood(text), "/".join(target), reply.usage, seconds, reply.cost)
 

@@ -24,6 +24,7 @@ from studio.domain.events import (
     HistoryBegun,
     MessageQueued,
     MessageTaken,
+    Notice,
     ReasoningDelta,
     Steered,
     StepEnded,
@@ -78,18 +79,10 @@ class Ended:
     cap: Cap | Literal[""] = ""
 
 
-async def _nothing() -> Sequence[Event]:
-    return ()
-
-
 class MakesRoom(Protocol):
     """Has a history that fits, and emits what was done for it; see ``context.Room.make``."""
 
     async def __call__(self, emit: Callable[[Event], None], *, full: bool = False) -> bool: ...
-
-
-async def _as_it_is(emit: Callable[[Event], None], *, full: bool = False) -> bool:
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +91,23 @@ class Setting:
 
     ``news`` is what the model has to be told now (H-6); telling it, an event,
     takes it from there. ``steering`` holds what the person says to the running
-    turn. ``room`` is awaited ahead of each request and makes the history fit
-    (L-10); also when a provider says that it does not. ``closing`` is awaited
-    once when the work is over, however it ended: what it returns happens before
-    the turn is complete.
+    turn. ``tokens`` is what the next request is expected to send. ``room`` is
+    awaited ahead of each request and makes the history fit (L-10); also when a
+    provider says that it does not. ``closing`` is awaited once when the work is
+    over, however it ended: what it returns happens before the turn is complete.
     """
 
     started: TurnStarted
     limits: Limits
     news: Callable[[], Sequence[Told]]
+    tokens: Callable[[], Awaitable[int]]
+    room: MakesRoom
+    closing: Callable[[], Awaitable[Sequence[Event]]]
     patience: Patience = field(default_factory=Patience)
     facts: ModelInfo | None = None
     effort: Effort | None = None
     temperature: float | None = None
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
-    room: MakesRoom = _as_it_is
-    closing: Callable[[], Awaitable[Sequence[Event]]] = _nothing
     opened: Sequence[Event] = ()
     """What happened when the history was opened, to be told after ``started``."""
 
@@ -149,6 +143,7 @@ class Turn:
             purse,
             setting.patience,
             request=self._request,
+            tokens=setting.tokens,
             before=self._before,
             squeeze=self._squeeze,
             why=lambda error: self._why(error, BROKEN_OFF),
@@ -273,6 +268,7 @@ class Turn:
                 self._emit(event)
         except Exception:
             log.exception("the end of a turn failed")
+            self._emit(Notice("What this turn changed was not recorded, so it cannot be undone."))
 
     async def _work(self, said: Sequence[Said]) -> Ended:
         try:

@@ -57,16 +57,13 @@ class Bubblewrap:
         environment: Mapping[str, str],
         *,
         network: bool = False,
-        writable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> list[str]:
         """What to start so that ``command`` runs in ``folder``, and can write there alone."""
         folder = Path(os.path.realpath(folder))
         kept = self._stand_ins.hold(folder)
         try:
-            mounts = self._mounts(
-                folder, environment, [Path(os.path.realpath(p)) for p in writable], kept, hidden
-            )
+            mounts = self._mounts(folder, environment, kept, hidden)
         except BaseException:
             self._stand_ins.release()
             raise
@@ -102,7 +99,6 @@ class Bubblewrap:
         self,
         folder: Path,
         environment: Mapping[str, str],
-        writable: Sequence[Path],
         kept: Sequence[Path],
         hidden: Sequence[Path],
     ) -> dict[Path, _Kind]:
@@ -118,7 +114,7 @@ class Bubblewrap:
         for path in (*shown, *places.programs(environment)):
             if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
                 mounts[path] = "read"
-        mounts |= dict.fromkeys((*writable, folder), "write")
+        mounts[folder] = "write"
         mounts |= _protected(folder, kept)
         # Last, for what would be seen of them now; not where the person works in one of them.
         for path in places.secrets():

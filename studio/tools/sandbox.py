@@ -51,13 +51,11 @@ class Sandbox(Protocol):
         environment: Mapping[str, str],
         *,
         network: bool = False,
-        writable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> list[str] | str:
         """What to start so that ``command`` runs in ``folder``. Touches the disk.
 
-        ``writable`` are further folders it may change, ``hidden`` are real files and
-        folders that it may not even read.
+        ``hidden`` are real files and folders that it may not even read.
         """
         ...
 
@@ -82,7 +80,6 @@ class Unconfined:
         environment: Mapping[str, str],
         *,
         network: bool = False,
-        writable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> list[str] | str:
         if sys.platform == "win32":
@@ -115,13 +112,10 @@ class Hiding:
         environment: Mapping[str, str],
         *,
         network: bool = False,
-        writable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> list[str] | str:
         more = [*hidden, *self._hidden()]
-        return self._sandbox.argv(
-            command, folder, environment, network=network, writable=writable, hidden=more
-        )
+        return self._sandbox.argv(command, folder, environment, network=network, hidden=more)
 
 
 def find_sandbox(

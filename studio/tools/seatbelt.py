@@ -64,7 +64,6 @@ class Seatbelt:
         environment: Mapping[str, str],
         *,
         network: bool = False,
-        writable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
     ) -> list[str]:
         """What to start so that ``command`` runs in ``folder``, and can write there alone."""
@@ -74,7 +73,7 @@ class Seatbelt:
             self._places,
             environment,
             folder,
-            [temporary, *(Path(os.path.realpath(path)) for path in writable)],
+            [temporary],
             network=network,
             hidden=hidden,
         )

@@ -17,6 +17,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.models import Usage
 from studio.domain.tools import ToolSpec
+from studio.providers.base import Request
 
 from .enclosures import blob_tokens
 
@@ -198,6 +199,12 @@ class Scale:
             found = value.get(key)
             name = name or (self._names.get(found) if isinstance(found, str) else None)
         return "files" if name in self._readers else "results"
+
+
+def size_of(request: Request) -> int:
+    """Tokens of a request of which nothing was counted yet."""
+    scale = Scale(request.tools)
+    return _size(request.system) + sum(scale.weigh(item).total() for item in request.history)
 
 
 def _reads_files(spec: ToolSpec) -> bool:

@@ -129,7 +129,7 @@ class Room:
         """
         if why := self._transcript.stale:  # changed by the person while the turn runs
             await self._begin(why, self._transcript.messages(), emit)
-        tokens = await self._tokens()
+        tokens = await self.tokens()
         if full:
             self._refused[means.provider.name, means.model] = max(tokens, LEAST_WINDOW)
         window = await self._window(means)
@@ -152,7 +152,7 @@ class Room:
 
     async def summarise(self, means: Means, emit: Emit) -> None:
         """Sum up, needed or not. Raises ConfigurationError where there is nothing yet."""
-        tokens = await self._tokens()
+        tokens = await self.tokens()
         window = await self._window(means) or round(tokens / FULL)
         measures = Measures(window, self._estimate.head)
         kept = min(round(KEPT * measures.room), (tokens - measures.head) // 2)
@@ -165,7 +165,8 @@ class Room:
         parts = await self._weighed(self._estimate.parts, history)
         return Context(tuple(parts), window)
 
-    async def _tokens(self) -> int:
+    async def tokens(self) -> int:
+        """Of the next request: what the provider counted, and an estimate of the rest."""
         return await self._weighed(self._estimate.total, self._history)
 
     async def _weighed(self, of: _Weighing[Weighed], history: NativeHistory) -> Weighed:

@@ -18,10 +18,11 @@ from studio.agent.patience import Patience
 from studio.agent.purse import Purse
 from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta
-from studio.domain.ledger import Sent
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider, Reply, Request
+
+from .estimate import size_of
 
 SYSTEM = """\
 You sum up the beginning of a conversation between a person and an AI agent. The agent goes on \
@@ -37,8 +38,6 @@ FAILED = (
     "The summary could not be written ({why}). Each of the earlier exchanges was shortened to a "
     "line instead."
 )
-NOWHERE = Sent(-1, 0, "")
-"""Of a request that belongs to no history."""
 CLIPS = (4_000, 1_200, 300, 80)
 """Characters left of each text, the more there is to read the fewer."""
 LINE = 160
@@ -94,7 +93,8 @@ class Writer:
 
     async def _asked(self, request: Request) -> str:
         means = self._means
-        reservation = await means.purse.reserve(request, NOWHERE)
+        tokens = await asyncio.to_thread(size_of, request)
+        reservation = await means.purse.reserve(tokens, means.facts)
         stream, began, words = means.provider.stream(request), time.monotonic(), list[str]()
         reply = Reply()
         try:
@@ -111,7 +111,7 @@ class Writer:
             reply = reply if reply.usage.total else stream.interrupted()
             await stream.aclose()
             if reply.usage.total:
-                await means.purse.settle(reservation, NOWHERE, reply.usage, reply.cost)
+                await means.purse.settle(reservation, reply.usage, reply.cost)
                 seconds = time.monotonic() - began
                 self._emit(
                     StepEnded(
