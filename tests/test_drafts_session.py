@@ -360,3 +360,25 @@ async def test_all_at_once_from_two_places_is_done_once(tmp_path: Path) -> None:
         both = await asyncio.gather(*(session.decide_all("approve", ids) for _ in range(3)))
         assert both == [dict.fromkeys(ids, "approved")] * 3
         assert tree(home.folder) == {"b": "x"}
+
+
+@pytest.mark.parametrize("moments", range(0, 12, 2))
+async def test_what_is_written_while_the_chat_closes_is_known_to_be(
+    tmp_path: Path, moments: int
+) -> None:
+    """T-5: whoever asked for it has gone, the program ends, and the draft's file is written."""
+    async with house(tmp_path, CHAT, turn(write("a", "one\n"))) as home:
+        session = await home.session()
+        await say(session)
+        wrong: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+        asked = asyncio.create_task(session.decide_all("approve", [session.drafts.all[0].id]))
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        asked.cancel()
+        await asyncio.wait([asked])
+        await home.studio.sessions.close()
+        again = await home.studio.sessions.open(session.info.id)
+        approved = again.drafts.all[0].status == "approved"
+        assert approved == (home.folder / "a").exists()
+        assert not wrong

@@ -10,7 +10,8 @@ what it may use, ``stall`` notices circles, ``reads`` remembers what was read.
 ``session`` holds a saved conversation around it: its native ``history``
 (``switching`` says what a new one leaves out, ``context`` makes it fit), its
 transcript, its ``drafts`` and their ``review``, ``undo`` of what turns changed
-(``watching`` knows), and what the model has not heard yet: ``unheard`` of the
+(``watching`` knows; ``unbroken`` work survives a close), and what the model has
+not heard yet: ``unheard`` of the
 conversation, ``standing`` of the world around it. ``preparing`` makes its turns,
 on the ``ground`` they stand on, ``routing`` chooses mode and model, ``equipping``
 gives them their tools; ``ledger`` compares each request with the one before.

@@ -13,6 +13,8 @@ from studio.domain.events import DraftCreated, DraftResolved, Event
 from studio.domain.tools import Draft, DraftStatus
 from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
 
+from .unbroken import Unbroken
+
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 """A person still has to say what becomes of it."""
 
@@ -29,6 +31,8 @@ class SessionDrafts:
         self._drafts = {draft.id: draft for draft in drafts}
         self._trash = trash
         self._writing = asyncio.Lock()
+        self._unbroken = Unbroken()
+        self.settled = self._unbroken.settled
         self.around: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         """Entered around each change of a file, so that it is known whose it was."""
 
@@ -71,7 +75,7 @@ class SessionDrafts:
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Write a draft to its file, unless the file changed meanwhile."""
-        return await asyncio.shield(
+        return await self._unbroken.run(
             self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
         )
 
@@ -79,7 +83,7 @@ class SessionDrafts:
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Restore what an approved draft replaced, unless the file changed meanwhile."""
-        return await asyncio.shield(
+        return await self._unbroken.run(
             self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
         )
 

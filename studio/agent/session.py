@@ -420,6 +420,8 @@ class Session:
             await asyncio.wait([self._preparing])
         if self._aside is not None:
             await asyncio.wait([self._aside])
+        await self.drafts.settled()
+        await self.files.settled()
         try:
             await self._preparation.history.save()
         finally:

@@ -7,7 +7,6 @@ hand's work is never lost. Drafts and turns cannot disagree: both look at bytes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
@@ -21,6 +20,7 @@ from studio.domain.transcript import Transcript
 from studio.storage.changes import ChangeStore, FileChange
 
 from .drafts import SessionDrafts
+from .unbroken import Unbroken
 from .watching import Folders, Owner, Watched
 
 
@@ -50,6 +50,8 @@ class Undo:
         self._folder = ""
         self._acted = False
         self._told = ""
+        self._unbroken = Unbroken()
+        self.settled = self._unbroken.settled
 
     async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:
         """A turn begins to work in a folder; one that may act will need to know what is in it."""
@@ -96,7 +98,7 @@ class Undo:
 
         Raises ConfigurationError if nothing is known of them (any more).
         """
-        return await asyncio.shield(asyncio.ensure_future(self._restore(turn_id, undo=undo)))
+        return await self._unbroken.run(self._restore(turn_id, undo=undo))
 
     def blocking(self, turn_id: str) -> list[str]:
         """Later turns that changed what a turn's undo left alone: to be undone first, in order."""
