@@ -14,7 +14,7 @@ from studio.domain.blocks import TextBlock, ToolBlock
 from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event
 from studio.domain.ledger import Sent
-from studio.domain.messages import Image, Text, ToolCall, ToolResult
+from studio.domain.messages import Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.tools import Draft
@@ -24,6 +24,17 @@ QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=Rule("allow", "run", "ls *")
 )
 SAMPLES: list[Event] = [
+    ev.Recounted(
+        (
+            Message("user", (Text("before"), Image("image/png", b"\x00"))),
+            Message("assistant", (Text("yo"), ToolCall("c1", "theirs", {"a": 1}))),
+            Message("user", (ToolResult("c1", "theirs", (Text("one"),)),)),
+            Message("assistant", (Text("so"),)),
+        ),
+        "a",
+        "p",
+        "m",
+    ),
     ev.TurnStarted(
         "s", "t", (Text("hi"), Image("image/png", b"\x00\xff")), "Coder", "simulator", "m", "inline"
     ),
@@ -76,11 +87,12 @@ def test_the_fold_tells_the_story() -> None:
     transcript = Transcript(SAMPLES)
     kinds = [type(block).__name__ for block in transcript.blocks]
     assert kinds == [
+        "UserBlock", "AgentBlock", "TextBlock", "ToolBlock", "TextBlock",
         "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock", "RetryBlock",
         "DraftBlock", "UserBlock", "SummaryBlock", "NoticeBlock", "FilesBlock", "NoticeBlock",
         "FailureBlock",
     ]  # fmt: skip
-    tool = transcript.blocks[4]
+    tool = transcript.blocks[9]
     assert isinstance(tool, ToolBlock)
     assert (tool.state, tool.output, tool.answer, tool.question) == ("done", "a.txt", "once", None)
     assert not transcript.running and not transcript.questions and not transcript.waiting_drafts

@@ -11,6 +11,7 @@ _ENDS: dict[CompletionReason, str] = {
     "token_limit": "Stopped at the token limit.",
     "money_limit": "Stopped at the money limit.",
     "time_limit": "Stopped at the time limit.",
+    "handed_over": "The tools that were called are run by whoever asked.",
     "stalled": "Stopped, because nothing new came of it.",
     "cancelled": "Stopped.",
     "refused": "The model declined to answer.",

@@ -99,6 +99,8 @@ class ToolBlock:
     step: int = 0
     whole: bool = False
     """Whether the model wrote the call to its end."""
+    external: bool = False
+    """Whoever asked for the turn runs it; it may stay open when the turn ends."""
 
     @property
     def finished(self) -> bool:

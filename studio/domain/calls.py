@@ -16,6 +16,7 @@ from .events import (
     ToolQueued,
     ToolStarted,
 )
+from .messages import Image, ToolCall, ToolResult
 from .permissions import Question
 
 CallEvent: TypeAlias = (
@@ -45,6 +46,23 @@ class Calls:
         self.count = 0
         self._places.clear()
 
+    def recount(self, call: ToolCall, result: ToolResult | None, step: int) -> None:
+        """A call that somebody else tells of, and what came of it."""
+        block = ToolBlock(call.id, call.name, call.arguments or {}, step=step)
+        block.whole = block.external = True
+        block.state = "cancelled"
+        if result is not None:
+            block.state = "error" if result.is_error else "done"
+            block.output = result.text
+            block.images = tuple(part for part in result.content if isinstance(part, Image))
+        self._blocks.append(block)
+
+    @property
+    def handed_over(self) -> list[ToolBlock]:
+        """The calls that whoever asked still has to bring the results of."""
+        blocks = map(self._at, self._places.values())
+        return [block for block in blocks if block.external and not block.finished]
+
     def apply(self, event: CallEvent, step: int) -> int | None:
         """The index of the block that changed or came, if one did; see ``Transcript.apply``."""
         match event:
@@ -61,6 +79,7 @@ class Calls:
                     verb=event.verb,
                     done=event.done,
                     icon=event.icon,
+                    external=event.external,
                     state="queued",
                     whole=True,
                 )
@@ -104,11 +123,15 @@ class Calls:
         asked = (self._at(index).question for index in self._places.values())
         return [question for question in asked if question is not None]
 
-    def cancel(self) -> int | None:
-        """The turn is over: what has not finished never will. The first block of these."""
+    def cancel(self, *, external: bool = True) -> int | None:
+        """The turn is over: what has not finished never will. The first block of these.
+
+        Calls that were handed over are open still, unless ``external``.
+        """
         first: int | None = None
         for index in self._places.values():
-            if not self._at(index).finished:
+            block = self._at(index)
+            if not block.finished and (external or not block.external):
                 self._change(index, state="cancelled", question=None)
                 first = index if first is None else min(first, index)
         return first

@@ -16,7 +16,7 @@ from .agents import Mode
 from .errors import ProviderFault
 from .jsonvalue import JsonObject
 from .ledger import Sent
-from .messages import Image, Said
+from .messages import Image, Message, Said
 from .models import NOTHING, StopReason, Usage
 from .permissions import Answer, Question
 from .tools import Draft, DraftStatus, Effect, Exposure
@@ -31,13 +31,26 @@ CompletionReason: TypeAlias = Literal[
     "cancelled",
     "refused",
     "error",
+    "handed_over",
 ]
+"""``handed_over``: the model called tools that whoever asked runs; the next turn
+brings their results."""
 
 Cap: TypeAlias = Literal["turn", "session", "day"]
 """Whose cap of tokens or money."""
 
 Topic: TypeAlias = Literal[
-    "date", "mode", "instructions", "tools", "draft", "resume", "steer", "wrap_up", "stall", "files"
+    "date",
+    "mode",
+    "instructions",
+    "tools",
+    "draft",
+    "resume",
+    "steer",
+    "wrap_up",
+    "stall",
+    "files",
+    "schema",
 ]
 """What a text of the engine is about; the last one of a topic holds."""
 
@@ -53,6 +66,20 @@ class TurnStarted:
     provider: str
     model: str
     mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Recounted:
+    """A conversation as somebody else tells it: the client of the server, an imported file.
+
+    It comes first in a session. Nothing of it happened here: its calls are in no
+    audit and its tokens were not used.
+    """
+
+    messages: tuple[Message, ...]
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +198,7 @@ class ToolQueued:
     The rest is what a row shows, kept with the event so that an old transcript
     reads the same after a tool has changed: ``target`` (a path, a command),
     the words ``verb`` ("Reading") and ``done`` ("Read"), the icon's name.
+    ``external``: whoever asked for the turn runs it (``ToolSpec``).
     """
 
     call_id: str
@@ -181,6 +209,7 @@ class ToolQueued:
     verb: str = ""
     done: str = ""
     icon: str = "wrench"
+    external: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +453,7 @@ class TurnComplete:
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted
 Event: TypeAlias = (
     TurnStarted
+    | Recounted
     | StepStarted
     | TextDelta
     | ReasoningDelta

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Literal, TypeAlias, get_args
+
+from .jsonvalue import JsonObject
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How much a model thinks before it answers, least first; each adapter says it
@@ -90,6 +92,31 @@ class Usage:
 
 
 NOTHING = Usage()
+
+ToolChoice: TypeAlias = Literal["auto", "none", "required"]
+"""Whether a model may call tools, may not, or has to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """How answers are made, where somebody says so; what is not said is the model's default.
+
+    ``output_limit`` is in tokens. ``stop`` are texts at which an answer ends.
+    ``only`` names the one tool that has to be called; it and ``choice``
+    "required" count for the first request of a turn, or no turn would end.
+    ``schema`` is the JSON schema that the answer has to fit, ``{}`` for any
+    JSON object. An adapter leaves out what a model would refuse.
+    """
+
+    output_limit: int | None = None
+    effort: Effort | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    choice: ToolChoice = "auto"
+    only: str = ""
+    schema: JsonObject | None = field(default=None, hash=False)
+
 
 StopReason: TypeAlias = Literal[
     "end", "tool_use", "max_tokens", "refusal", "pause", "context_full", "content_filter", "other"

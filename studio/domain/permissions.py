@@ -10,9 +10,10 @@ from typing import Literal, TypeAlias
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Answer: TypeAlias = Literal["once", "session", "folder", "always", "deny"]
 """``session``, ``folder`` and ``always`` also keep the question's rule, for that scope."""
-Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", "turn"]
+Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", "turn", "server"]
 """Who a rule is from, weakest voice first: the program, the person's standing
-rules, a file in the folder, the agent's file, this session, this one turn."""
+rules, a file in the folder, the agent's file, this session, this one turn; what
+the person lets clients of the server have done stands alone."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
 

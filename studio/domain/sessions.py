@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .models import Effort
 from .tools import DraftAction, DraftStatus
+
+Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
+"""The door through which a session was begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,7 @@ class SessionInfo:
     where the agent's or the model's own default holds. ``parent`` is the session
     that this one was branched from. ``caps`` are the person's for this session.
     ``model_chosen``: the person chose its model, so no routing changes it (L-13).
+    ``instructions`` are a client's, in addition to the agent's own (S-1).
     """
 
     id: str
@@ -35,6 +40,8 @@ class SessionInfo:
     parent: str = ""
     caps: Caps = NO_CAPS
     model_chosen: bool = False
+    origin: Origin = "window"
+    instructions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class ToolSpec:
     ``steady``: asked the same again in one turn it says the same, until
     something is written (L-9). ``hosted``: the provider runs it itself, its
     adapter declares it in its own words, and no call of it comes here.
+    ``external``: whoever asked for the turn runs it; a turn ends with such
+    calls open, and the next one brings their results.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ToolSpec:
     sends: bool = False
     steady: bool = True
     hosted: bool = False
+    external: bool = False
 
 
 DraftAction: TypeAlias = Literal["write", "delete", "move"]

@@ -49,6 +49,7 @@ from .events import (
     Pinned,
     ReasoningDelta,
     ReasoningEnded,
+    Recounted,
     ReplyGiven,
     Retried,
     RetryScheduled,
@@ -71,7 +72,7 @@ from .events import (
     TurnStarted,
 )
 from .ledger import Sent
-from .messages import File, Message, Said, Text
+from .messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .models import Usage
 from .permissions import Question
 from .tools import Draft, Exposure
@@ -136,6 +137,8 @@ class Transcript:
                     AgentBlock(event.turn_id, event.agent, event.provider, event.model)
                 )
                 return first
+            case Recounted():
+                return self._recount(event)
             case StepStarted():
                 self.steps = event.step
                 return None
@@ -333,6 +336,11 @@ class Transcript:
             if isinstance(block, DraftBlock) and block.turn_id == turn_id
         ]
 
+    @property
+    def handed_over(self) -> list[ToolBlock]:
+        """Calls of the last turn that whoever asked has to bring the results of."""
+        return self._calls.handed_over
+
     def messages(self) -> list[Message]:
         """The conversation as values, for a new native history (H-7) and for export."""
         return conversation(self.blocks)
@@ -341,6 +349,37 @@ class Transcript:
     def summary(self) -> SummaryBlock | None:
         """The summary that stands for the beginning, for the model (L-10)."""
         return holding(self.blocks)
+
+    def _recount(self, event: Recounted) -> int | None:
+        self._settle()
+        first = len(self.blocks)
+        results = {
+            block.call_id: block
+            for message in event.messages
+            for block in message.blocks
+            if isinstance(block, ToolResult)
+        }
+        by = AgentBlock("", event.agent, event.provider, event.model)
+        for step, message in enumerate(event.messages):
+            said = tuple(b for b in message.blocks if isinstance(b, Text | Image | File))
+            if message.role == "user":
+                if said:
+                    self._attach(said)
+                    self.blocks.append(UserBlock("", said))
+                continue
+            if not isinstance(self.blocks[-1] if self.blocks else None, ToolBlock):
+                self.blocks.append(replace(by))
+            for block in message.blocks:
+                match block:
+                    case Text():
+                        self.blocks.append(TextBlock(block.text, live=False))
+                    case Reasoning():
+                        self.blocks.append(ReasoningBlock(block.text, 0.0, live=False))
+                    case ToolCall():
+                        self._calls.recount(block, results.get(block.id), step)
+                    case Image() | File() | ToolResult():
+                        pass  # no model says these
+        return first if len(self.blocks) > first else None
 
     def _edited(self, event: SummaryEdited) -> int | None:
         index = self._summary(event.summary_id)
@@ -416,10 +455,10 @@ class Transcript:
             first = len(self.blocks) - 1  # nothing came of the attempt, not even words
         settled = self._settle()
         first = settled if first is None else first
-        cancelled = self._calls.cancel()
+        cancelled = self._calls.cancel(external=event.reason != "handed_over")
         if cancelled is not None:
             first = cancelled if first is None else min(first, cancelled)
-        if event.reason not in ("done", "error"):
+        if event.reason not in ("done", "error", "handed_over"):
             self.blocks.append(EndBlock(event.reason, event.detail, self._mode, event.cap))
             first = len(self.blocks) - 1 if first is None else first
         return first

@@ -29,7 +29,7 @@ from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
-from studio.domain.models import Effort, ModelInfo, StopReason, Usage
+from studio.domain.models import Effort, ModelInfo, StopReason, ToolChoice, Usage
 from studio.domain.tools import ToolSpec
 
 
@@ -40,7 +40,8 @@ class Request:
     ``facts`` are what is known of the model; None where nothing is. ``effort``
     and ``temperature`` None leave the model its default; an adapter sends
     neither to a model that would refuse it. ``session`` is the same for all
-    requests of one session and tells nothing about it: a key for caches.
+    requests of one session and tells nothing about it: a key for caches. The
+    rest is as in ``Generation``.
     """
 
     model: str
@@ -53,6 +54,11 @@ class Request:
     effort: Effort | None = None
     temperature: float | None = None
     session: str = ""
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    choice: ToolChoice = "auto"
+    only: str = ""
+    schema: JsonObject | None = None
 
     @property
     def context_window(self) -> int | None:

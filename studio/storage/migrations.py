@@ -227,7 +227,16 @@ def _arguments(body: str) -> str:
     return written(arguments_without_secrets(found if isinstance(found, dict) else {}))
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity, _engine)
+def _doors(db: Connection) -> None:
+    """Sessions of the server, the terminal and editors, and what they have to ask a window."""
+    for statement in (
+        "ALTER TABLE sessions ADD COLUMN origin TEXT NOT NULL DEFAULT 'window'",
+        "ALTER TABLE sessions ADD COLUMN instructions TEXT NOT NULL DEFAULT ''",
+    ):
+        db.execute(statement)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity, _engine, _doors)
 LATEST = len(MIGRATIONS)
 
 

@@ -16,7 +16,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow, written
 from studio.domain.models import EFFORTS, Effort, Usage
 from studio.domain.permissions import Rule, Verdict
-from studio.domain.sessions import DraftEntry, SearchHit, SessionInfo
+from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
 
 from . import audit, branching, native, transcripts, usage
 from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
@@ -57,11 +57,12 @@ class Changes(TypedDict, total=False):
     updated: float
     caps: Caps
     model_chosen: bool
+    instructions: str
 
 
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
-    "effort, parent, cap_tokens, cap_dollars, model_chosen"
+    "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions"
 )
 
 
@@ -335,6 +336,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
         info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
         info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
         info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
+        info.origin, storable(info.instructions),
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -342,8 +344,9 @@ def _create(info: SessionInfo, db: Connection) -> None:
 
 def _info(row: tuple[Any, ...]) -> SessionInfo:
     """A session as well as its row can be read: a damaged one must not hide the others."""
-    *texts, mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row
-    session_id, title, folder, agent, provider, model = map(_text, texts)
+    session_id, title, folder, agent, provider, model = map(_text, row[:6])
+    mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
+    origin, instructions = row[16:]
     return SessionInfo(
         session_id,
         title,
@@ -363,6 +366,8 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
             dollars if isinstance(dollars, int | float) else 0.0,
         ),
         bool(chosen),
+        origin if origin in get_args(Origin) else "window",
+        _text(instructions),
     )
 
 

@@ -17,6 +17,7 @@ WHOSE: dict[Layer, str] = {
     "agent": "the agent’s rule",
     "session": "your rule for this chat",
     "turn": "your rule for this turn",
+    "server": "your rule for the server’s clients",
 }
 PLAN = "the plan mode"
 FOLDER = "the folder"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from studio.domain.permissions import Layer, Rule
 
 from .commands import Part
 
-LAYERS: tuple[Layer, ...] = ("built-in", "person", "project", "agent", "session", "turn")
+LAYERS: tuple[Layer, ...] = get_args(Layer)
 """Weakest voice first."""
 
 _FIRST = re.compile(r"[^*?\[\s]+(?=\s)")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from studio.ui.controls import Label
 from studio.ui.folders import short_path
@@ -372,7 +373,7 @@ class ChatPage(QWidget):
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if not task.cancelled() and (error := task.exception()) is not None and isValid(self):
             self.trouble.emit(str(error) or type(error).__name__)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
