@@ -1,0 +1,163 @@
+"""What a request asks and what answers it, whatever dialect it is spoken in.
+
+A dialect (``chat``, ``responses``, ``messages``) is pure translation between an
+API's JSON and these values; who answers is none of its business. One request::
+
+    asked = dialect.asked(body)              # or BadRequest
+    spoken = dialect.speak(asked, about)     # one object for each answer
+    async for part in answer: ...            # Words, Thoughts, Step, Call, then one Outcome
+        yield spoken.frames(part)            # streamed: bytes of server-sent events
+    spoken.body()                            # whole: what the same parts come to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Message, ToolCall
+from studio.domain.models import Generation, Usage
+from studio.domain.tools import ToolSpec
+
+
+class BadRequest(Exception):
+    """The client's request cannot be answered; the words are for its developer.
+
+    ``param`` names the field (``messages[3].content``), ``code`` is the
+    ecosystem's word where there is one (``model_not_found``).
+    """
+
+    def __init__(self, message: str, *, status: int = 400, param: str = "", code: str = "") -> None:
+        super().__init__(message)
+        self.status = status
+        self.param = param
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request.
+
+    ``messages`` is the whole conversation in the client's order; results of
+    tools travel in ``user`` messages. ``instructions`` are the client's system
+    and developer words that come before all others, joined by blank lines; a
+    later one stands in its place, as words of the client (``instructed``).
+    ``tools`` are the client's own, ``external``. ``previous`` is the answer that
+    this one goes on from, and ``messages`` then only what is new. ``keep`` is
+    whether the client wants to go on from this answer by its id.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    instructions: str = ""
+    tools: tuple[ToolSpec, ...] = ()
+    generation: Generation = field(default_factory=Generation)
+    stream: bool = False
+    previous: str = ""
+    keep: bool = True
+    user: str = ""
+
+
+INSTRUCTED = '<instructions from="client">\n{text}\n</instructions>'
+"""A system message in the middle of a conversation, in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What an answer says of itself. ``created`` is in seconds since the epoch.
+
+    ``number`` is 32 hex digits or more, the same for a retried request; each
+    dialect puts its own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
+    """
+
+    number: str
+    model: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """More of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thoughts:
+    """More of what the model thinks."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A line about what the agent does here, where the person lets it be shown: a tool's step."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The model calls one of the client's tools."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of an answer, exactly one, and the last part.
+
+    ``error`` is a fault that ended it (then ``status`` and ``code`` say which,
+    see ``faults``); ``limit`` is one of our own limits, in words that are part
+    of the answer already.
+    """
+
+    stop: Literal["end", "calls", "length", "refused", "limit", "error"]
+    usage: Usage = field(default_factory=Usage)
+    detail: str = ""
+    status: int = 500
+    code: str = ""
+
+
+Part: TypeAlias = Words | Thoughts | Progress | Call | Outcome
+
+
+class Spoken(Protocol):
+    """One answer in one dialect; takes every part, streamed or not."""
+
+    def frames(self, part: Part) -> bytes:
+        """What goes out for a part, server-sent events; with the first one the beginning too."""
+        ...
+
+    def body(self) -> JsonObject:
+        """The whole answer, once the ``Outcome`` was taken (not one with ``error``)."""
+        ...
+
+
+class Dialect(Protocol):
+    """One API's shape of requests, answers and errors."""
+
+    def asked(self, body: JsonObject) -> Asked:
+        """Read a request; raises BadRequest that names the field."""
+        ...
+
+    def speak(self, asked: Asked, about: About, body: JsonObject) -> Spoken:
+        """``body`` is the request again, for what only the dialect cares about."""
+        ...
+
+    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
+        """The body of an error in this API's shape."""
+        ...
+
+
+def event(data: str, name: str = "") -> bytes:
+    """One server-sent event."""
+    head = f"event: {name}\n" if name else ""
+    return f"{head}data: {data}\n\n".encode()
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Instructions that came in several messages, in order."""
+    return "\n\n".join(text for text in texts if text.strip())
