@@ -7,9 +7,14 @@ import sys
 
 def main() -> int:
     try:
+        options = None
+        if arguments := sys.argv[1:]:  # first, for many a command line needs no more than this
+            from studio.cli import parser
+
+            options = parser().parse_args(arguments)
         from studio.app import main
 
-        return main(sys.argv[1:])
+        return main(options)
     except KeyboardInterrupt:  # during the imports
         return 130
 

@@ -7,7 +7,7 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,17 +21,12 @@ if TYPE_CHECKING:
     from studio.agent.studio import Studio
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command ``agent-studio``; returns the exit code."""
+def main(options: Namespace | None) -> int:
+    """The command ``agent-studio``, as it was parsed; returns the exit code."""
     paths = Paths.default()
     log_to(paths)
     try:
-        if not arguments:
-            return _window(paths)
-        from studio.cli import parser
-
-        options = parser().parse_args(arguments)
-        if options.command is None:
+        if options is None or options.command is None:
             return _window(paths)
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))

@@ -90,7 +90,7 @@ def timers(window, used):
     tell(used=used, timers=running)
 
 studio.app.build = probed
-sys.exit(studio.app.main([]))
+sys.exit(studio.app.main(None))
 """
 
 

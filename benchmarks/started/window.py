@@ -43,6 +43,6 @@ def ready(window):
 
 
 studio.app.build = measured
-code = studio.app.main([])
+code = studio.app.main(None)
 print(json.dumps({**figures, "code": code}))
 sys.exit(code)

@@ -30,11 +30,11 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.messages import Text, ToolCall, ToolResult
+from studio.domain.providers import TITLES
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 
 from .budget import Reservation
-from .connections import TITLES
 from .ledger import Ledger, Prefix
 from .patience import Patience
 from .purse import Purse

@@ -8,20 +8,12 @@ from dataclasses import dataclass
 
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.models import ModelInfo
+from studio.domain.providers import TITLES
 from studio.providers.base import Provider
 from studio.providers.http import Http, from_environment
 from studio.storage.keychain import ENVIRONMENT, Keychain, environment_key
 from studio.storage.settings import SettingsFile
 
-TITLES = {
-    "anthropic": "Anthropic",
-    "openai": "OpenAI",
-    "gemini": "Gemini",
-    "openai-compatible": "OpenAI-compatible",
-    "ollama": "Ollama",
-    "builtin": "Built-in model",
-    "simulator": "Demo",
-}
 KEYED = ("anthropic", "openai", "gemini")
 """Providers that cannot be used without a key."""
 LOCAL = ("builtin", "simulator")

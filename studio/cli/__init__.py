@@ -12,10 +12,6 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from studio.domain.errors import ProviderError, StudioError
-
-from .console import Console
-from .exits import CANCELLED, of_error
 from .options import parser
 
 if TYPE_CHECKING:
@@ -26,6 +22,11 @@ __all__ = ["command", "parser"]
 
 async def command(studio: Studio, options: argparse.Namespace) -> int:
     """Run a parsed command; every error a person can mend is printed, not raised."""
+    from studio.domain.errors import ProviderError, StudioError
+
+    from .console import Console
+    from .exits import CANCELLED, of_error
+
     console = Console()
     try:
         match options.command:

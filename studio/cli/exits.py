@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from studio.domain.events import CompletionReason
+if TYPE_CHECKING:
+    from studio.domain.events import CompletionReason
 
 DONE: Final = 0
 USAGE: Final = 1

@@ -1,19 +1,21 @@
-"""The command line."""
+"""The command line.
+
+Each command's options are made when the command is called for, so that help,
+the version and completion start as quickly as Python itself.
+"""
 
 from __future__ import annotations
 
 import argparse
-from datetime import date, datetime, time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, get_args
+from typing import Any, NoReturn, TypeAlias, get_args
 
 from studio import __version__
-from studio.agent.connections import TITLES
-from studio.domain.agents import Mode
-from studio.storage.audit import AuditState
-from studio.storage.usage import UsageKey
 
 from .exits import USAGE
+
+Fill: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
 class _Help(argparse.HelpFormatter):
@@ -22,27 +24,49 @@ class _Help(argparse.HelpFormatter):
         self._action_max_length += 2  # argparse forgets that subcommands are indented
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Ends with our own code: argparse's is 2, which means a provider's error here."""
+
+    def __init__(
+        self,
+        *args: Any,
+        fill: Callable[[argparse.ArgumentParser], None] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self._fill = fill
+
+    def fill(self) -> None:
+        """Make the options, if they are not made yet."""
+        fill, self._fill = self._fill, None
+        if fill is not None:
+            fill(self)
+
+    def parse_known_args(  # type: ignore[override]  (the base class overloads by namespace)
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        self.fill()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> Parser:
     """The whole command line; without a command the window opens."""
-    root = _Parser(
+    root = Parser(
         prog="agent-studio",
         description="Work with AI agents. Without a command the window opens.",
         formatter_class=_Help,
     )
     root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    _run(commands.add_parser("run", help="say something to an agent: one turn"))
+    for name, (text, fill) in _COMMANDS.items():
+        commands.add_parser(name, help=text, fill=fill)
+    return root
 
-    sessions = commands.add_parser(
-        "sessions", help="look at saved sessions, undo what a turn changed"
-    )
+
+def _sessions(sessions: argparse.ArgumentParser) -> None:
     what = sessions.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="all sessions, newest first")
     listing.add_argument("--json", action="store_true", help="print JSON")
@@ -69,25 +93,26 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("turn", metavar="TURN", nargs="?", default="", help="default: the last")
         one.add_argument("--json", action="store_true", help="print JSON")
 
-    _drafts(commands.add_parser("drafts", help="look at drafts of files, and decide about them"))
-    _permissions(commands.add_parser("permissions", help="say what agents may do without asking"))
-    _audit(commands.add_parser("audit", help="look at every call of a tool, and who allowed it"))
-    usage = commands.add_parser("usage", help="add up what requests used and cost")
+
+def _usage(usage: argparse.ArgumentParser) -> None:
+    from studio.storage.usage import UsageKey
+
     usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
     usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
     usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
     usage.add_argument("--json", action="store_true", help="print JSON")
 
-    _tools(commands.add_parser("tools", help="look at tools, write one, try one"))
 
-    models = commands.add_parser("models", help="list a provider's models")
+def _models(models: argparse.ArgumentParser) -> None:
+    from studio.domain.providers import TITLES
+
     models.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
     models.add_argument("--refresh", action="store_true", help="ask the provider again")
     models.add_argument("--json", action="store_true", help="print JSON")
 
-    simulate = commands.add_parser("simulate", help="run the provider simulator")
+
+def _simulate(simulate: argparse.ArgumentParser) -> None:
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
-    return root
 
 
 def _drafts(drafts: argparse.ArgumentParser) -> None:
@@ -111,6 +136,9 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
 
 
 def _run(run: argparse.ArgumentParser) -> None:
+    from studio.domain.agents import Mode
+    from studio.domain.providers import TITLES
+
     run.description = (
         "Run one turn: the answer goes to standard output, everything about it to "
         "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "
@@ -164,6 +192,8 @@ def _run(run: argparse.ArgumentParser) -> None:
 
 
 def _audit(audit: argparse.ArgumentParser) -> None:
+    from studio.storage.audit import AuditState
+
     audit.description = (
         "Every call of a tool, oldest first: its arguments without secrets, what it came to, "
         "and who allowed it. Calls of deleted sessions stay here."
@@ -208,6 +238,8 @@ def _tools(tools: argparse.ArgumentParser) -> None:
 
 def _day(text: str) -> float:
     """When a local day begins, in seconds since the epoch."""
+    from datetime import date, datetime, time
+
     try:
         return datetime.combine(date.fromisoformat(text), time()).timestamp()
     except (ValueError, OverflowError, OSError):  # no date, or none that clocks know
@@ -247,3 +279,17 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
         ("untrust", "take that back"),
     ):
         what.add_parser(name, help=text).add_argument("folder", type=Path, metavar="DIR")
+
+
+_COMMANDS: dict[str, tuple[str, Fill]] = {
+    "run": ("say something to an agent: one turn", _run),
+    "sessions": ("look at saved sessions, undo what a turn changed", _sessions),
+    "drafts": ("look at drafts of files, and decide about them", _drafts),
+    "permissions": ("say what agents may do without asking", _permissions),
+    "audit": ("look at every call of a tool, and who allowed it", _audit),
+    "usage": ("add up what requests used and cost", _usage),
+    "tools": ("look at tools, write one, try one", _tools),
+    "models": ("list a provider's models", _models),
+    "simulate": ("run the provider simulator", _simulate),
+}
+"""Each command: what the help says of it, and what makes its options."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from studio.agent.connections import TITLES
 from studio.agent.endings import ending
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
@@ -23,6 +22,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.providers import TITLES
 from studio.domain.transcript import Transcript
 
 from .console import Console

@@ -10,8 +10,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.agent.connections import TITLES
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.providers import TITLES
 from studio.ui.controls import Button, Combo, Label, MenuItem
 from studio.ui.theme import Theme
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from typing import assert_never
 
-from studio.agent.connections import TITLES
 from studio.agent.context import Context, Kind
 from studio.agent.risk import Risk
 from studio.agent.routing import TAKE_OVER
@@ -57,6 +56,7 @@ from studio.domain.events import (
 from studio.domain.ledger import Sent
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer
+from studio.domain.providers import TITLES
 from studio.domain.tools import Exposure
 from studio.storage.native import EpochInfo, Native
 from studio.ui.folders import short_path

@@ -35,7 +35,7 @@ def model_items(
     The chosen one's provider comes first, and then ``thinking``, a section of
     its own. The others have menus of their own where all would be too long.
     """
-    from studio.agent.connections import TITLES
+    from studio.domain.providers import TITLES
 
     sections: dict[str, list[MenuItem]] = {}
     values = studio.settings.values

@@ -59,7 +59,7 @@ class WaysOn:
 
     def show(self) -> None:
         """Have the strip say what is out of the ordinary with the chat on screen."""
-        from studio.agent.connections import TITLES
+        from studio.domain.providers import TITLES
 
         strip, session = self._page.strip, self._page.session
         trust = self._page.trusting.asks

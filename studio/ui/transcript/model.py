@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
-from studio.agent.connections import TITLES
 from studio.agent.endings import ending
 from studio.domain.blocks import (
     AgentBlock,
@@ -29,6 +28,7 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
+from studio.domain.providers import TITLES
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
