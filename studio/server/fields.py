@@ -1,0 +1,124 @@
+"""A request's JSON, read field by field: a wrong type is a BadRequest that names its place.
+
+``null`` stands for a field that is not there, as it does for every client.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import TypeVar
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.providers.wire import mended
+
+from .wire import BadRequest
+
+T = TypeVar("T", bound=str)
+
+
+class Fields:
+    """One object of a request; ``at`` is where it stands: ``messages[3].content[0]``."""
+
+    def __init__(self, values: JsonObject, at: str = "") -> None:
+        self.values = values
+        self.at = at
+
+    def place(self, name: str) -> str:
+        """The full name of a field: ``tools[0].name``."""
+        return f"{self.at}.{name}" if self.at else name
+
+    def wrong(self, name: str, expected: str) -> BadRequest:
+        """What is said of a field that has the wrong type: ``expected`` is "a text"."""
+        place = self.place(name)
+        return BadRequest(f"“{place}” has to be {expected}.", param=place, code="invalid_type")
+
+    def refused(self, name: str, why: str, code: str = "unsupported_value") -> BadRequest:
+        """What is said of a field whose type is right and whose value is not."""
+        return BadRequest(why, param=self.place(name), code=code)
+
+    def get(self, name: str) -> Json:
+        return self.values.get(name)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text, without halves of characters: nothing that stores or sends could take them."""
+        value = self.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self.wrong(name, "a text")
+        return mended(value)
+
+    def needed(self, name: str) -> str:
+        """A text that has to be there and may not be empty."""
+        if not (value := self.text(name)):
+            place = self.place(name)
+            raise BadRequest(
+                f"“{place}” is missing.", param=place, code="missing_required_parameter"
+            )
+        return value
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise self.wrong(name, "true or false")
+        return value
+
+    def number(self, name: str, least: float, most: float) -> float | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        a_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if a_number and least <= value <= most:  # what is not a number (NaN) is nowhere between
+            return float(value)
+        raise self.wrong(name, f"a number from {least:g} to {most:g}")
+
+    def count(self, name: str, least: int = 1) -> int | None:
+        """A whole number; ``4096.0`` is one."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if isinstance(value, float) and math.isfinite(value) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise self.wrong(name, f"a whole number, {least} or more")
+        return value
+
+    def one_of(self, name: str, choices: Collection[T]) -> T | None:
+        value = self.get(name)
+        if value is None:
+            return None
+        for choice in choices:
+            if value == choice:
+                return choice
+        raise self.wrong(name, f"one of {', '.join(choices)}")
+
+    def inner(self, name: str) -> Fields | None:
+        """The object in a field."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.wrong(name, "an object")
+        return Fields(value, self.place(name))
+
+    def items(self, name: str) -> list[Json]:
+        """The list in a field, empty where there is none."""
+        value = self.get(name)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.wrong(name, "a list")
+        return value
+
+    def objects(self, name: str) -> list[Fields]:
+        """The objects of the list in a field."""
+        return [self._object(name, index, one) for index, one in enumerate(self.items(name))]
+
+    def _object(self, name: str, index: int, value: Json) -> Fields:
+        at = f"{name}[{index}]"
+        if not isinstance(value, dict):
+            raise self.wrong(at, "an object")
+        return Fields(value, self.place(at))
