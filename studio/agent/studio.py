@@ -11,6 +11,13 @@ from pathlib import Path
 
 from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Event,
+    TurnComplete,
+    TurnStarted,
+)
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
@@ -24,6 +31,7 @@ from studio.storage.database import Database
 from studio.storage.files import forget
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
+from studio.storage.questions import Questions
 from studio.storage.rules import RuleStore
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
@@ -44,11 +52,14 @@ from .permission.decision import Decision
 from .permission.policy import Policy
 from .permission.rules import Rules
 from .routing import Routing
+from .session import Session
 from .sessions import Sessions
 from .tracing import Tracing
 from .watching import Folders
 
 DEFAULT_AGENT = "Coder"
+RUNG_FOR = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
+"""What other programs at the same data are told of."""
 KEPT = 30 * 24 * 3600.0
 """Seconds for which a deleted file can be restored."""
 
@@ -111,11 +122,21 @@ class Studio:
         self._troubled: list[Callable[[str], None]] = []
         self.tracing = Tracing(lambda: settings.values, self.trouble)
         self.sessions.watch(self.tracing.follow)
+        self.questions = Questions(database, paths.data / "bells")
+        """Permission questions between programs that use the same data."""
+        self.sessions.watch(self._ring_for)
         self._confinement = Confinement(
             (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
         )
         self.connected: list[str] = list(LOCAL)
         """Providers that can be used as they are; see ``look_for_providers``."""
+
+    def _ring_for(self, session: Session) -> None:
+        def heard(event: Event, _: object) -> None:
+            if isinstance(event, RUNG_FOR):
+                self.questions.bell.soon()
+
+        session.subscribe(heard)
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""
@@ -357,6 +378,7 @@ class Studio:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
+            self.questions.bell.aclose,
             self.tracing.close,
             self._confinement.close,
             self.folders.close,

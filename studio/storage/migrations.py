@@ -232,6 +232,13 @@ def _doors(db: Connection) -> None:
     for statement in (
         "ALTER TABLE sessions ADD COLUMN origin TEXT NOT NULL DEFAULT 'window'",
         "ALTER TABLE sessions ADD COLUMN instructions TEXT NOT NULL DEFAULT ''",
+        # Programs that have a window, by the owner of their database.
+        "CREATE TABLE windows (owner TEXT PRIMARY KEY)",
+        # What other programs have to ask, as long as they wait; without secrets.
+        """CREATE TABLE questions (
+            id TEXT PRIMARY KEY, owner TEXT NOT NULL, session_id TEXT NOT NULL,
+            question_id TEXT NOT NULL, through TEXT NOT NULL, body TEXT NOT NULL,
+            whole INTEGER NOT NULL, asked REAL NOT NULL, answer TEXT)""",
     ):
         db.execute(statement)
 
