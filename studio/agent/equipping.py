@@ -114,7 +114,7 @@ class Equipping:
             contained=sandbox.kind != "none",
             trusted=ground.layers.trust == "trusted",
         )
-        offered = [spec for spec in ground.offered if policy.offers(spec)]
+        offered = [spec for spec in ground.offered if spec.external or policy.offers(spec)]
         return Equipment(policy, offered, workspace, sandbox, risk, spill)
 
     def execution(

@@ -80,6 +80,7 @@ class Execution:
         self._agent = agent
         self._tools = tools
         self._offered = {spec.name for spec in offered}
+        self._external = {spec.name for spec in offered if spec.external}
         self.gate = gate
         self._risk = risk
         self._workspace = workspace
@@ -107,6 +108,8 @@ class Execution:
     async def run(self, calls: Sequence[ToolCall], results: list[ToolResult | None]) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
 
+        Calls that whoever asked runs are told of, and have none.
+
         A call that must run alone works after all calls before it and before
         all after it: two edits of one file happen in the order they were asked.
         When cancelled, what has finished is in ``results`` and nothing runs on.
@@ -114,9 +117,12 @@ class Execution:
         self._risk.look()
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
+        outside: list[bool] = []
         for call in calls:
-            tool = self._tools.get(call.name)
+            external = call.name in self._external and call.arguments is not None
+            tool = None if external else self._tools.get(call.name)
             spec = tool.spec if tool else ToolSpec(call.name, "", {}, verb=call.name)
+            outside.append(external)
             alone.append(spec.alone)
             arguments = call.arguments or {}
             self._emit(
@@ -129,11 +135,15 @@ class Execution:
                     spec.verb,
                     spec.done,
                     spec.icon,
+                    external,
                 )
             )
         tasks: list[asyncio.Task[None]] = []
         ended_alone: list[asyncio.Event] = []
         for index, call in enumerate(calls):
+            if outside[index]:
+                ended[index].set()
+                continue
             before = ended[:index] if alone[index] else [*ended_alone]
             if alone[index]:
                 ended_alone.append(ended[index])
@@ -144,7 +154,8 @@ class Execution:
         except BaseException:
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks)
+            if tasks:
+                await asyncio.wait(tasks)
             raise
 
     async def _into(
@@ -200,8 +211,7 @@ class Execution:
         return (target_of(spec, call.arguments or {}) or spec.name,)
 
     async def _checked(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
-        tool = self._tools.get(call.name)
-        if tool is None or call.name not in self._offered:
+        if call.name not in self._offered:
             known = ", ".join(sorted(self._offered)) or "none"
             raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
         if call.arguments is None:
@@ -209,6 +219,7 @@ class Execution:
                 f"The arguments are not a JSON object, so {call.name} was not run. "
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
+        tool = self._tools[call.name]
         if tool.patterns:  # of other people; one may take for ever
             arguments = await asyncio.to_thread(tool.check, call.arguments)
         else:

@@ -32,6 +32,10 @@ from .standing import Standing
 from .watching import Folders
 
 SEARCH = "web_search"
+CLIENT = (
+    "The client that you answer adds these instructions:\n\n"
+    '<instructions from="client">\n{text}\n</instructions>'
+)
 
 
 class Surroundings(Protocol):
@@ -85,13 +89,15 @@ async def ground_of(
     info: SessionInfo,
     around: Surroundings,
     given: Mapping[Layer, Sequence[Rule]] | None = None,
-    parent: Policy | None = None,
+    ceiling: Policy | None = None,
+    external: Sequence[ToolSpec] = (),
 ) -> Ground:
     """Raises ConfigurationError or ProviderError for whatever is missing.
 
-    ``given`` are rules of the session and the turn, ``parent`` is the policy of
-    the turn that begins this one: a provider's own tool is not even declared
-    where they speak against it.
+    ``given`` are rules of the session and the turn, ``ceiling`` is what it may
+    do at most: a provider's own tool is not even declared where they speak
+    against it. ``external`` are tools of the one who asks; one takes the place
+    of a tool here that has its name.
     """
     folder = Path(info.folder)
     if not await asyncio.to_thread(folder.is_dir):
@@ -106,18 +112,24 @@ async def ground_of(
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
-    whole = whole if parent is None else whole.within(parent)
+    whole = whole if ceiling is None else whole.within(ceiling)
     search = around.web.choices().web_search
     found = [
         _of_provider(tool.spec, provider, info.model, search)
         for tool in tools.values()
         if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
     ]
-    offered = [spec for spec in found if not spec.hosted or whole.hands_over(spec)]
+    theirs = {spec.name for spec in external}
+    offered = [
+        spec
+        for spec in found
+        if spec.name not in theirs and (not spec.hosted or whole.hands_over(spec))
+    ]
+    offered += external
     standing = Standing(
-        around.today(),
+        None if agent.bare else around.today(),
         info.permission_mode,
-        _instructions(agent, folder),
+        _instructions(agent, folder, info.instructions),
         frozenset(spec.name for spec in offered),
     )
     return Ground(agent, provider, info.model, tools, offered, layers, standing)
@@ -129,11 +141,15 @@ def _of_provider(spec: ToolSpec, provider: Provider, model: str, search: str) ->
     return replace(spec, hosted=True) if wanted and provider.hosts(SEARCH, model) else spec
 
 
-def _instructions(agent: Agent, folder: Path) -> str:
+def _instructions(agent: Agent, folder: Path, client: str) -> str:
+    """The agent's own, and a client's after them (S-1)."""
+    if agent.bare:
+        return client
     system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
-    return (
+    own = (
         f"{agent.prompt}\n\n"
         f"You work in the folder {folder} on {system}. Paths are relative to it. "
         "Files you write or edit become drafts that the person approves; "
         "reading a file shows your draft of it."
     )
+    return f"{own}\n\n{CLIENT.format(text=client)}" if client else own

@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event, HistoryBegun, Notice
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import beginning, link, written
-from studio.domain.messages import Message, Said, Text, ToolResult
+from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
@@ -78,13 +79,15 @@ class NativeHistory:
         unsent: list[Said],
         heard: int,
         facts: ModelInfo | None = None,
+        made: Sequence[ToolBlock] = (),
     ) -> list[Event]:
         """Go on with the stored epoch if it fits, else begin one; returns what happened.
 
         ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
         what it is built from (H-7), for a model of these ``facts``.
         ``unsent`` is what was said and may be in no history yet; what it has is
-        taken out. ``heard`` is the epoch that the session's events tell of.
+        taken out. ``heard`` is the epoch that the session's events tell of, ``made``
+        are the calls of the last turn as they tell of them.
         """
         await self.save()  # what a failing disk left behind
         self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
@@ -104,7 +107,7 @@ class NativeHistory:
             if added and self.items[-len(added) :] == added:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
-        events = await self._repair(provider)
+        events = await self._repair(provider, made)
         if self.epoch == heard:
             return events
         return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
@@ -196,12 +199,26 @@ class NativeHistory:
         more = [spec.name for spec in fresh.tools if spec.name not in frozen]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
-    async def _repair(self, provider: Provider) -> list[Event]:
-        """Close calls that never got their results (H-5); says so, if there were any."""
+    async def _repair(self, provider: Provider, made: Sequence[ToolBlock]) -> list[Event]:
+        """Answer the calls of the last reply: they were handed over, or cut off (H-5).
+
+        Says so where nothing is known of a result.
+        """
         calls = provider.open_calls(self.items)
         if not calls:
             return []
-        closed = [ToolResult(c.id, c.name, (Text(CLOSED),), is_error=True) for c in calls]
-        await self.append(provider.results(closed))
-        many = "a tool call" if len(calls) == 1 else f"{len(calls)} tool calls"
+        known = {block.call_id: block for block in made if block.state in ("done", "error")}
+        results = [_result(call, known.get(call.id)) for call in calls]
+        await self.append(provider.results(results))
+        lost = sum(call.id not in known for call in calls)
+        if not lost:
+            return []
+        many = "a tool call" if lost == 1 else f"{lost} tool calls"
         return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]
+
+
+def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:
+    if made is None:
+        return ToolResult(call.id, call.name, (Text(CLOSED),), is_error=True)
+    content = (Text(made.output), *made.images)
+    return ToolResult(call.id, call.name, content, is_error=made.state == "error")

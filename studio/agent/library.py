@@ -133,7 +133,7 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         raise ValueError("line 1: no second line of three dashes closes the frontmatter")
     data = _frontmatter(lines[1:end])
     prompt = "\n".join(lines[end + 1 :]).strip()
-    if not prompt:
+    if not prompt and data.get("tools", "*"):
         raise ValueError(f"line {end + 1}: the instructions below the frontmatter are missing")
     key = ""
     try:

@@ -11,14 +11,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from studio.domain.agents import Limits, Mode
+from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
-from studio.domain.events import Event, Exposed, MessageQueued, Notice, Routed, Told, TurnStarted
+from studio.domain.events import (
+    Event,
+    Exposed,
+    MessageQueued,
+    Notice,
+    Routed,
+    Told,
+    ToolFinished,
+    TurnStarted,
+)
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Said
-from studio.domain.models import ModelInfo
+from studio.domain.messages import Image, Said, ToolResult
+from studio.domain.models import AS_IT_IS, Generation, ModelInfo
 from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
+from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.providers.base import Request
 from studio.storage.sessions import SessionStore
@@ -40,10 +51,12 @@ from .risk import Risk
 from .routing import TAKE_OVER
 from .spending import rates_of
 from .standing import Standing
+from .structured import FREE, in_words
 from .turn import Setting, Turn
 from .undo import Undo
 from .unheard import Unheard
 
+NOT_BROUGHT = "Whoever runs this tool sent no result."
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
@@ -66,15 +79,28 @@ class Wish:
     """What a door asks of one turn; the agent's file and the settings say the rest.
 
     ``rules`` count on top of the agent's and the session's. ``parent`` is of the
-    turn that begins this one.
+    turn that begins this one, ``within`` a ceiling of its own. ``tools`` and
+    ``results`` are of the one who asks, see ``Session.turn``.
     """
 
     rules: Sequence[Rule] = ()
     mode: Mode | None = None
     limits: Limits | None = None
     parent: Parent | None = None
+    within: Policy | None = None
+    tools: Sequence[ToolSpec] = ()
+    results: Sequence[ToolResult] = ()
+    generation: Generation = AS_IT_IS
     rises: bool = False
     """The turn before got stuck: the next tier takes over."""
+
+    @property
+    def ceiling(self) -> Policy | None:
+        """What the turn may do at most."""
+        above = self.parent.policy if self.parent is not None else None
+        if above is None or self.within is None:
+            return self.within or above
+        return self.within.within(above)
 
 
 class Chat(Protocol):
@@ -123,6 +149,7 @@ class Preparing:
 
     async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
+        self._bring(wish.results)
         routed = await self._routed(started.said, wish)
         info = self._chat.info
         ground = await self.ground(wish)
@@ -155,18 +182,17 @@ class Preparing:
         setting = Setting(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
             limits=limits,
-            news=lambda: self._news(ground.standing),
+            news=lambda: self._news(ground.standing, wish.generation.schema),
             patience=self._around.patience,
             facts=fact,
-            effort=info.effort or agent.effort,
-            temperature=agent.temperature,
+            generation=_generation(wish.generation, info, agent),
             opened=self.opened,
             tokens=self.room.tokens,
             room=partial(self.room.make, self._means(ground, purse)),
             closing=lambda: self._close(started.turn_id, parent),
             steering=self.steering,
         )
-        equipment = await self._equipping.equipment(ground, wish.rules, parent and parent.policy)
+        equipment = await self._equipping.equipment(ground, wish.rules, wish.ceiling)
         if parent is not None:
             self.opened += equipment.risk.taken(parent.risk.exposed)
 
@@ -183,8 +209,22 @@ class Preparing:
         given: dict[Layer, Sequence[Rule]] = {"session": self._equipping.rules}
         if wish is not None:
             given["turn"] = wish.rules
-        parent = wish.parent.policy if wish is not None and wish.parent is not None else None
-        return await ground_of(self._chat.info, self._around, given, parent)
+        wish = wish or Wish()
+        return await ground_of(self._chat.info, self._around, given, wish.ceiling, wish.tools)
+
+    def _bring(self, results: Sequence[ToolResult]) -> None:
+        """Whoever asked for the last turn ran the calls that were handed over, or did not."""
+        brought = {result.call_id: result for result in results}
+        for call in self._chat.transcript.handed_over:
+            result = brought.get(call.call_id)
+            if result is None:
+                self._record(ToolFinished(call.call_id, NOT_BROUGHT, is_error=True, seconds=0.0))
+                continue
+            images = tuple(part for part in result.content if isinstance(part, Image))
+            self._record(
+                ToolFinished(call.call_id, result.text, result.is_error, 0.0, images=images)
+            )
+            self._record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
     async def _routed(self, said: Sequence[Said], wish: Wish) -> list[Routed]:
         """What the program chose for this turn, and the chat changed to it (L-13)."""
@@ -232,6 +272,7 @@ class Preparing:
             self._unheard.said,
             self._unheard.epoch,
             self._around.model(info.provider, info.model),
+            self._chat.transcript.last_calls,
         )
         if stale:
             events += await self.history.renew(stale, quiet=True)
@@ -281,9 +322,17 @@ class Preparing:
     async def workspace(self) -> Workspace:
         return await self._equipping.workspace()
 
-    def _news(self, standing: Standing) -> list[Told]:
+    def _news(self, standing: Standing, schema: JsonObject | None) -> list[Told]:
         """What the model has not been told yet."""
-        history = self.history
+        history, told = self.history, self._chat.transcript.told
         frozen = [spec.name for spec in history.tools]
-        untold = standing.untold(self._chat.transcript.told, history.system, frozen)
+        untold = standing.untold(told, history.system, frozen)
+        if told.get("schema", FREE) != (form := in_words(schema)):
+            untold.append(Told("schema", form))
         return [*untold, *self._unheard.notes]
+
+
+def _generation(wanted: Generation, info: SessionInfo, agent: Agent) -> Generation:
+    """What was asked for this turn, else what the chat says, else the agent's file."""
+    warmth = agent.temperature if wanted.temperature is None else wanted.temperature
+    return replace(wanted, effort=wanted.effort or info.effort or agent.effort, temperature=warmth)

@@ -28,16 +28,18 @@ from studio.domain.events import (
     Notice,
     PermissionResolved,
     Pinned,
+    Recounted,
     ReplyGiven,
     SummaryEdited,
     SummaryUndone,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import File, Said, Text
+from studio.domain.messages import File, Message, Said, Text, ToolResult
+from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft, DraftStatus
+from studio.domain.tools import Draft, DraftStatus, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
@@ -46,6 +48,7 @@ from .drafts import SessionDrafts
 from .failing import failure
 from .ground import Ground, Surroundings
 from .input import whole
+from .permission.policy import Policy
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
 from .routing import STUCK
@@ -143,24 +146,34 @@ class Session:
         mode: Mode | None = None,
         limits: Limits | None = None,
         parent: Parent | None = None,
+        within: Policy | None = None,
+        tools: Sequence[ToolSpec] = (),
+        results: Sequence[ToolResult] = (),
+        generation: Generation = AS_IT_IS,
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
 
         ``rules`` count for this turn alone, on top of the agent's and the
         session's; ``mode`` and ``limits`` are the agent's where not given. A turn
         that another one begins has its bounds too: that session's ``as_parent``.
+        ``within`` is what the turn may do at most, whatever else allows.
+
+        ``tools`` are of the one who asks: a turn that calls them ends as
+        ``handed_over``, and the next one brings their ``results``. A call that
+        is not among these gets an error.
 
         With nothing said it tries the last message again. Whatever is wrong
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
-        wish, last = Wish(rules, mode, limits, parent), None
+        wish = Wish(rules, mode, limits, parent, within, tools, results, generation)
+        last = None
         async with aclosing(self._one_turn(whole(said), wish)) as events:
             async for event in events:
                 last = event
                 yield event
         while self._rises(last):
-            wish = replace(wish, limits=None, rises=True)
+            wish = replace(wish, limits=None, results=(), rises=True)
             async with aclosing(self._one_turn((), wish)) as events:
                 async for event in events:
                     last = event
@@ -280,6 +293,16 @@ class Session:
     def as_parent(self) -> Parent | None:
         """The bounds of the running turn, for turns that it begins."""
         return self._preparation.parent if self.running else None
+
+    async def recount(self, messages: Sequence[Message]) -> None:
+        """Begin with a conversation that somebody else tells; before any turn."""
+        info = self.info
+        first = next((one.blocks for one in messages if one.role == "user"), ())
+        said = [block for block in first if isinstance(block, Text | File)]
+        if said and not info.title:
+            await self.change(title=_title(said))
+        self._record(Recounted(tuple(messages), info.agent, info.provider, info.model))
+        await self.flush()
 
     async def decide(self, draft_id: str, decision: Decision) -> DraftStatus:
         """Approve, discard or undo a draft; the model hears of it with its next request."""

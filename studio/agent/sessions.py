@@ -12,7 +12,8 @@ from dataclasses import replace
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import Event, TurnComplete, TurnStarted
-from studio.domain.sessions import SearchHit, SessionInfo
+from studio.domain.messages import Message
+from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
 from .ground import Surroundings
@@ -43,8 +44,15 @@ class Sessions:
         permission_mode: PermissionMode = "ask",
         title: str = "",
         model_chosen: bool = False,
+        origin: Origin = "window",
+        instructions: str = "",
+        told: Sequence[Message] = (),
     ) -> Session:
-        """``model_chosen``: the person chose the model, so no routing changes it (L-13)."""
+        """``model_chosen``: the person chose the model, so no routing changes it (L-13).
+
+        ``instructions`` are a client's, in addition to the agent's own. ``told`` is
+        a conversation that the session goes on from; who tells it has led it.
+        """
         now = time.time()
         info = SessionInfo(
             id=uuid.uuid4().hex,
@@ -57,9 +65,13 @@ class Sessions:
             created=now,
             updated=now,
             model_chosen=model_chosen,
+            origin=origin,
+            instructions=instructions,
         )
         await self.store.create(info)
         session = self._open[info.id] = Session(info, self.store, self._around, (), ())
+        if told:
+            await session.recount(told)
         self._show(session)
         return session
 

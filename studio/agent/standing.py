@@ -31,9 +31,12 @@ def dated(today: date) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How things stand as a turn begins. ``tools`` are the names of those that may be used."""
+    """How things stand as a turn begins. ``tools`` are the names of those that may be used.
 
-    today: date
+    ``today`` is None where the model is told nothing but what the person says.
+    """
+
+    today: date | None
     mode: PermissionMode
     instructions: str
     tools: frozenset[str]
@@ -41,6 +44,8 @@ class Standing:
     @property
     def system(self) -> str:
         """The system prompt of a history that begins now."""
+        if self.today is None:
+            return self.instructions
         return f"{self.instructions}\n\nThe conversation began on {dated(self.today)}."
 
     def untold(self, told: Mapping[Topic, str], system: str, frozen: Iterable[str]) -> list[Told]:
@@ -51,7 +56,8 @@ class Standing:
             if told.get(topic) != text and not (known and topic not in told):
                 news.append(Told(topic, text))
 
-        tell("date", f"Today is {dated(self.today)}.", dated(self.today) in system)
+        if self.today is not None:
+            tell("date", f"Today is {dated(self.today)}.", dated(self.today) in system)
         tell("mode", MODES[self.mode], self.mode == "ask")
         tell(
             "instructions",

@@ -36,7 +36,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Said, ToolCall, ToolResult
-from studio.domain.models import Effort, ModelInfo, Usage
+from studio.domain.models import AS_IT_IS, Generation, ModelInfo, Usage
 from studio.domain.permissions import Answer
 from studio.providers.base import Provider, Reply, Request
 
@@ -50,6 +50,7 @@ from .ledger import Ledger
 from .patience import Patience
 from .purse import Purse
 from .stall import MESSAGE, Made, Stall
+from .structured import TRIES, WRONG, fitting
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +106,7 @@ class Setting:
     closing: Callable[[], Awaitable[Sequence[Event]]]
     patience: Patience = field(default_factory=Patience)
     facts: ModelInfo | None = None
-    effort: Effort | None = None
-    temperature: float | None = None
+    generation: Generation = AS_IT_IS
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     opened: Sequence[Event] = ()
     """What happened when the history was opened, to be told after ``started``."""
@@ -155,6 +155,9 @@ class Turn:
         self._wrapped_up = False
         self._squeezed = 0
         self._notes: list[Told] = []
+        self._answer: list[str] = []
+        """The words of this step."""
+        self._unfit = 0
         self._words: list[TextDelta | ReasoningDelta] = []
         self._task: asyncio.Task[Ended] | None = None
         self._stopped_for: CompletionReason = "cancelled"
@@ -233,7 +236,9 @@ class Turn:
             self._happen(event)
 
     def _happen(self, event: Event) -> None:
-        if isinstance(event, StepEnded):
+        if isinstance(event, TextDelta):
+            self._answer.append(event.text)
+        elif isinstance(event, StepEnded):
             self._usage += event.usage
         elif isinstance(event, HistoryBegun):
             self._stall.changed()  # what was shortened may be looked at again
@@ -294,6 +299,7 @@ class Turn:
 
     def _begin(self, step: int) -> None:
         self._step = step
+        self._answer.clear()
         self._emit(StepStarted(step))
 
     async def _steps(self) -> Ended:
@@ -316,10 +322,29 @@ class Turn:
                 continue
             if reply.stop == "max_tokens":
                 return Ended("token_limit", "The answer reached the model's output limit.")
-            if not self._setting.steering or step == self._setting.limits.steps:
+            if self._setting.steering and step < self._setting.limits.steps:
+                continue
+            wrong = await self._wrong()
+            if not wrong:
                 return Ended("done", reply.detail)
+            if self._unfit == TRIES:
+                return Ended("error", f"The answer does not fit the schema: {wrong}")
+            self._unfit += 1
+            self._notes.append(Told("resume", WRONG.format(wrong=wrong)))
         limit = self._setting.limits.steps
         return Ended("step_limit", f"The agent used all {limit} steps of this turn.")
+
+    async def _wrong(self) -> str:
+        """Why the answer does not fit what was asked for; empty if it does."""
+        schema = self._setting.generation.schema
+        if schema is None:
+            return ""
+        self._tell_words()
+        try:
+            await asyncio.to_thread(fitting, "".join(self._answer), schema)
+        except ValueError as error:
+            return str(error)
+        return ""
 
     @property
     def _model(self) -> str:
@@ -327,15 +352,22 @@ class Turn:
 
     def _request(self) -> Request:
         setting, history = self._setting, self._history
+        generation, first = setting.generation, self._step == 1
         return Request(
             self._model,
             history.items,
             history.system,
             history.tools,
+            output_limit=generation.output_limit,
             facts=setting.facts,
-            effort=setting.effort,
-            temperature=setting.temperature,
+            effort=generation.effort,
+            temperature=generation.temperature,
             session=setting.started.session_id,
+            top_p=generation.top_p,
+            stop=generation.stop,
+            choice=generation.choice if first or generation.choice == "none" else "auto",
+            only=generation.only if first else "",
+            schema=generation.schema,
         )
 
     async def _before(self) -> None:
@@ -387,19 +419,15 @@ class Turn:
             await self._leave(reply, REPEATED)
             return _stalled(reply.calls)
         results: list[ToolResult | None] = [None] * len(reply.calls)
-        why = FAILED
         try:
             await self._history.append(reply.items)
             await self._execution.run(reply.calls, results)
         except BaseException as error:
-            why = self._why(error, FAILED)
+            await self._results(reply.calls, results, self._why(error, FAILED))
             raise
-        finally:
-            closed = [
-                result or failed(call, why)
-                for call, result in zip(reply.calls, results, strict=True)
-            ]
-            await self._history.append(self._provider.results(closed))
+        if None in results:  # what is done here is known to the transcript
+            return Ended("handed_over")
+        closed = await self._results(reply.calls, results, FAILED)
         effect = self._execution.effect
         made = zip(reply.calls, closed, strict=True)
         if self._stall.circles([Made(call, done, effect(call.name)) for call, done in made]):
@@ -408,6 +436,14 @@ class Turn:
             self._stall.warned = True
             self._notes.append(Told("stall", MESSAGE))
         return None
+
+    async def _results(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResult | None], why: str
+    ) -> list[ToolResult]:
+        """Store the answers to a reply's calls; of those without one, ``why``."""
+        closed = [result or failed(call, why) for call, result in zip(calls, results, strict=True)]
+        await self._history.append(self._provider.results(closed))
+        return closed
 
     async def _leave(self, reply: Reply, why: str) -> None:
         """Answer the calls of a reply without running them."""

@@ -75,3 +75,8 @@ class Agent:
     icon: str = "sparkle"
     hue: str = "slate"
     source: str = ""
+
+    @property
+    def bare(self) -> bool:
+        """Nothing of its own comes between the person and the model."""
+        return not self.prompt and not self.tools

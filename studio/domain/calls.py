@@ -58,10 +58,14 @@ class Calls:
         self._blocks.append(block)
 
     @property
+    def all(self) -> list[ToolBlock]:
+        """In order, the newest of each id."""
+        return [self._at(index) for index in self._places.values()]
+
+    @property
     def handed_over(self) -> list[ToolBlock]:
         """The calls that whoever asked still has to bring the results of."""
-        blocks = map(self._at, self._places.values())
-        return [block for block in blocks if block.external and not block.finished]
+        return [block for block in self.all if block.external and not block.finished]
 
     def apply(self, event: CallEvent, step: int) -> int | None:
         """The index of the block that changed or came, if one did; see ``Transcript.apply``."""

@@ -118,6 +118,9 @@ class Generation:
     schema: JsonObject | None = field(default=None, hash=False)
 
 
+AS_IT_IS = Generation()
+
+
 StopReason: TypeAlias = Literal[
     "end", "tool_use", "max_tokens", "refusal", "pause", "context_full", "content_filter", "other"
 ]

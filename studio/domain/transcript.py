@@ -337,6 +337,11 @@ class Transcript:
         ]
 
     @property
+    def last_calls(self) -> list[ToolBlock]:
+        """Every call of the last turn, in order."""
+        return self._calls.all
+
+    @property
     def handed_over(self) -> list[ToolBlock]:
         """Calls of the last turn that whoever asked has to bring the results of."""
         return self._calls.handed_over

@@ -112,6 +112,12 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 'queued' FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
                 (*map(storable, texts), at),
             )
+            if event.external:
+                db.execute(
+                    f"""UPDATE audit SET state = 'running', decided_by = 'the client',
+                    decided_at = ? WHERE id = {_LAST}""",
+                    (at, session_id, event.call_id),
+                )
         case ToolStarted():
             db.execute(
                 f"""UPDATE audit SET state = 'running', decided_by = ?,
@@ -155,7 +161,7 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 WHERE d.session_id = ? AND d.draft_id = ?)""",
                 (event.status, at, session_id, event.draft_id),
             )
-        case TurnComplete():
+        case TurnComplete() if event.reason != "handed_over":
             # A question that falls away with its turn was nobody's no.
             db.execute(
                 """UPDATE audit SET state = 'cancelled', decided_by = CASE WHEN state = 'denied'

@@ -15,6 +15,7 @@ from studio.domain.events import (
     Failed,
     Notice,
     ReasoningDelta,
+    Recounted,
     ReplyGiven,
     StepEnded,
     TextDelta,
@@ -23,7 +24,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import File, Text
+from studio.domain.messages import File, Text, ToolResult
 from studio.domain.sessions import SearchHit
 
 Passage: TypeAlias = tuple[str, str]
@@ -62,6 +63,8 @@ class Indexer:
                 said = [part.text for part in event.said if isinstance(part, Text)]
                 said += [part.name for part in event.said if isinstance(part, File)]
                 return [*self.finish(), *_passage("said", "\n\n".join(said))]
+            case Recounted():
+                return [*self.finish(), *_recounted(event)]
             case ToolQueued():
                 return [*self.finish(), *_passage("call", f"{event.name}\n{_words(event)}")]
             case ToolFinished():
@@ -93,6 +96,22 @@ class Indexer:
 
 def _passage(kind: str, text: str) -> list[Passage]:
     return [(kind, storable(text[:LONGEST]))] if text.strip() else []
+
+
+def _recounted(event: Recounted) -> list[Passage]:
+    found: list[Passage] = []
+    for message in event.messages:
+        for block in message.blocks:
+            match block:
+                case Text():
+                    found += _passage("said" if message.role == "user" else "answer", block.text)
+                case File():
+                    found += _passage("said", block.name)
+                case ToolResult():
+                    found += _passage("result", block.text)
+                case _:
+                    pass
+    return found
 
 
 def _words(call: ToolQueued) -> str:

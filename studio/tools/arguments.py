@@ -54,7 +54,7 @@ def check(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
         if name not in good and name not in required and "default" in known:
             good[name] = known["default"]
     if not wrong:
-        wrong = _violations(schema, good)
+        wrong = violations(schema, good)
     if wrong:
         raise ToolFailed(f"Wrong arguments for {spec.name}: {'; '.join(wrong)}.")
     return good
@@ -139,14 +139,15 @@ def _parsed(text: str, wanted: type) -> Json:
     return cast("Json", value) if isinstance(value, wanted) else text
 
 
-def _violations(schema: JsonObject, arguments: JsonObject) -> list[str]:
+def violations(schema: JsonObject, value: Json) -> list[str]:
+    """Where a value does not fit a schema, in words; nothing of one that is no schema."""
     from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException
 
     validate = _compiled(json.dumps(schema, sort_keys=True))
     if validate is None:
         return []
     try:
-        validate(arguments)
+        validate(value)
     except JsonSchemaValuesException as error:
         return [_violation(one) for one in error.errors[:5]]
     except JsonSchemaValueException as error:
