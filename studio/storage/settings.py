@@ -89,6 +89,23 @@ class Settings:
     """Where OpenTelemetry spans go, over OTLP; empty for nowhere (L-15)."""
     trace_content: bool = False
 
+    server_on: bool = False
+    """Run the server beside the window, as long as that is open (S-3)."""
+    server_host: str = "127.0.0.1"
+    server_port: int = 8765
+    server_folder: str = ""
+    """Where agents work for clients; empty for an empty folder of the program's own."""
+    server_rules: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What clients may have agents do, by ``allow``, ``ask`` and ``deny`` (S-4)."""
+    server_steps: bool = False
+    """Show clients what agents' tools do, apart from the answer."""
+    server_keep: bool = True
+    """Keep requests as chats."""
+    server_hosts: list[str] = field(default_factory=list[str])
+    """Names, besides its own address, under which the server may be asked for."""
+    server_origins: list[str] = field(default_factory=list[str])
+    """Web pages, as ``https://host``, that may ask the server."""
+
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
 
