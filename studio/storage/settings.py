@@ -93,6 +93,12 @@ class Settings:
     """Run the server beside the window, as long as that is open (S-3)."""
     server_host: str = "127.0.0.1"
     server_port: int = 8765
+    server_token: bool = True
+    """Clients have to show the token; those of other computers have to in any case (S-4)."""
+    server_body_limit: int = 20_000_000
+    """Bytes of one request at most."""
+    server_at_once: int = 64
+    """Requests that are answered at the same time."""
     server_folder: str = ""
     """Where agents work for clients; empty for an empty folder of the program's own."""
     server_rules: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
