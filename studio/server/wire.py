@@ -12,7 +12,7 @@ API's JSON and these values; who answers is none of its business. One request::
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -110,8 +110,8 @@ class Outcome:
     """The end of an answer, exactly one, and the last part.
 
     ``error`` is a fault that ended it (then ``status`` and ``code`` say which,
-    see ``faults``); ``limit`` is one of our own limits, in words that are part
-    of the answer already.
+    see ``faults``), ``retry_after`` the seconds that its cause asks to wait;
+    ``limit`` is one of our own limits, in words that are part of the answer already.
     """
 
     stop: Literal["end", "calls", "length", "refused", "limit", "error"]
@@ -119,9 +119,44 @@ class Outcome:
     detail: str = ""
     status: int = 500
     code: str = ""
+    retry_after: float | None = None
 
 
 Part: TypeAlias = Words | Thoughts | Progress | Call | Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an answer is made: a session, and the turn in it."""
+
+    session_id: str
+    turn_id: str
+
+
+class Answers(Protocol):
+    """Who answers (``answering``). Closing a stream of parts stops its turn.
+
+    Before its first part it may raise BadRequest or StudioError; after that an
+    error is an ``Outcome``. ``begun`` hears where the answer is made, at the
+    latest before the first part.
+    """
+
+    def answer(
+        self, asked: Asked, about: About, begun: Callable[[Place], None]
+    ) -> AsyncGenerator[Part, None]:
+        """Answer a request."""
+        ...
+
+    def again(
+        self, asked: Asked, about: About, place: Place, begun: Callable[[Place], None]
+    ) -> AsyncGenerator[Part, None]:
+        """The answer to a request that was made before and is repeated.
+
+        A finished turn's is read from its transcript, and no tool runs again. A
+        turn that was cut short is gone on with, in a turn of its own after it
+        (``begun`` hears of that), and what was done before is kept.
+        """
+        ...
 
 
 class Spoken(Protocol):
