@@ -28,7 +28,7 @@ from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
 from .incoming import Incoming
-from .permission.gate import Gate, Permit
+from .permission.gate import Gate, Permit, Refused
 from .permission.policy import target_of
 from .reads import Reads
 from .risk import Risk
@@ -172,7 +172,7 @@ class Execution:
             ended.set()
 
     async def _one(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
-        began = time.monotonic()
+        began, refused_by = time.monotonic(), ""
         try:
             result = await self._checked(call, before)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
@@ -180,6 +180,7 @@ class Execution:
             else:  # of a big or odd value this takes long, or never ends
                 text = await asyncio.to_thread(lambda: result.text)
         except ToolFailed as failure:
+            refused_by = failure.by if isinstance(failure, Refused) else ""
             text = render(str(failure))
             result = Result(text, summary=_first_line(text), is_error=True)
         except Exception as error:
@@ -198,6 +199,7 @@ class Execution:
                 result.summary,
                 result.sources or self._source(call, result),
                 tuple(result.images),
+                refused_by,
             )
         )
         content = (Text(text), *result.images)

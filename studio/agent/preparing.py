@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from studio.domain.agents import Agent, Limits, Mode
+from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
     Event,
@@ -91,6 +91,7 @@ class Wish:
     tools: Sequence[ToolSpec] = ()
     results: Sequence[ToolResult] = ()
     generation: Generation = AS_IT_IS
+    caps: Caps = NO_CAPS
     rises: bool = False
     """The turn before got stuck: the next tier takes over."""
 
@@ -175,7 +176,8 @@ class Preparing:
         if self._ledger is None:
             self._ledger = Ledger(last)
         parent = wish.parent
-        budget = await self._around.budget(info, agent, parent.budget if parent else None)
+        capped = replace(agent, caps=wish.caps.within(agent.caps))
+        budget = await self._around.budget(info, capped, parent.budget if parent else None)
         purse = self._purse(budget, ground, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)

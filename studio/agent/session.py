@@ -16,7 +16,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
-from studio.domain.agents import Limits, Mode
+from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
@@ -150,12 +150,14 @@ class Session:
         tools: Sequence[ToolSpec] = (),
         results: Sequence[ToolResult] = (),
         generation: Generation = AS_IT_IS,
+        caps: Caps = NO_CAPS,
     ) -> AsyncGenerator[Event, None]:
         """Run one turn and yield its events, as they are folded and saved.
 
         ``rules`` count for this turn alone, on top of the agent's and the
-        session's; ``mode`` and ``limits`` are the agent's where not given. A turn
-        that another one begins has its bounds too: that session's ``as_parent``.
+        session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
+        hold beside all others (L-14). A turn that another one begins has its
+        bounds too: that session's ``as_parent``.
         ``within`` is what the turn may do at most, whatever else allows.
 
         ``tools`` are of the one who asks: a turn that calls them ends as
@@ -166,7 +168,7 @@ class Session:
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
-        wish = Wish(rules, mode, limits, parent, within, tools, results, generation)
+        wish = Wish(rules, mode, limits, parent, within, tools, results, generation, caps)
         last = None
         async with aclosing(self._one_turn(whole(said), wish)) as events:
             async for event in events:
@@ -252,9 +254,10 @@ class Session:
         if self._aside is not None:
             self._aside.cancel()
 
-    def answer(self, question_id: str, answer: Answer) -> None:
+    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+        """``by`` says who answers where that is not the person, for the audit."""
         if self._turn is not None:
-            self._turn.answer(question_id, answer)
+            self._turn.answer(question_id, answer, by)
 
     def reply(self, call_id: str, text: str) -> None:
         if self._turn is not None:

@@ -199,9 +199,9 @@ class Turn:
         if self._task is not None:
             await asyncio.wait([self._task])
 
-    def answer(self, question_id: str, answer: Answer) -> None:
-        """The person's answer to a permission question; a late one is ignored."""
-        self._execution.gate.answer(question_id, answer)
+    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+        """The answer to a permission question; a late one is ignored."""
+        self._execution.gate.answer(question_id, answer, by)
 
     def reply(self, call_id: str, text: str) -> None:
         """The person's answer to the agent's own question; a late one is ignored."""

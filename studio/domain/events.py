@@ -236,6 +236,7 @@ class ToolFinished:
     """A call has its result: the text and pictures the model gets, one line for the row.
 
     ``sources`` say where the result is from (T-4): ``src/a.py:1-80``, a URL.
+    ``refused_by`` says whose rule forbade the call; empty for one that was not.
     """
 
     call_id: str
@@ -245,6 +246,7 @@ class ToolFinished:
     summary: str = ""
     sources: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
+    refused_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +258,14 @@ class AwaitingPermission:
 
 @dataclass(frozen=True, slots=True)
 class PermissionResolved:
-    """The question has its answer, or fell away when the turn ended."""
+    """The question has its answer, or fell away when the turn ended.
+
+    ``by`` says who answered where that was not the person.
+    """
 
     question_id: str
     answer: Answer
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

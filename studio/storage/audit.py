@@ -36,8 +36,9 @@ from .search import storable
 AuditState: TypeAlias = Literal[
     "queued", "waiting", "running", "done", "error", "denied", "refused", "cancelled"
 ]
-"""``denied``: the person said no. ``refused``: it never began, for a rule forbids
-it or the call was wrong; the summary says which. ``cancelled``: the turn ended first."""
+"""``denied``: the person said no, or nobody was there to ask. ``refused``: it never
+began, for a rule forbids it or the call was wrong; the summary says which.
+``cancelled``: the turn ended first."""
 PAGE = 500
 _COLUMNS = (
     "a.id, a.at, a.session_id, coalesce(s.title, a.title), a.turn_id, a.call_id, a.agent, a.tool, "
@@ -127,12 +128,17 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
         case ToolFinished():
             db.execute(
                 f"""UPDATE audit SET finished = ?, seconds = ?, summary = ?, state = CASE
-                WHEN decided_by = 'you' AND state = 'denied' THEN state
+                WHEN state = 'denied' THEN state
                 WHEN ? = 0 THEN 'done' WHEN state = 'running' THEN 'error' ELSE 'refused' END
                 WHERE id = {_LAST}""",
                 (at, event.seconds, storable(without_secrets(event.summary)), event.is_error,
                  session_id, event.call_id),
             )  # fmt: skip
+            if event.refused_by:
+                db.execute(
+                    f"UPDATE audit SET decided_by = ?, decided_at = ? WHERE id = {_LAST}",
+                    (storable(without_secrets(event.refused_by)), at, session_id, event.call_id),
+                )
         case AwaitingPermission():
             _put_state(db, session_id, event.question.call_id, "waiting")
         case PermissionResolved():
@@ -141,8 +147,8 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 """UPDATE audit SET state = ?, decided_by = ?, decided_at = ? WHERE id = (
                 SELECT max(a.id) FROM audit a JOIN approvals q ON q.session_id = a.session_id
                 AND q.call_id = a.call_id WHERE q.session_id = ? AND q.question_id = ?)""",
-                ("denied" if denied else "queued", "you" if denied else "", at, session_id,
-                 event.question_id),
+                ("denied" if denied else "queued", storable(event.by or "you") if denied else "",
+                 at, session_id, event.question_id),
             )  # fmt: skip
         case AwaitingReply():
             _put_state(db, session_id, event.call_id, "waiting")

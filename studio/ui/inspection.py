@@ -222,7 +222,8 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case AwaitingPermission():
             return "shield-question-mark", event.question.title, ""
         case PermissionResolved():
-            return "shield", ANSWERED[event.answer], ""
+            words = f"Denied: {event.by}" if event.by else ANSWERED[event.answer]
+            return "shield", words, ""
         case AwaitingReply():
             return "message-circle", "Asked you", ""
         case ReplyGiven():

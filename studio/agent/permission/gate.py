@@ -53,6 +53,14 @@ class Permit:
     opens: Path | None = None
 
 
+class Refused(ToolFailed):
+    """A rule forbids the call; ``by`` says whose: “your rule run(git *)”."""
+
+    def __init__(self, text: str, by: str) -> None:
+        super().__init__(text)
+        self.by = by
+
+
 def _none(spec: ToolSpec, call: ToolCall) -> str:
     return ""
 
@@ -93,14 +101,17 @@ class Gate:
         self._objection = objection
         self._earlier = earlier
         self._one_question = asyncio.Lock()
-        self._answers: dict[str, asyncio.Future[Answer]] = {}
+        self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
         self._replies: dict[str, asyncio.Future[str]] = {}
 
-    def answer(self, question_id: str, answer: Answer) -> None:
-        """The person's answer to a permission question; a late one is ignored."""
+    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+        """The answer to a permission question; a late one is ignored.
+
+        ``by`` says who answers where that is not the person.
+        """
         future = self._answers.get(question_id)
         if future is not None and not future.done():
-            future.set_result(answer)
+            future.set_result((answer, by))
 
     def reply(self, call_id: str, text: str) -> None:
         """The person's answer to the agent's own question; a late one is ignored."""
@@ -206,7 +217,9 @@ class Gate:
             why=line(decision.why, 1000),
             covers=tuple(map(line, covers)),
         )
-        answer = await self._answer(question)
+        answer, by = await self._answer(question)
+        if answer == "deny" and by:
+            raise ToolFailed(f"This {spec.name} call was not allowed: {by}. Do not repeat it.")
         if answer == "deny":
             raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
         if answer != "once" and always is not None:
@@ -247,19 +260,20 @@ class Gate:
                 continue
         return always, tuple(reversed(covers))
 
-    async def _answer(self, question: Question) -> Answer:
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+    async def _answer(self, question: Question) -> tuple[Answer, str]:
+        future: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
         self._answers[question.id] = future
         answer: Answer = "deny"
+        by = ""
         self._clock.pause()
         self._emit(AwaitingPermission(question))
         try:
-            answer = await future
+            answer, by = await future
         finally:
             self._clock.resume()
             del self._answers[question.id]
-            self._emit(PermissionResolved(question.id, answer))
-        return answer
+            self._emit(PermissionResolved(question.id, answer, by))
+        return answer, by
 
 
 _SCOPES: dict[Answer, str] = {
@@ -275,7 +289,8 @@ def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:
         return ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
     if decision.by == FOLDER:
         return ToolFailed(f"{decision.why} Use a path inside the folder.")
-    return ToolFailed(f"This {spec.name} call is not allowed. {decision.why} Do not repeat it.")
+    text = f"This {spec.name} call is not allowed. {decision.why} Do not repeat it."
+    return Refused(text, decision.by)
 
 
 def _span(seconds: float) -> str:
