@@ -68,8 +68,8 @@ INSTRUCTED = '<instructions from="client">\n{text}\n</instructions>'
 class About:
     """What an answer says of itself. ``created`` is in seconds since the epoch.
 
-    ``number`` is 32 hex digits or more, the same for a retried request; each
-    dialect puts its own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
+    ``number`` is the ``Place.number`` of where it is made; each dialect puts its
+    own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
     """
 
     number: str
@@ -125,6 +125,9 @@ class Outcome:
 Part: TypeAlias = Words | Thoughts | Progress | Call | Outcome
 
 
+Door: TypeAlias = Literal["chat", "responses", "messages"]
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where an answer is made: a session, and the turn in it."""
@@ -132,23 +135,29 @@ class Place:
     session_id: str
     turn_id: str
 
+    @property
+    def number(self) -> str:
+        """64 hex digits; what a client goes on from by the answer's id (``Asked.previous``)."""
+        return f"{self.session_id}{self.turn_id}"
+
 
 class Answers(Protocol):
     """Who answers (``answering``). Closing a stream of parts stops its turn.
 
     Before its first part it may raise BadRequest or StudioError; after that an
     error is an ``Outcome``. ``begun`` hears where the answer is made, at the
-    latest before the first part.
+    latest before the first part. ``door`` is the dialect's name (``chat``,
+    ``responses``, ``messages``).
     """
 
     def answer(
-        self, asked: Asked, about: About, begun: Callable[[Place], None]
+        self, asked: Asked, door: Door, begun: Callable[[Place], None]
     ) -> AsyncGenerator[Part, None]:
         """Answer a request."""
         ...
 
     def again(
-        self, asked: Asked, about: About, place: Place, begun: Callable[[Place], None]
+        self, asked: Asked, door: Door, place: Place, begun: Callable[[Place], None]
     ) -> AsyncGenerator[Part, None]:
         """The answer to a request that was made before and is repeated.
 
