@@ -34,6 +34,10 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .run import run
 
                 return await run(studio, options, console)
+            case "chat":
+                from .chat import chat
+
+                return await chat(studio, options, console)
             case "models":
                 from .listings import models
 

@@ -67,7 +67,7 @@ class Console:
         self.end_line()
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
-        _forget_typed(file)
+        forget_typed(file)
         _put(sys.stderr, prompt)
         ready = asyncio.Event()
         try:
@@ -126,7 +126,8 @@ def _put(stream: TextIO, text: str) -> None:
         raise
 
 
-def _forget_typed(file: int) -> None:
+def forget_typed(file: int) -> None:
+    """Drop what was typed and nobody has read yet."""
     try:
         import termios
     except ImportError:  # Windows

@@ -135,6 +135,17 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
         )
 
 
+def _chat(chat: argparse.ArgumentParser) -> None:
+    from studio.domain.providers import TITLES
+
+    chat.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
+    chat.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
+    chat.add_argument("--model", metavar="M", help="default: your setting, else the first listed")
+    chat.add_argument("--agent", metavar="A", help="default: your setting, else Coder")
+    chat.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    chat.add_argument("--session", metavar="ID", help="go on in this session; “last” is the latest")
+
+
 def _run(run: argparse.ArgumentParser) -> None:
     from studio.domain.agents import Mode
     from studio.domain.providers import TITLES
@@ -283,6 +294,7 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
 
 _COMMANDS: dict[str, tuple[str, Fill]] = {
     "run": ("say something to an agent: one turn", _run),
+    "chat": ("talk with an agent in the terminal", _chat),
     "sessions": ("look at saved sessions, undo what a turn changed", _sessions),
     "drafts": ("look at drafts of files, and decide about them", _drafts),
     "permissions": ("say what agents may do without asking", _permissions),

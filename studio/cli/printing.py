@@ -70,7 +70,10 @@ class TextPrinter:
                 self._print(event)
 
     def _print(self, event: Event) -> None:
-        index = self._transcript.apply(event)
+        self._show(event, self._transcript.apply(event))
+
+    def _show(self, event: Event, index: int | None) -> None:
+        """Print an event that changed the transcript's block with this index."""
         match event:
             case StepStarted():
                 self._pause = self._spoke
@@ -83,11 +86,11 @@ class TextPrinter:
                 self._spoke = True
             case ToolStarted():
                 if (tool := self._tool(index)) is not None:
-                    self._console.say(f"· {tool.verb} {_line(tool.target)}".rstrip())
+                    self._console.say(f"· {tool.verb} {line(tool.target)}".rstrip())
             case ToolFinished():
                 tool = self._tool(index)
                 if tool is not None and event.is_error and tool.state != "denied":
-                    what = f"{tool.name} {_line(tool.target)}".rstrip()
+                    what = f"{tool.name} {line(tool.target)}".rstrip()
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():
                 self._console.say(event.text)
@@ -97,12 +100,12 @@ class TextPrinter:
             case TurnStarted():
                 self._provider = TITLES.get(event.provider, event.provider)
             case RetryScheduled():
-                when = f"Trying again in {_span(event.seconds)}"
+                when = f"Trying again in {span(event.seconds)}"
                 self._console.say(
                     f"{event.title} {when} (attempt {event.attempt} of {event.attempts})."
                 )
             case Silent():
-                self._console.say(f"Nothing from {self._provider} for {_span(event.seconds)}.")
+                self._console.say(f"Nothing from {self._provider} for {span(event.seconds)}.")
             case Failed():
                 end = "" if event.title.endswith(".") else ":"
                 self._console.say(f"{event.title}{end} {event.detail}")
@@ -118,13 +121,13 @@ class TextPrinter:
         return block if isinstance(block, ToolBlock) else None
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """“12 s”, “1 m 30 s”; at least a second."""
     whole = max(1, round(seconds))
     return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
     """The beginning of a target, on one line."""
     words = " ".join(text.split())
     return words if len(words) <= 100 else f"{words[:99]}…"

@@ -56,7 +56,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     message = message.encode("utf-8", "replace").decode().strip()
     if not message and not attached:
         raise ConfigurationError("There is nothing to say. Give a message, or pipe one in.")
-    session = await _session(studio, options)
+    session = await session_for(studio, options)
     for problem in (await studio.agents(Path(session.info.folder))).problems:
         console.say(f"Agent skipped: {problem}")
     person = console.interactive and not options.json
@@ -77,7 +77,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     return CANCELLED if driver.stopped else code
 
 
-async def _session(studio: Studio, options: argparse.Namespace) -> Session:
+async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
     """A new session, or an old one with what the options change about it."""
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
