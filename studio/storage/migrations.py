@@ -239,6 +239,11 @@ def _doors(db: Connection) -> None:
             id TEXT PRIMARY KEY, owner TEXT NOT NULL, session_id TEXT NOT NULL,
             question_id TEXT NOT NULL, through TEXT NOT NULL, body TEXT NOT NULL,
             whole INTEGER NOT NULL, asked REAL NOT NULL, answer TEXT)""",
+        # Requests of the server's clients that may come again; key and body as digests.
+        """CREATE TABLE requests (
+            key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL,
+            session_id TEXT REFERENCES sessions ON DELETE CASCADE, turn_id TEXT)""",
+        "CREATE INDEX requests_session ON requests (session_id)",
     ):
         db.execute(statement)
 
