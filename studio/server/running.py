@@ -1,0 +1,127 @@
+"""One answer while it is made, for everybody who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import TypeAlias
+
+from .faults import Fault, of_error, of_outcome
+from .wire import About, Outcome, Part, Place, Progress, Thoughts, Words
+
+STOPPED = Fault("The answer was stopped.", 503, "stopped")
+STOPPING = Fault("The server is being stopped.", 503, "busy", retry_after=1.0)
+_SMALL = 200
+"""Bytes that a part takes besides its words, roughly."""
+
+Begin: TypeAlias = Callable[[Callable[[Place], None]], AsyncGenerator[Part, None]]
+"""Begins an answer; what it is given hears where the answer is made."""
+
+
+class Run:
+    """The parts of an answer, as they come, for any number of readers.
+
+    The turn goes on as long as somebody reads; when the last reader leaves it
+    before its end, it is stopped. ``created`` is in seconds since the epoch.
+    """
+
+    def __init__(self, model: str, created: float, begin: Begin, place: Place | None) -> None:
+        """``place`` is where the answer is, as far as that is known before ``begin``."""
+        self.size = 0
+        """Bytes of memory, roughly."""
+        self._model = model
+        self._created = int(created)
+        self._place = place
+        self._parts: list[Part] = []
+        self._more = asyncio.Event()
+        self._readers = 0
+        self._fault: Fault | None = None
+        self._task = asyncio.create_task(self._collect(begin(self._begun)))
+
+    @property
+    def about(self) -> About:
+        """What the answer says of itself; known with its first part."""
+        number = self._place.number if self._place else uuid.uuid4().hex
+        return About(number, self._model, self._created)
+
+    @property
+    def fault(self) -> Fault | None:
+        """The error that ended it, once it has."""
+        if self._fault is None and self._parts:
+            last = self._parts[-1]
+            if isinstance(last, Outcome) and last.stop == "error":
+                self._fault = of_outcome(last)
+        return self._fault
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._parts) and isinstance(self._parts[-1], Outcome)
+
+    @contextmanager
+    def read(self) -> Generator[None]:
+        """Be one of its readers."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            if not self._readers:
+                self.stop(STOPPED)
+
+    async def after(self, count: int, within: float | None = None) -> Sequence[Part]:
+        """The parts that follow the first ``count``, as soon as there are any.
+
+        Nothing if none came ``within`` seconds, or if there are no more to come.
+        """
+        if len(self._parts) <= count and not self.ended:
+            try:
+                async with asyncio.timeout(within):
+                    await self._more.wait()
+            except TimeoutError:
+                return ()
+        return self._parts[count:]
+
+    def stop(self, why: Fault) -> None:
+        """End it, if it has not ended, with this as its outcome."""
+        if not self.ended:
+            self._fault = why
+            self._add(why.outcome())
+            self._task.cancel()
+
+    @property
+    def over(self) -> bool:
+        """Whether its turn is over, and saved."""
+        return self._task.done()
+
+    def when_over(self, then: Callable[[], None]) -> None:
+        self._task.add_done_callback(lambda _: then())
+
+    async def settled(self) -> None:
+        """Wait until its turn is over, and saved."""
+        await asyncio.wait([self._task])
+
+    def _begun(self, place: Place) -> None:
+        self._place = place
+
+    async def _collect(self, parts: AsyncGenerator[Part, None]) -> None:
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    if not self.ended:
+                        self._add(part)
+            if not self.ended:
+                raise RuntimeError("an answer without an end")
+        except Exception as error:
+            fault = of_error(error)
+            if not self.ended:
+                self._fault = fault
+                self._add(fault.outcome())
+
+    def _add(self, part: Part) -> None:
+        self._parts.append(part)
+        words = part.text if isinstance(part, Words | Thoughts | Progress) else str(part)
+        self.size += _SMALL + len(words)
+        more, self._more = self._more, asyncio.Event()
+        more.set()
