@@ -1,0 +1,174 @@
+"""The ``messages`` of Chat Completions as a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias, cast
+
+from studio.domain.messages import Block, Image, Message, Reasoning, Said, Text, ToolResult
+
+from .enclosed import document, picture
+from .fields import Fields
+from .offered import called
+from .wire import INSTRUCTED, joined
+
+_Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
+_ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")
+
+
+class Conversation:
+    """Takes the messages one after the other; each method raises BadRequest."""
+
+    def __init__(self) -> None:
+        self._instructions: list[str] = []
+        self._messages: list[Message] = []
+        self._results: list[Block] = []
+        """Of the messages with results that were taken last: they are one contribution."""
+        self._names: dict[str, str] = {}
+        """Of the calls so far, by id."""
+        self._unnamed: dict[str, list[str]] = {}
+        """Ids that calls of the old form were given, by name, oldest first."""
+
+    def told(self) -> tuple[str, tuple[Message, ...]]:
+        """The instructions and the conversation; instructions alone are what is said."""
+        self._close()
+        instructions = joined(self._instructions)
+        if instructions and not self._messages:
+            return "", (_instructed(instructions),)
+        return instructions, tuple(self._messages)
+
+    def take(self, message: Fields) -> None:
+        role = message.one_of("role", _ROLES)
+        match role:
+            case "tool":
+                call_id = message.needed("tool_call_id")
+                self._answer(message, "tool_call_id", call_id)
+            case "function":
+                open_ = self._unnamed.get(message.needed("name"), [])
+                self._answer(message, "name", open_.pop(0) if open_ else "")
+            case "system" | "developer":
+                self._instruct(message)
+            case "user":
+                self._add("user", _content(message, "text and pictures or files"))
+            case "assistant":
+                self._add(
+                    "assistant", [*_thoughts(message), *_said(message), *self._calls(message)]
+                )
+            case None:
+                message.needed("role")
+
+    def _instruct(self, message: Fields) -> None:
+        text = joined([part.text for part in _texts(message)])
+        if not text:
+            return
+        if self._messages or self._results:
+            self._close()
+            self._messages.append(_instructed(text))
+        else:
+            self._instructions.append(text)
+
+    def _answer(self, message: Fields, field: str, call_id: str) -> None:
+        if (name := self._names.get(call_id)) is None:
+            why = f"“{message.at}” answers a call, but no such call comes before it."
+            raise message.refused(field, why, "invalid_value")
+        content = _content(message, "text and pictures")
+        if any(not isinstance(part, Text | Image) for part in content):
+            raise message.wrong("content", "text and pictures for a result")
+        shown = tuple(cast("Sequence[Text | Image]", content))
+        self._results.append(ToolResult(call_id, name, shown))
+
+    def _calls(self, message: Fields) -> list[Block]:
+        calls: list[Block] = []
+        for call in message.objects("tool_calls"):
+            if (kind := call.text("type", "function")) != "function":
+                raise call.refused("type", f"Calls of type “{kind}” are not known here.")
+            function = call.inner("function")
+            if function is None:
+                raise call.wrong("function", "an object")
+            calls.append(self._call(call.needed("id"), function))
+        if (function := message.inner("function_call")) is not None:
+            call_id = f"{message.at}.function_call"
+            self._unnamed.setdefault(function.needed("name"), []).append(call_id)
+            calls.append(self._call(call_id, function))
+        return calls
+
+    def _call(self, call_id: str, function: Fields) -> Block:
+        self._names[call_id] = name = function.needed("name")
+        return called(call_id, name, function.text("arguments"))
+
+    def _add(self, role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
+        self._close()
+        if blocks:
+            self._messages.append(Message(role, tuple(blocks)))
+
+    def _close(self) -> None:
+        if self._results:
+            self._messages.append(Message("user", tuple(self._results)))
+            self._results = []
+
+
+def _instructed(text: str) -> Message:
+    return Message("user", (Text(INSTRUCTED.format(text=text)),))
+
+
+def _thoughts(message: Fields) -> list[Block]:
+    """What the model thought, under either name; not every client keeps it a text."""
+    for name in ("reasoning_content", "reasoning"):
+        value = message.get(name)
+        if isinstance(value, str) and value.strip():
+            return [Reasoning(message.text(name))]
+    return []
+
+
+def _said(message: Fields) -> list[Block]:
+    said: list[Block] = [*_texts(message)]
+    refusal = message.text("refusal")
+    return [*said, Text(refusal)] if refusal.strip() else said
+
+
+def _texts(message: Fields) -> list[Text]:
+    parts = _content(message, "text", optional=True)
+    if any(not isinstance(part, Text) for part in parts):
+        raise message.wrong("content", f"text for the role {message.text('role')}")
+    return cast("list[Text]", parts)
+
+
+def _content(message: Fields, kinds: str, optional: bool = False) -> list[Said]:
+    """A text, or a list of parts; parts without words are left out."""
+    value = message.get("content")
+    if isinstance(value, str):
+        parts: list[Said] = [Text(message.text("content"))]
+    elif isinstance(value, list):
+        parts = [_part(part) for part in message.objects("content")]
+    elif value is None and optional:
+        parts = []
+    else:
+        raise message.wrong("content", f"a text or a list of parts with {kinds}")
+    return [part for part in parts if not isinstance(part, Text) or part.text.strip()]
+
+
+def _part(part: Fields) -> Said:
+    match part.needed("type"):
+        case "text":
+            return Text(part.text("text"))
+        case "refusal":
+            return Text(part.text("refusal"))
+        case "image_url":
+            if isinstance(part.get("image_url"), str):
+                return picture(part, "image_url")  # some leave the object out
+            image = part.inner("image_url")
+            if image is None:
+                raise part.wrong("image_url", "an object")
+            return picture(image, "url")
+        case "file":
+            file = part.inner("file")
+            if file is None:
+                raise part.wrong("file", "an object")
+            if file.get("file_id") is not None and file.get("file_data") is None:
+                why = f"“{file.place('file_id')}”: this server keeps no files."
+                raise file.refused("file_id", f"{why} Send the data in “file_data”.")
+            return document(file, "file_data", file.text("filename"))
+        case "input_audio":
+            raise part.refused("type", "Models get no sound here. Send it as text.")
+        case kind:
+            raise part.refused("type", f"Content of type “{kind}” is not known here.")
