@@ -70,10 +70,11 @@ class Fields:
         value = self.get(name)
         if value is None:
             return None
-        a_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if a_number and least <= value <= most:  # what is not a number (NaN) is nowhere between
-            return float(value)
-        raise self.wrong(name, f"a number from {least:g} to {most:g}")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self.wrong(name, "a number")
+        if not least <= value <= most:  # what is not a number (NaN) is nowhere between
+            raise self.wrong(name, f"a number from {least:g} to {most:g}")
+        return float(value)
 
     def count(self, name: str, least: int = 1) -> int | None:
         """A whole number; ``4096.0`` is one."""
