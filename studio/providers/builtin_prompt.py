@@ -36,6 +36,8 @@ EARLIER_TOKENS = 120
 """Each of the last words said before this turn."""
 
 NOTHING = "(nothing)"
+GOES_ON = "Answer from the conversation, in short, plain sentences."
+"""With these words it finds a name that was said before three times in four."""
 
 _FILE = re.compile(r"[\w./-]*[\w-]+\.[A-Za-z]\w{0,4}\b")
 _FOLDER = re.compile(r"[\w.-][\w./-]*/(?=\s|$|[?,;])")
@@ -109,7 +111,14 @@ class Prompt:
         )
 
     def shaped(self, request: Request) -> Request:
-        """The same step of the same turn, in the small model's words."""
+        """The same step of the same turn, in the small model's words.
+
+        A conversation without tools it can follow as it is.
+        """
+        if not request.tools:
+            own = GOES_ON if len(request.history) > 1 else self._system
+            limit = min(request.output_limit or OUTPUT_LIMIT, OUTPUT_LIMIT)
+            return replace(request, system=request.system or own, output_limit=limit)
         earlier, work, steering = read_turn(request.history)
         offered = [] if steering else self._offered(work, request.tools)
         system = self._system_tools if offered else "\n".join([self._system, *steering])
