@@ -8,19 +8,16 @@ and Open WebUI read it.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message
-from studio.domain.models import EFFORTS, Generation, ToolChoice, Usage
-from studio.domain.tools import ToolSpec
+from studio.domain.models import EFFORTS, Generation, Usage
 from studio.providers.wire import mended
 
 from .chat_messages import Conversation
 from .fields import Fields
-from .offered import Offered, schema_of, written
+from .offered import Offered, choose, schema_of, written
 from .openai_errors import error_body
 from .wire import (
     About,
@@ -39,7 +36,6 @@ STOPS = 4
 """Texts at which an answer ends, at most."""
 DONE = event("[DONE]")
 
-_CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 _Format: TypeAlias = Literal["text", "json_object", "json_schema"]
 _FORMATS: tuple[_Format, ...] = ("text", "json_object", "json_schema")
 _FINISHES: dict[str, str] = {
@@ -68,7 +64,7 @@ class Chat:
             stop=_stop(fields),
             schema=_schema(fields),
         )
-        offered, generation = _choose(fields, tools, generation)
+        offered, generation = choose(fields, tools, generation)
         _with_usage(fields)
         return Asked(
             model=model,
@@ -225,37 +221,6 @@ def _tools(fields: Fields) -> Offered:
             raise tool.wrong("function", "an object")
         offered.take(function, "parameters")
     return offered
-
-
-def _choose(
-    fields: Fields, offered: Offered, generation: Generation
-) -> tuple[tuple[ToolSpec, ...], Generation]:
-    """What ``tool_choice`` makes of the tools and of how they may be used."""
-    tools = tuple(offered.specs.values())
-    choice: ToolChoice | None
-    if isinstance(fields.get("tool_choice"), dict):
-        chosen = fields.inner("tool_choice")
-        assert chosen is not None
-        match chosen.text("type"):
-            case "function":
-                name = offered.chosen(chosen.inner("function") or chosen)
-                return tools, replace(generation, choice="required", only=name)
-            case "allowed_tools":
-                allowed = chosen.inner("allowed_tools") or chosen
-                names = _allowed(allowed, offered)
-                tools = tuple(spec for spec in tools if spec.name in names)
-                choice = allowed.one_of("mode", _CHOICES)
-            case kind:
-                raise chosen.refused("type", f"A choice of type “{kind}” is not known here.")
-    else:
-        choice = fields.one_of("tool_choice", _CHOICES)
-    if choice == "required" and not tools:
-        raise fields.refused("tool_choice", "A call is required, but there are no “tools”.")
-    return tools, replace(generation, choice=choice or "auto")
-
-
-def _allowed(allowed: Fields, offered: Offered) -> Sequence[str]:
-    return [offered.chosen(tool.inner("function") or tool) for tool in allowed.objects("tools")]
 
 
 def _stop(fields: Fields) -> tuple[str, ...]:

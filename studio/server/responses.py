@@ -6,23 +6,18 @@ https://openresponses.org/specification.
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from typing import get_args
-
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
-from studio.domain.tools import ToolSpec
+from studio.domain.messages import Message
+from studio.domain.models import EFFORTS, Effort, Generation
 from studio.providers.wire import sound
 
 from .fields import Fields
+from .offered import Offered, choose, schema_of
 from .openai_errors import error_body
-from .responses_answer import Answer
+from .responses_answer import PREFIX, Answer
 from .responses_items import Items
 from .wire import About, Asked, joined
 
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_CHOICES: tuple[ToolChoice, ...] = get_args(ToolChoice)
 _TRUNCATIONS = ("disabled", "auto")
 _NOT_HERE = {
     "conversation": "Go on from an answer with “previous_response_id” instead.",
@@ -37,9 +32,8 @@ class Responses:
         fields = Fields(body)
         model = fields.needed("model")
         _refuse(fields)
-        previous = fields.text("previous_response_id")
-        items = _items(fields, earlier=bool(previous))
-        tools = _tools(fields)
+        previous = fields.text("previous_response_id").removeprefix(PREFIX)
+        instructions, messages = _conversation(fields, earlier=bool(previous))
         generation = Generation(
             output_limit=fields.count("max_output_tokens"),
             effort=_effort(fields),
@@ -47,11 +41,11 @@ class Responses:
             top_p=fields.number("top_p", 0, 1),
             schema=_schema(fields),
         )
-        tools, generation = _chosen(fields, tools, generation)
+        tools, generation = choose(fields, _tools(fields), generation)
         return Asked(
             model,
-            items.messages,
-            instructions=joined([fields.text("instructions"), *items.instructions]),
+            messages,
+            instructions=joined([fields.text("instructions"), instructions]),
             tools=tools,
             generation=generation,
             stream=fields.flag("stream", False),
@@ -160,19 +154,22 @@ def _refuse(fields: Fields) -> None:
             raise metadata.wrong(name, "a text")
 
 
-def _items(fields: Fields, *, earlier: bool) -> Items:
+def _conversation(fields: Fields, *, earlier: bool) -> tuple[str, tuple[Message, ...]]:
+    """The instructions in ``input``, and what is said there."""
     items = Items(earlier)
-    if isinstance(fields.get("input"), str):
+    value = fields.get("input")
+    if isinstance(value, str):
         items.say(fields.text("input"))
-    elif isinstance(fields.get("input"), list | None):
+    elif isinstance(value, list | None):
         for item in fields.objects("input"):
             items.take(item)
     else:
         raise fields.wrong("input", "a text or a list of items")
-    if not items.messages:
-        why = "“input” has no words, picture, file or output of a tool to answer."
+    instructions, messages = items.told()
+    if not messages:
+        why = "“input” is missing or says nothing."
         raise fields.refused("input", why, "missing_required_parameter")
-    return items
+    return instructions, messages
 
 
 def _effort(fields: Fields) -> Effort | None:
@@ -201,68 +198,15 @@ def _schema(fields: Fields) -> JsonObject | None:
             kind.needed("name")
             kind.text("description")
             kind.flag("strict", False)
-            schema = kind.inner("schema")
-            if schema is None:
-                raise kind.wrong("schema", "a JSON schema")
-            return schema.values
+            return schema_of(kind, "schema")
 
 
-def _tools(fields: Fields) -> tuple[ToolSpec, ...]:
-    tools: dict[str, ToolSpec] = {}
-    for fields_of in fields.objects("tools"):
-        tool = _tool(fields_of)
-        if tool.name in tools:
-            raise fields_of.refused("name", f"Two tools are called “{tool.name}”.", "invalid_value")
-        tools[tool.name] = tool
-    return tuple(tools.values())
-
-
-def _tool(fields: Fields) -> ToolSpec:
-    kind = fields.needed("type")
-    if kind != "function":
-        why = f"Tools of type “{kind}” are OpenAI's own. The agent here has tools of its own"
-        raise fields.refused("type", f"{why}; send yours as type “function”.")
-    name = fields.needed("name")
-    if not _NAME.fullmatch(name):
-        why = f"“{fields.place('name')}” takes up to 64 letters, digits, “_” and “-”."
-        raise fields.refused("name", why, "invalid_value")
-    fields.flag("strict", True)
-    parameters = fields.inner("parameters")
-    schema: JsonObject = {"type": "object", "properties": {}}
-    if parameters is not None:
-        schema |= parameters.values
-    if schema["type"] != "object":
-        raise fields.wrong("parameters", "a JSON schema of type “object”")
-    return ToolSpec(name, fields.text("description"), schema, external=True)
-
-
-def _chosen(
-    fields: Fields, tools: tuple[ToolSpec, ...], generation: Generation
-) -> tuple[tuple[ToolSpec, ...], Generation]:
-    """What ``tool_choice`` makes of the tools and of how they may be called."""
-    if not isinstance(fields.get("tool_choice"), dict):
-        choice = fields.one_of("tool_choice", _CHOICES)
-        return tools, replace(generation, choice=choice or "auto")
-    choice = fields.inner("tool_choice")
-    assert choice is not None
-    match choice.needed("type"):
-        case "function":
-            name = _known(choice, tools)
-            return tools, replace(generation, choice="required", only=name)
-        case "allowed_tools":
-            allowed = {_known(one, tools) for one in choice.objects("tools")}
-            mode = choice.one_of("mode", _CHOICES)
-            kept = tuple(tool for tool in tools if tool.name in allowed)
-            return kept, replace(generation, choice=mode or "auto")
-        case kind:
-            why = f"Tools of type “{kind}” are not known here, so none can be chosen."
-            raise choice.refused("type", why)
-
-
-def _known(choice: Fields, tools: tuple[ToolSpec, ...]) -> str:
-    name = choice.needed("name")
-    if all(tool.name != name for tool in tools):
-        raise choice.refused(
-            "name", f"No tool of this request is called “{name}”.", "invalid_value"
-        )
-    return name
+def _tools(fields: Fields) -> Offered:
+    offered = Offered()
+    for tool in fields.objects("tools"):
+        if (kind := tool.needed("type")) != "function":
+            why = f"Tools of type “{kind}” run at OpenAI. The agent here has tools of its own"
+            raise tool.refused("type", f"{why}; send yours as type “function”.")
+        tool.flag("strict", True)
+        offered.take(tool, "parameters")
+    return offered

@@ -16,10 +16,14 @@ from typing import Literal, assert_never
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
+from studio.providers.wire import mended
 
+from .offered import written
 from .openai_errors import error_type
 from .wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
 
+PREFIX = "resp_"
+"""What stands before an answer's number."""
 _INCOMPLETE = {
     "length": "max_output_tokens",
     "limit": "max_output_tokens",  # the API has no word for limits of an agent
@@ -128,7 +132,7 @@ class Answer:
     def body(self) -> JsonObject:
         """The object as it stands; after the end it is the whole answer, a failed one too."""
         return {
-            "id": f"resp_{self._about.number}",
+            "id": f"{PREFIX}{self._about.number}",
             "object": "response",
             "created_at": self._about.created,
             "completed_at": None,
@@ -143,7 +147,7 @@ class Answer:
         }
 
     def _say(self, kind: _Kind, text: str) -> None:
-        if not text:
+        if not (text := mended(text)):
             return
         if self._item is None or self._item["type"] != kind.item:
             self._close_item("completed")
@@ -160,21 +164,22 @@ class Answer:
         self._add(kind.prefix, {"type": kind.item, **role, kind.parts: []})
 
     def _call(self, call: ToolCall) -> None:
-        written = call.raw if call.arguments is None else json.dumps(call.arguments)
+        arguments = mended(written(call))
         self._add(
             "fc",
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""},
         )
         assert self._item is not None
         place: JsonObject = {"item_id": self._item["id"], "output_index": len(self._output) - 1}
-        self._send("response.function_call_arguments.delta", **place, delta=written)
-        self._send("response.function_call_arguments.done", **place, arguments=written)
-        self._item["arguments"] = written
+        self._send("response.function_call_arguments.delta", **place, delta=arguments)
+        self._send("response.function_call_arguments.done", **place, arguments=arguments)
+        self._item["arguments"] = arguments
         self._close_item("completed")
 
     def _add(self, prefix: str, item: JsonObject) -> None:
         index = len(self._output)
-        self._item = {"id": f"{prefix}_{self._about.number}_{index}", **item}
+        # OpenAI takes back ids of up to 64 characters; the end of ours names the turn.
+        self._item = {"id": f"{prefix}_{self._about.number[-32:]}_{index}", **item}
         self._item["status"] = "in_progress"
         self._output.append(self._item)
         self._send("response.output_item.added", output_index=index, item=self._item)
@@ -232,7 +237,7 @@ class Answer:
         OpenAI's SDK raises on the former and has a type for the latter.
         """
         kind = error_type(outcome.status)
-        words: JsonObject = {"code": outcome.code or kind, "message": outcome.detail}
+        words: JsonObject = {"code": outcome.code or kind, "message": mended(outcome.detail)}
         self._ended |= {"status": "failed", "error": words}
         error: JsonObject = {"type": kind, **words, "param": None}
         self._send("error", error=error, **words, param=None)

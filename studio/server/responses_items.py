@@ -7,16 +7,15 @@ belongs together, and so do the outputs that answer it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, cast
 
-from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
 from studio.providers.attachments import as_text
-from studio.providers.wire import sound
 
 from .enclosed import document, picture
 from .fields import Fields
+from .offered import called
 from .wire import INSTRUCTED, joined
 
 _Side: TypeAlias = Literal["user", "assistant", "results"]
@@ -27,14 +26,13 @@ _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal"
 
 
 class Items:
-    """Takes the items one after the other; ``earlier``: they go on from a stored answer.
+    """Takes the items one after the other; each method raises BadRequest.
 
-    ``instructions`` are the words of systems and developers that came before all
-    others. Each method raises BadRequest.
+    ``earlier``: they go on from a stored answer, in which calls may be open.
     """
 
     def __init__(self, earlier: bool) -> None:
-        self.instructions: list[str] = []
+        self._instructions: list[str] = []
         self._sides: list[tuple[_Side, list[Block]]] = []
         self._earlier = earlier
         self._names: dict[str, str] = {}
@@ -47,16 +45,19 @@ class Items:
             "item_reference": self._reference,
         }
 
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        return tuple(
+    def told(self) -> tuple[str, tuple[Message, ...]]:
+        """The instructions and the conversation; instructions alone are what is said."""
+        instructions = joined(self._instructions)
+        if instructions and not self._sides:
+            return "", (Message("user", (_instructed(instructions),)),)
+        return instructions, tuple(
             Message("assistant" if side == "assistant" else "user", tuple(blocks))
             for side, blocks in self._sides
         )
 
     def say(self, text: str) -> None:
         """The whole input, where it is but a text."""
-        if text:
+        if text.strip():
             self._sides.append(("user", [Text(text)]))
 
     def take(self, item: Fields) -> None:
@@ -85,21 +86,14 @@ class Items:
     def _instruct(self, words: Sequence[Text]) -> None:
         text = joined([part.text for part in words])
         if text and not self._sides and not self._earlier:
-            self.instructions.append(text)
+            self._instructions.append(text)
         elif text:
-            self._sides.append(("user", [Text(INSTRUCTED.format(text=text))]))
+            self._sides.append(("user", [_instructed(text)]))
 
     def _call(self, item: Fields) -> None:
-        call_id, name, raw = item.needed("call_id"), item.needed("name"), item.text("arguments")
+        call_id, name = item.needed("call_id"), item.needed("name")
         self._names[call_id] = name
-        try:
-            arguments = sound(json.loads(raw or "{}"))
-        except (ValueError, RecursionError):
-            arguments = None
-        if isinstance(arguments, dict):
-            self._add("assistant", [ToolCall(call_id, name, arguments)])
-        else:
-            self._add("assistant", [ToolCall(call_id, name, None, raw)])
+        self._add("assistant", [called(call_id, name, item.text("arguments"))])
 
     def _output(self, item: Fields) -> None:
         """Whoever knows the earlier answer knows the names of its calls."""
@@ -129,6 +123,10 @@ class Items:
             self._sides.append((side, [*blocks]))
 
 
+def _instructed(text: str) -> Text:
+    return Text(INSTRUCTED.format(text=text))
+
+
 def _content(item: Fields, name: str) -> list[Said]:
     """A text, or a list of parts; parts without words are left out."""
     value = item.get(name)
@@ -136,9 +134,9 @@ def _content(item: Fields, name: str) -> list[Said]:
         raise item.wrong(name, "a text or a list of parts")
     if isinstance(value, str):
         text = item.text(name)
-        return [Text(text)] if text else []
+        return [Text(text)] if text.strip() else []
     parts = [_part(part) for part in item.objects(name)]
-    return [part for part in parts if not isinstance(part, Text) or part.text]
+    return [part for part in parts if not isinstance(part, Text) or part.text.strip()]
 
 
 def _part(part: Fields) -> Said:
