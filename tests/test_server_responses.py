@@ -22,7 +22,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Generation, Usage
 from studio.domain.tools import ToolSpec
-from studio.server.responses import Responses, settings
+from studio.server.responses import Responses, deleted, settings, stored
 from studio.server.responses_answer import Answer
 from studio.server.wire import (
     About,
@@ -322,6 +322,11 @@ def test_what_is_wrong_is_named(body: dict[str, Any], param: str) -> None:
     assert error.code
 
 
+DICTIONARIES = st.dictionaries(
+    st.sampled_from(["name", "description", "parameters", "strict", "type"]),
+    st.none() | st.text(max_size=3) | st.booleans() | st.just({"type": "object"}),
+    max_size=2,
+)
 NAMES = "type role content name call_id output text image_url file_data format schema arguments"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -335,21 +340,33 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-FIELDS = ["model", "input", "instructions", "tools", "tool_choice", "text", "reasoning", "metadata"]
-FIELDS += ["temperature", "max_output_tokens", "stream", "store", "include", "user", "truncation"]
+HALF = st.sampled_from(["Hi \ud800", {"a": "\udfff"}, [{"role": "user", "content": "x \ud83d"}]])
+FIELDS = "instructions text reasoning metadata temperature top_p max_output_tokens user truncation"
+BODY = st.fixed_dictionaries(
+    {"model": st.just("m"), "input": st.text(min_size=1) | JSON | HALF},
+    optional={name: JSON | HALF for name in FIELDS.split()}
+    | {
+        "tools": st.lists(st.builds(lambda more: {**WEATHER, **more}, DICTIONARIES), max_size=2),
+        "tool_choice": st.sampled_from(["auto", "none", "required"]) | JSON,
+        "stream": st.booleans(),
+    },
+)
 
 
-@given(st.dictionaries(st.sampled_from(FIELDS), JSON))
+@given(BODY)
 def test_no_body_is_worse_than_a_bad_request(body: JsonObject) -> None:
     """What can be read can also be repeated, in JSON that everybody reads."""
     try:
         got = Responses().asked(body)
     except BadRequest as error:
-        json.dumps(Responses().error(str(error), status=400, param=error.param)).encode()
+        told = Responses().error(str(error), status=400, param=error.param)
     else:
         spoken = Responses().speak(got, ABOUT, body)
         spoken.frames(Outcome("end"))
-        json.dumps(spoken.body(), allow_nan=False, ensure_ascii=False).encode()
+        told = spoken.body()
+        for message in got.messages:
+            message.text.encode()
+    json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
 
 
 # Answers
@@ -555,6 +572,17 @@ def test_a_cut_answer_says_so() -> None:
     _, refused = spoken({}, [Words("Well"), Outcome("refused", detail="I cannot.")])
     assert refused["incomplete_details"] == {"reason": "content_filter"}
     assert refused["output"][-1]["content"][-1] == {"type": "refusal", "refusal": "I cannot."}
+
+
+def test_an_answer_of_before_is_the_object_that_it_was() -> None:
+    made = Responses().speak(asked(), ABOUT, {})
+    for part in ANSWER:
+        made.frames(part)
+    again = stored(ANSWER, ABOUT, 5.0)
+    assert again == {**made.body(), "completed_at": 5}
+    assert Response.model_validate(again).output_text == "It is sunny."
+    assert stored(ANSWER[:2], ABOUT, 5.0, {"instructions": "Brief."})["status"] == "in_progress"
+    assert deleted("12") == {"id": "resp_12", "object": "response", "deleted": True}
 
 
 def test_a_long_answer_in_small_pieces_takes_its_time_only() -> None:

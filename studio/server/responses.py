@@ -6,6 +6,8 @@ https://openresponses.org/specification.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation
@@ -16,7 +18,7 @@ from .offered import Offered, choose, schema_of
 from .openai_errors import error_body
 from .responses_answer import PREFIX, Answer
 from .responses_items import Items
-from .wire import About, Asked, joined
+from .wire import About, Asked, Part, joined
 
 _TRUNCATIONS = ("disabled", "auto")
 _NOT_HERE = {
@@ -59,6 +61,25 @@ class Responses:
 
     def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
         return error_body(message, status=status, code=code, param=param)
+
+
+def stored(
+    parts: Iterable[Part], about: About, ended: float, body: JsonObject | None = None
+) -> JsonObject:
+    """The object of an answer that was made before, as far as its ``parts`` go.
+
+    ``ended`` is in seconds since the epoch. ``body`` has what is still known of
+    the request: ``instructions``, ``previous_response_id``.
+    """
+    answer = Answer(settings(body or {}), about, clock=lambda: ended)
+    for part in parts:
+        answer.frames(part)
+    return answer.body()
+
+
+def deleted(number: str) -> JsonObject:
+    """What is said of an answer that is gone now."""
+    return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
 
 
 def settings(body: JsonObject) -> JsonObject:
@@ -205,8 +226,8 @@ def _tools(fields: Fields) -> Offered:
     offered = Offered()
     for tool in fields.objects("tools"):
         if (kind := tool.needed("type")) != "function":
-            why = f"Tools of type “{kind}” run at OpenAI. The agent here has tools of its own"
-            raise tool.refused("type", f"{why}; send yours as type “function”.")
+            why = f"Tools of type “{kind}” cannot be had: the agent here has tools of its own."
+            raise tool.refused("type", f"{why} Send yours as type “function”.")
         tool.flag("strict", True)
         offered.take(tool, "parameters")
     return offered
