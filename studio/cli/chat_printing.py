@@ -43,6 +43,7 @@ class ChatPrinter(TextPrinter):
         self._state = ""
         """What is waited for, where nothing else moves."""
         self._painted: tuple[object, str] = (None, "")
+        screen.live = self.live
 
     def live(self, width: int, rows: int) -> str:
         """What moves: the block being written, the tools at work, what is waited for."""
@@ -75,7 +76,7 @@ class ChatPrinter(TextPrinter):
                 super()._show(event, index)
             case TextDelta():
                 for block in self._stream.add(event.text):
-                    self._say_markdown(block)
+                    self._screen.markdown(block)
             case ReasoningEnded():
                 if event.seconds >= 1:
                     self._dim(f"Thought for {span(event.seconds)}")
@@ -102,11 +103,7 @@ class ChatPrinter(TextPrinter):
     def _settle(self) -> None:
         """The words that came are whole: something else follows."""
         for block in self._stream.end():
-            self._say_markdown(block)
-
-    def _say_markdown(self, block: str) -> None:
-        screen = self._screen
-        screen.show(screen.paint.markdown(block.strip("\n"), screen.width) + "\n")
+            self._screen.markdown(block)
 
     def _say_tool(self, tool: ToolBlock) -> None:
         mark = _MARKS.get(tool.state, "×")

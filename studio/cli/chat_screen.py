@@ -52,7 +52,9 @@ class _Question:
 class Screen(Console):
     """A console on which a person and an agent take turns, and both may speak at once."""
 
-    def __init__(self, history: History, completer: Completer) -> None:
+    types_ahead = True
+
+    def __init__(self, history: History) -> None:
         super().__init__()
         self.live: Callable[[int, int], str] = lambda _width, _rows: ""
         """What moves, for so many columns and at most so many rows."""
@@ -72,7 +74,7 @@ class Screen(Console):
             self._above("› "),
             multiline=True,
             history=history,
-            completer=completer,
+            complete_in_thread=True,
             complete_while_typing=Condition(self._completes),
             bottom_toolbar=self._toolbar,
             key_bindings=self._keys(),
@@ -96,6 +98,10 @@ class Screen(Console):
             app.renderer.cpr_support = CPR_Support.NOT_SUPPORTED  # a slow line would type it
         self._messages.app.key_processor.before_key_press += self._note_key
 
+    def complete(self, completer: Completer) -> None:
+        """Have this complete what is typed."""
+        self._messages.completer = completer
+
     # What is printed
 
     def show(self, painted: str) -> None:
@@ -114,6 +120,10 @@ class Screen(Console):
     def say(self, text: str) -> None:
         self.end_line()
         self.show(self.paint.plain(text, self.width))
+
+    def markdown(self, text: str) -> None:
+        """A block of an answer, laid out."""
+        self.show(self.paint.markdown(text.strip("\n"), self.width) + "\n")
 
     def write(self, text: str) -> None:
         """Lines that are not whole yet are kept until they are."""

@@ -16,6 +16,8 @@ from studio.domain.transcript import Transcript
 from .console import Console
 from .exits import DONE, PROVIDER
 
+LAST = "last"
+
 
 async def models(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """List a provider's models: fetched first, then those built in."""
@@ -57,7 +59,7 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
 
         return await restore(studio, session_id, options, console)
     if options.what == "context":
-        return await _context(studio, session_id, options, console)
+        return await context(studio, session_id, options, console)
     if options.what == "native":
         native = await studio.store.native(session_id)
         console.write_json(native.items if native else [], indent=2)
@@ -74,7 +76,7 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
     return DONE
 
 
-async def _context(
+async def context(
     studio: Studio, session_id: str, options: argparse.Namespace, console: Console
 ) -> int:
     """In tokens; estimates, but for what the provider counted itself."""
@@ -117,7 +119,16 @@ def _row(block: ToolBlock) -> str:
 
 
 async def whole_id(studio: Studio, start: str) -> str:
-    """The id of the one session whose id begins so; ConfigurationError if that is not one."""
+    """The id of the one session whose id begins so; ConfigurationError if that is not one.
+
+    “last” is the session used last, of those that a person holds.
+    """
+    if start == LAST:
+        infos = await studio.sessions.list()
+        start = next((info.id for info in infos if info.origin in ("terminal", "window")), "")
+        if not start:
+            raise ConfigurationError("There is no session yet to go on in.")
+        return start
     found = [info.id for info in await studio.sessions.list() if info.id.startswith(start)]
     if start in found:
         return start

@@ -1,0 +1,92 @@
+"""What the person typed in chats, kept so that the arrow keys bring it back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from prompt_toolkit.history import History
+
+from studio.domain.redaction import redact, without_secrets
+from studio.storage.files import write_atomically
+from studio.storage.paths import private_folder
+
+KEPT = 1_000
+"""Messages that are kept, the latest ones."""
+LONGEST = 10_000
+"""Characters of a message that is worth keeping here; all of it is in its chat."""
+
+
+class Kept(History):
+    """Messages in a file that only this person can read, one JSON text a line.
+
+    What looks like it holds a key, a token or a password is not kept, neither
+    is what ``secrets`` knows. A file that cannot be read or written is no
+    reason not to chat.
+    """
+
+    def __init__(self, path: Path, secrets: Callable[[], Sequence[str]]) -> None:
+        super().__init__()
+        self._path = path
+        self._secrets = secrets
+        self._found: list[str] = []
+        self._saving: set[asyncio.Task[None]] = set()
+
+    async def read(self) -> None:
+        """Bring back what was kept; shortens a file that has grown long."""
+        self._found = await asyncio.to_thread(self._read)
+
+    async def saved(self) -> None:
+        """Return when everything is on disk."""
+        while self._saving:
+            await asyncio.wait(self._saving)
+
+    def load_history_strings(self) -> Iterable[str]:
+        return reversed(self._found)
+
+    def append_string(self, string: str) -> None:
+        if not self._is_secret(string):
+            super().append_string(string)
+
+    def store_string(self, string: str) -> None:
+        if len(string) <= LONGEST:
+            task = asyncio.create_task(asyncio.to_thread(self._append, string))
+            self._saving.add(task)
+            task.add_done_callback(self._saving.discard)
+
+    def _is_secret(self, text: str) -> bool:
+        return redact(text, *self._secrets()) != text or without_secrets(text) != text
+
+    def _read(self) -> list[str]:
+        try:
+            lines = self._path.read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        if len(lines) > 2 * KEPT:
+            lines = lines[-KEPT:]
+            with suppress(OSError):  # else it stays long
+                write_atomically(self._path, "".join(f"{line}\n" for line in lines).encode())
+        return [text for line in lines[-KEPT:] if (text := _text(line))]
+
+    def _append(self, text: str) -> None:
+        try:
+            private_folder(self._path.parent)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+            handle = os.open(self._path, flags, 0o600)
+            with os.fdopen(handle, "ab") as file:
+                self._path.chmod(0o600)
+                file.write(json.dumps(text).encode() + b"\n")  # in one piece, beside other chats
+        except OSError:
+            return
+
+
+def _text(line: str) -> str:
+    try:
+        text = json.loads(line)
+    except ValueError:
+        return ""
+    return text if isinstance(text, str) else ""
