@@ -472,6 +472,8 @@ class Session:
     async def _none_elsewhere(self) -> None:
         if await self._store.running_elsewhere(self.info.id):
             raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
+        if await self._store.changed_elsewhere(self.info.id):
+            raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
 
     async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
         async with self._compacting:

@@ -76,14 +76,19 @@ class Sessions:
         return session
 
     async def open(self, session_id: str) -> Session:
-        """Raises ConfigurationError if there is no such session."""
+        """The session, anew where another program has gone on with it meanwhile.
+
+        Raises ConfigurationError if there is no such session.
+        """
         async with self._opening:
-            if session_id in self._open:
-                return self._open[session_id]
+            if known := await self._known(session_id):
+                return known
             info = await self.store.get(session_id)
             if info is None:
                 raise ConfigurationError(f"There is no session {session_id}.")
+            newest = await self.store.newest(session_id)
             events = await self.store.events(session_id)
+            self.store.journal(session_id).newest = newest
             rules = await self.store.rules(session_id)
             damage = await self.store.damage(session_id)
             interrupted = await self._interrupted(session_id, events)
@@ -101,6 +106,18 @@ class Sessions:
             self._open[session_id] = session
             self._show(session)
             return session
+
+    async def _known(self, session_id: str) -> Session | None:
+        """The session as it is open here, unless that is out of date."""
+        known = self._open.get(session_id)
+        if known is None or not await self.store.changed_elsewhere(session_id) or known.running:
+            return known
+        try:
+            await known.close()
+        except StorageError:  # what is not saved is here alone
+            return known
+        del self._open[session_id]
+        return None
 
     def _show(self, session: Session) -> None:
         for watcher in self._watchers:
@@ -139,14 +156,19 @@ class Sessions:
         """Newest first; open sessions as they are this moment, crashed ones as failed."""
         ended = set(await self.store.interrupted())
         infos = [
-            self._open[info.id].info
-            if info.id in self._open
-            else replace(info, state="error")
-            if info.id in ended
-            else info
+            replace(info, state="error")
+            if info.id in ended and info.id not in self._open
+            else self._latest(info)
             for info in await self.store.list()
         ]
         return sorted(infos, key=lambda info: info.updated, reverse=True)
+
+    def _latest(self, stored: SessionInfo) -> SessionInfo:
+        """What is known here, unless another program has gone on with the session."""
+        session = self._open.get(stored.id)
+        if session is None or (stored.updated > session.info.updated and not session.running):
+            return stored
+        return session.info
 
     async def search(self, text: str) -> list[SearchHit]:
         return list(await self.store.search(text))

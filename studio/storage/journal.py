@@ -72,6 +72,11 @@ class Journal:
         self.closed = False
         self.running = False
         """Whether a turn was started here and is not complete."""
+        self.newest: int | None = None
+        """The number of the newest event that is known here; None before anything is.
+
+        -1 where another program has written between two of ours.
+        """
         self._db = db
         self._owner = owner
         self._indexer = Indexer()
@@ -80,8 +85,13 @@ class Journal:
         self._appended = 0
         self._stored = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._writing: asyncio.Future[None] | None = None
+        self._writing: asyncio.Future[int | None] | None = None
         self._first = True
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything appended so far is stored."""
+        return self._stored == self._appended
 
     def append(self, event: Event) -> None:
         """Take one event; returns at once. Raises StorageError after ``close``."""
@@ -158,17 +168,17 @@ class Journal:
         self._buffer = []
         save = partial(store, self.session_id, self._owner, batch, recover=self._first)
 
-        def job(db: Connection) -> None:
-            if batch:
-                save(db)
+        def job(db: Connection) -> int | None:
+            newest = save(db) if batch else None
             if work is not None:
                 work(db)
+            return newest
 
         # A future, no task: whoever cancels every task at the end must not cut this short.
         self._writing = asyncio.wrap_future(self._db.submit(job))
         self._writing.add_done_callback(partial(self._written, batch, upto))
 
-    def _written(self, batch: list[_Entry], upto: int, done: asyncio.Future[None]) -> None:
+    def _written(self, batch: list[_Entry], upto: int, done: asyncio.Future[int | None]) -> None:
         self._writing = None
         error = done.exception()
         if self.closed:
@@ -176,6 +186,9 @@ class Journal:
         if error is None:
             self._first = self._first and not batch
             self._stored = upto
+            if (last := done.result()) is not None:
+                alone = self.newest in (None, last - len(batch))
+                self.newest = last if alone else -1
             if self._buffer:
                 self._wake(FLUSH_AFTER)
             return
@@ -201,8 +214,11 @@ def _joins(last: Event, event: Event) -> bool:
 
 def store(
     session_id: str, owner: str, batch: list[_Entry], db: Connection, *, recover: bool
-) -> None:
-    """Write a batch with everything derived from it (in the writer's transaction)."""
+) -> int:
+    """Write a batch with everything derived from it (in the writer's transaction).
+
+    Returns the number of its last event.
+    """
     if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
         raise StorageError("This chat was deleted, so its latest messages cannot be saved.")
     row = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
@@ -215,6 +231,7 @@ def store(
         put(db, session_id, seq, entry.turn_id, entry.at, body)
         derive(db, session_id, owner, entry.turn_id, entry.at, event)
         index(db, session_id, seq, entry.passages)
+    return seq
 
 
 def _encoded(event: Event) -> tuple[Event, str]:

@@ -155,6 +155,22 @@ class SessionStore:
             await journal.close()
         self._journals.clear()
 
+    async def newest(self, session_id: str) -> int:
+        """The number of a session's newest event; 0 before any."""
+        rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
+        return int(rows[0][0] or 0)
+
+    async def changed_elsewhere(self, session_id: str) -> bool:
+        """Whether another program has added to a session that is open here, as far as is known."""
+        journal = self._journals.get(session_id)
+        if journal is None or journal.closed or not journal.settled:
+            return False
+        known = journal.newest
+        newest = await self.newest(session_id)
+        # What was written here meanwhile is no news.
+        still = journal.settled and journal.newest == known
+        return still and known is not None and newest != known
+
     async def events(self, session_id: str) -> _Events:
         """Everything that happened, in order; what cannot be read is left out.
 

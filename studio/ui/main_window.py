@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from studio.agent.session import Session
     from studio.agent.studio import Studio
     from studio.domain.events import Event
+    from studio.ui.beside import Beside
     from studio.ui.inspector import Inspector
     from studio.ui.settings import SettingsDialog
 
@@ -57,6 +58,7 @@ class MainWindow(QMainWindow):
         self._boxes = Boxes(self)
         self.settings_dialog: SettingsDialog | None = None
         self._closing = False
+        self._beside: Beside | None = None
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
@@ -82,6 +84,7 @@ class MainWindow(QMainWindow):
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.settings.connect(self.open_settings)
+        self.sidebar.server_wanted.connect(lambda: self.open_settings("server"))
         self.sidebar.page.connect(self.open_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
@@ -126,6 +129,7 @@ class MainWindow(QMainWindow):
             self._watching.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
+        self._serve()
 
     def _welcome(self, studio: Studio) -> None:
         from studio.ui.welcome import Welcome
@@ -269,11 +273,36 @@ class MainWindow(QMainWindow):
             self.settings_dialog.provider_changed.connect(self._settings_changed)
             self.settings_dialog.general_changed.connect(self._settings_changed)
             self.settings_dialog.add_permissions(studio)
+            self.settings_dialog.add_server(studio, self.beside)
+            self.settings_dialog.server_changed.connect(self._serve)
             self.settings_dialog.set_models(
                 lambda current: model_items(studio, studio.connected, current, ())
             )
         self.settings_dialog.open_page(page, provider)
         self._later(self._offer_agents(self.settings_dialog))
+
+    @property
+    def beside(self) -> Beside:
+        """The server's process, made when it is first wanted."""
+        if self._beside is None:
+            from studio.ui.beside import Beside
+
+            self._beside = Beside(parent=self)
+            self._beside.changed.connect(self._show_server)
+        return self._beside
+
+    def _serve(self) -> None:
+        """Have the server run, or not, as the settings say."""
+        if self._closing:
+            return
+        if self.settings.values.server_on:
+            self.beside.start()
+        elif self._beside is not None:
+            self._beside.stop()
+
+    def _show_server(self) -> None:
+        beside = self.beside
+        self.sidebar.show_server(beside.state, beside.address or beside.words)
 
     async def _offer_agents(self, dialog: SettingsDialog) -> None:
         assert self.studio is not None
@@ -415,6 +444,8 @@ class MainWindow(QMainWindow):
     async def _finish(self) -> None:
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
+        if self._beside is not None:
+            await self._beside.aclose()
         self._runs.leave()
         self.listing.stop()
         self._watching.stop()

@@ -123,6 +123,8 @@ class Sidebar(QWidget):
     open_session = Signal(str)
     search = Signal(str)
     settings = Signal()
+    server_wanted = Signal()
+    """The settings of the server."""
     page = Signal(str)
     rename = Signal(str, str)
     delete = Signal(str)
@@ -172,6 +174,10 @@ class Sidebar(QWidget):
         self._cost = Label(theme, "", "small", "text2", digits=True)
         self._cost.hide()
         foot.addWidget(gear)
+        self.server = IconButton(theme, "server", "Server")
+        self.server.clicked.connect(lambda: self.server_wanted.emit())
+        self.server.hide()
+        foot.addWidget(self.server)
         foot.addStretch(1)
         foot.addWidget(self._cost)
         column.addLayout(foot)
@@ -205,6 +211,13 @@ class Sidebar(QWidget):
         """Today's cost, “$0.84 today”; hidden when empty."""
         self._cost.setText(text)
         self._cost.setVisible(bool(text))
+
+    def show_server(self, state: str, about: str) -> None:
+        """A mark in the foot while the server runs, or should: it opens its settings."""
+        words = {"running": f"The server runs at {about}", "starting": "The server starts"}
+        self.server.set_icon("circle-alert" if state == "failed" else "server")
+        self.server.set_tooltip(words.get(state, f"The server does not run. {about}"))
+        self.server.setVisible(state != "off")
 
     def set_drafts(self, waiting: int) -> None:
         self._rows["drafts"].set_count(waiting)

@@ -160,6 +160,10 @@ class IconButton(Painted):
         self._icon_size = icon_size
         self.set_tooltip(tooltip)
 
+    def set_icon(self, icon: str) -> None:
+        self._icon = icon
+        self.update()
+
     def set_tooltip(self, tooltip: str) -> None:
         self.setToolTip(tooltip)
         self.setAccessibleName(tooltip)

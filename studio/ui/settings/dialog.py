@@ -25,8 +25,10 @@ from .tasks import Tasks
 
 if TYPE_CHECKING:  # only the window has a studio
     from studio.agent.studio import Studio
+    from studio.ui.beside import Beside
 
     from .permissions import PermissionsPage
+    from .server import ServerPage
     from .web import WebPage
 
 LIST_WIDTH = 196
@@ -73,11 +75,13 @@ class SettingsDialog(QDialog):
     """Not modal; changes apply at once and are saved.
 
     ``provider_changed`` tells whose key, address or models changed;
-    ``general_changed`` that something on the General page did.
+    ``general_changed`` that something on the General page did, ``server_changed``
+    that something about the server did and is saved.
     """
 
     provider_changed = Signal(str)
     general_changed = Signal()
+    server_changed = Signal()
 
     def __init__(
         self,
@@ -134,6 +138,7 @@ class SettingsDialog(QDialog):
         self._keychain = keychain
         self.permissions: PermissionsPage | None = None
         self.web: WebPage | None = None
+        self.server: ServerPage | None = None
         self._show_page("general")
         theme.changed.connect(self.update)
 
@@ -170,6 +175,16 @@ class SettingsDialog(QDialog):
         self._add("permissions", "Permissions", "shield", self.permissions)
         self._add("web", "Web", "globe", self.web)
 
+    def add_server(self, studio: Studio, beside: Beside) -> None:
+        """The page about the server that runs beside the window."""
+        from .server import ServerPage
+
+        values = studio.settings.values
+        page = ServerPage(self.theme, values, self._keychain, beside, studio.tools, self._tasks)
+        page.changed.connect(self._server_changed)
+        self.server = page
+        self._add("server", "Server", "server", page)
+
     def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
         """Agents to choose from, by name and icon."""
         self.general.set_agents(agents)
@@ -190,6 +205,14 @@ class SettingsDialog(QDialog):
     def _general_changed(self) -> None:
         self._save()
         self.general_changed.emit()
+
+    def _server_changed(self) -> None:
+        async def work() -> None:
+            await self._file.save()
+            self.server_changed.emit()
+
+        self._said.hide()
+        self._tasks.start(work())
 
     def _provider_changed(self, name: str) -> None:
         self._save()

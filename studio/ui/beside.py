@@ -1,0 +1,182 @@
+"""The server beside the window: a process of its own that ends with it.
+
+Beside and not inside, so that many clients at once never make the window stutter
+(benchmarks/beside.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal
+
+State: TypeAlias = Literal["off", "starting", "running", "failed"]
+
+COMMAND = (sys.executable, "-m", "studio", "serve", "--with-parent")
+"""Ends when its standard input does; the first line it prints is JSON."""
+FIRST, LONGEST = 1.0, 60.0
+"""Seconds before a server that ended is started again: twice as long each time."""
+STEADY = 60.0
+"""Seconds after which one that ended is started again as if it were the first time."""
+GRACE = 5.0
+"""Seconds that it has to end by itself."""
+_TAIL = 2_000
+
+
+class Beside(QObject):
+    """Keeps the server running while it is wanted; ``changed`` comes with every ``state``.
+
+    ``address`` is where it listens, as ``http://host:port``. ``words`` say what
+    is wrong while it has ``failed``.
+    """
+
+    changed = Signal()
+
+    def __init__(self, command: Sequence[str] = COMMAND, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.state: State = "off"
+        self.address = ""
+        self.words = ""
+        self._command = command
+        self._wanted = self._anew = False
+        self._process: QProcess | None = None
+        self._printed = self._faults = b""
+        self._began = 0.0
+        self._after = FIRST
+        self._again = _timer(self, self._launch)
+        self._grace = _timer(self, self._kill)
+        self._ended: list[asyncio.Future[None]] = []
+
+    def start(self) -> None:
+        """Have it run with what the settings say now; one that runs is started anew."""
+        self._wanted, self._after = True, FIRST
+        if self._process is None:
+            self._launch()
+        else:
+            self._anew = True
+            self._end()
+
+    def stop(self) -> None:
+        self._wanted = self._anew = False
+        self._again.stop()
+        if self._process is None:
+            self._set("off")
+        else:
+            self._end()
+
+    async def aclose(self) -> None:
+        """Stop it, and wait until it has ended."""
+        self.stop()
+        if self._process is not None:
+            ended = asyncio.get_running_loop().create_future()
+            self._ended.append(ended)
+            await ended
+
+    def _launch(self) -> None:
+        self._again.stop()
+        self._anew = False
+        self._printed = self._faults = b""
+        self._began = time.monotonic()
+        process = self._process = QProcess(self)
+        process.readyReadStandardOutput.connect(self._read)
+        process.readyReadStandardError.connect(self._read_faults)
+        process.errorOccurred.connect(self._failed_to_start)
+        process.finished.connect(self._finished)
+        self._set("starting")
+        program, *arguments = self._command
+        process.start(program, arguments)
+
+    def _end(self) -> None:
+        """Ask it to end: its standard input does."""
+        if self._process is not None and not self._grace.isActive():
+            self._process.closeWriteChannel()
+            self._grace.start(int(GRACE * 1000))
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def _read(self) -> None:
+        if self._process is None:
+            return
+        printed = bytes(self._process.readAllStandardOutput().data())
+        if self.state != "starting":
+            return
+        self._printed += printed
+        line, end, _ = self._printed.partition(b"\n")
+        if not end:
+            return
+        self.address, problem = _told(line)
+        if problem:
+            self._faults = problem.encode()
+            self._end()
+        else:
+            self._set("running")
+
+    def _read_faults(self) -> None:
+        if self._process is not None:
+            read = bytes(self._process.readAllStandardError().data())
+            self._faults = (self._faults + read)[-_TAIL:]
+
+    def _failed_to_start(self, error: QProcess.ProcessError) -> None:
+        if error is QProcess.ProcessError.FailedToStart and self._process is not None:
+            self._faults = self._process.errorString().encode()
+            self._finished(-1)
+
+    def _finished(self, code: int) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.deleteLater()
+        self._grace.stop()
+        self.address = ""
+        for ended in self._ended:
+            if not ended.done():
+                ended.set_result(None)
+        self._ended.clear()
+        if not self._wanted:
+            self._set("off")
+        elif self._anew:
+            self._launch()
+        else:
+            self._try_later(code)
+
+    def _try_later(self, code: int) -> None:
+        from studio.domain.redaction import without_secrets
+
+        if time.monotonic() - self._began > STEADY:
+            self._after = FIRST
+        said = self._faults.decode("utf-8", "replace").strip().splitlines()
+        why = without_secrets(said[-1]) if said else f"The server ended (exit code {code})."
+        self.words = f"{why} Next try in {self._after:g} s."
+        self._again.start(int(self._after * 1000))
+        self._after = min(2 * self._after, LONGEST)
+        self._set("failed")
+
+    def _set(self, state: State) -> None:
+        self.state = state
+        self.changed.emit()
+
+
+def _timer(parent: QObject, due: Callable[[], None]) -> QTimer:
+    timer = QTimer(parent)
+    timer.setSingleShot(True)
+    timer.timeout.connect(due)
+    return timer
+
+
+def _told(line: bytes) -> tuple[str, str]:
+    """The address in the first line that it prints, and what is wrong."""
+    try:
+        told = json.loads(line)
+        address, problem = told.get("address", ""), told.get("error", "")
+    except (ValueError, AttributeError, RecursionError):
+        address, problem = "", ""
+    if isinstance(address, str) and address and not problem:
+        return address, ""
+    return "", str(problem) or "The server does not say where it listens."

@@ -1,0 +1,111 @@
+"""What clients of the server may have agents do: a list of rules (S-4, T-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from studio.domain.errors import StudioError
+from studio.domain.permissions import Verdict
+from studio.storage.settings import Settings
+from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
+from studio.ui.theme import Theme
+
+from .rows import Rows
+
+WORDS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
+USUAL = (
+    "Clients may have agents read in this folder. Everything else is asked in this window, "
+    "or refused when it is closed."
+)
+
+
+class ClientRules(QWidget):
+    """Shows ``server_rules`` and lets them be changed; ``changed`` comes after each."""
+
+    changed = Signal()
+
+    def __init__(
+        self, theme: Theme, settings: Settings, tools: Callable[[], Collection[str]]
+    ) -> None:
+        super().__init__()
+        self._theme, self._settings, self._tools = theme, settings, tools
+        self.removes: dict[str, IconButton] = {}
+        """The button of each rule, by how it is written."""
+        self._rows: QWidget | None = None
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self.verdict = Combo(theme, "What the rule does", width=90)
+        self.verdict.set_items([MenuItem(key, text) for key, text in WORDS])
+        self.verdict.set_current("allow")
+        self.field = Field(theme, "run(pytest *)", role="code")
+        self.field.setAccessibleName("Rule for clients: TOOL or TOOL(PATTERN)")
+        self.field.returnPressed.connect(self.add)
+        self.field.textChanged.connect(lambda: self._say(""))
+        self.button = Button(theme, "Add rule")
+        self.button.clicked.connect(self.add)
+        row.addWidget(self.verdict)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.button)
+        self._column.addLayout(row)
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self._column.addWidget(self.problem)
+
+    def show_rules(self) -> None:
+        """Show the rules as the settings have them."""
+        if self._rows is not None:
+            self._rows.hide()
+            self._column.removeWidget(self._rows)
+            self._rows.deleteLater()
+        rows = self._rows = Rows(self._theme)
+        rows.say(USUAL)
+        self.removes = {}
+        for verdict, words in WORDS:
+            for text in self._settings.server_rules.get(verdict, ()):
+                beside = QWidget()
+                row = QHBoxLayout(beside)
+                row.setContentsMargins(0, 0, 0, 0)
+                row.setSpacing(12)
+                row.addWidget(Label(self._theme, words, "small", "text2"))
+                remove = IconButton(self._theme, "x", f"Remove {words.lower()} {text}")
+                remove.clicked.connect(
+                    lambda _on=False, verdict=verdict, text=text: self._remove(verdict, text)
+                )
+                row.addWidget(remove, 0, Qt.AlignmentFlag.AlignVCenter)
+                rows.add(text, beside, role="code")
+                self.removes[f"{verdict} {text}"] = remove
+        self._column.insertWidget(0, rows)
+
+    def add(self) -> None:
+        """Keep the rule that was typed, or say what is wrong with it."""
+        from studio.agent.permission.rules import rule_of
+
+        verdict = next(key for key, _ in WORDS if key == self.verdict.current)
+        try:
+            rule = str(rule_of(self.field.text().strip(), self._tools(), verdict))
+        except StudioError as error:
+            self._say(str(error))
+            return
+        kept = self._settings.server_rules
+        if rule not in kept.get(verdict, []):
+            kept[verdict] = [*kept.get(verdict, []), rule]
+        self.field.clear()
+        self.show_rules()
+        self.changed.emit()
+
+    def _remove(self, verdict: Verdict, text: str) -> None:
+        kept = self._settings.server_rules
+        kept[verdict] = [one for one in kept.get(verdict, []) if one != text]
+        self.show_rules()
+        self.changed.emit()
+
+    def _say(self, problem: str) -> None:
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.field.set_error(problem)
