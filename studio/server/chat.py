@@ -224,20 +224,11 @@ def _tools(fields: Fields) -> Offered:
 
 
 def _stop(fields: Fields) -> tuple[str, ...]:
-    value = fields.get("stop")
-    if value is None or isinstance(value, str):
-        texts = [fields.text("stop")]
-    elif isinstance(value, list) and len(value) <= STOPS:
-        texts = [_text(fields, f"stop[{index}]", one) for index, one in enumerate(value)]
-    else:
+    one = isinstance(fields.get("stop"), str)
+    texts = [fields.text("stop")] if one else fields.texts("stop")
+    if len(texts) > STOPS:
         raise fields.wrong("stop", f"a text or a list of up to {STOPS} texts")
     return tuple(text for text in texts if text)
-
-
-def _text(fields: Fields, name: str, value: Json) -> str:
-    if not isinstance(value, str):
-        raise fields.wrong(name, "a text")
-    return mended(value)
 
 
 def _schema(fields: Fields) -> JsonObject | None:

@@ -43,6 +43,13 @@ def document(fields: Fields, name: str, filename: str = "") -> File:
     return File(called, media_type, data)
 
 
+def plain(fields: Fields, name: str) -> bytes:
+    """What a field has as plain base64; raises BadRequest."""
+    if data := _base64(fields, name, fields.needed(name)):
+        return data
+    raise fields.refused(name, f"“{fields.place(name)}” has no data.", "invalid_value")
+
+
 def _data_url(fields: Fields, name: str, url: str) -> tuple[str, bytes]:
     """RFC 2397: ``data:image/png;base64,…``; without a media type it is plain text."""
     head, comma, rest = url.partition(",")

@@ -114,6 +114,15 @@ class Fields:
             raise self.wrong(name, "a list")
         return value
 
+    def texts(self, name: str) -> list[str]:
+        """The texts of the list in a field."""
+        found: list[str] = []
+        for index, one in enumerate(self.items(name)):
+            if not isinstance(one, str):
+                raise self.wrong(f"{name}[{index}]", "a text")
+            found.append(mended(one))
+        return found
+
     def objects(self, name: str) -> list[Fields]:
         """The objects of the list in a field."""
         return [self._object(name, index, one) for index, one in enumerate(self.items(name))]
