@@ -5,7 +5,7 @@ on one floor are strangers and meet in ``app``. ``tests/test_floors.py`` reads
 this map and holds every import in the package against it.
 
     5  app                              puts the pieces together
-    4  ui  server  cli                  three doors
+    4  ui  server  cli  acp             four doors
     3  workflows                        many agents, in markdown
     2  agent                            one agent, its loop
     1  providers  tools  mcp  storage   the outside world

@@ -30,6 +30,8 @@ def main(options: Namespace | None) -> int:
             return _window(paths)
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
+        if options.command == "acp":
+            return asyncio.run(_editor(options.agent, paths))
         return asyncio.run(_terminal(options, paths))
     except KeyboardInterrupt:
         return 130
@@ -62,6 +64,20 @@ async def _terminal(options: Namespace, paths: Paths) -> int:
         return await command(studio, options)
     finally:
         await studio.close()
+
+
+async def _editor(agent: str, paths: Paths) -> int:
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    studio = await build(paths, settings)
+    try:
+        from studio.acp import serve
+
+        studio.on_trouble(lambda text: print(text, file=sys.stderr))
+        await serve(studio, agent)
+    finally:
+        await studio.close()
+    return 0
 
 
 async def _simulate(port: int) -> int:

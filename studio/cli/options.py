@@ -7,14 +7,19 @@ the version and completion start as quickly as Python itself.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args
 
 from studio import __version__
 
 from .exits import USAGE
 
+if TYPE_CHECKING:
+    from studio.domain.agents import Caps
+
+MOST_STEPS = 1_000
 Fill: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
@@ -111,6 +116,14 @@ def _models(models: argparse.ArgumentParser) -> None:
     models.add_argument("--json", action="store_true", help="print JSON")
 
 
+def _acp(acp: argparse.ArgumentParser) -> None:
+    acp.description = (
+        "Speak the Agent Client Protocol over standard input and output, so that an editor can "
+        "work with your agents. The editor starts this command."
+    )
+    acp.add_argument("--agent", metavar="A", default="", help="default: your setting, else Coder")
+
+
 def _simulate(simulate: argparse.ArgumentParser) -> None:
     simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
 
@@ -147,7 +160,8 @@ def _chat(chat: argparse.ArgumentParser) -> None:
 
 
 def _run(run: argparse.ArgumentParser) -> None:
-    from studio.domain.agents import Mode
+    from studio.domain.agents import NO_CAPS, Mode
+    from studio.domain.models import EFFORTS
     from studio.domain.providers import TITLES
 
     run.description = (
@@ -159,7 +173,8 @@ def _run(run: argparse.ArgumentParser) -> None:
         "message",
         nargs="?",
         metavar="MESSAGE",
-        help="what to say; - or nothing reads standard input",
+        help="what to say; - or nothing reads standard input; "
+        "what is piped in beside a message is attached to it",
     )
     run.add_argument(
         "--provider",
@@ -176,14 +191,15 @@ def _run(run: argparse.ArgumentParser) -> None:
         help=f"{' or '.join(get_args(Mode))}; default: the agent's",
     )
     run.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    run.add_argument("--session", metavar="ID", help="go on in this session")
+    run.add_argument("--session", metavar="ID", help="go on in this session; “last” is the latest")
     run.add_argument(
         "--attach",
         action="append",
         default=[],
         type=Path,
         metavar="FILE",
-        help="send a picture, PDF or text file with the message; may be repeated",
+        help="send a picture, PDF or text file with the message, - what is piped in; "
+        "may be repeated",
     )
     run.add_argument(
         "--allow",
@@ -198,6 +214,31 @@ def _run(run: argparse.ArgumentParser) -> None:
         default=[],
         metavar="RULE",
         help="refuse in this turn, which always wins; may be repeated",
+    )
+    run.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="answer with JSON that fits a JSON schema: a file, or the schema itself",
+    )
+    run.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="put the answer into a file, when it is whole; - is standard output",
+    )
+    run.add_argument(
+        "--quiet", action="store_true", help="print nothing but the answer, and what went wrong"
+    )
+    run.add_argument("--max-steps", type=_steps, metavar="N", help="requests to the model at most")
+    run.add_argument(
+        "--budget",
+        type=_caps,
+        default=NO_CAPS,
+        metavar="MOST",
+        help="what the turn may use: 0.50 is dollars, 20000tok tokens",
+    )
+    run.add_argument(
+        "--effort", choices=EFFORTS, metavar="E", help=f"how hard to think: {', '.join(EFFORTS)}"
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
 
@@ -257,6 +298,24 @@ def _day(text: str) -> float:
         raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
 
 
+def _steps(text: str) -> int:
+    steps = int(text) if text.isdecimal() else 0
+    if not 1 <= steps <= MOST_STEPS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_STEPS:,} is wanted")
+    return steps
+
+
+def _caps(text: str) -> Caps:
+    """``0.50`` or ``$0.50``: dollars; ``20000tok``: tokens."""
+    from studio.domain.agents import Caps
+
+    form = re.fullmatch(r"\$?(\d+\.?\d*|\.\d+)|(\d+) ?tok(?:ens)?", text.strip())
+    caps = Caps(int(form[2] or 0), float(form[1] or 0)) if form else Caps()
+    if not (caps.tokens or caps.dollars):
+        raise argparse.ArgumentTypeError("a budget is dollars, like 0.50, or tokens, like 20000tok")
+    return caps
+
+
 def _port(text: str) -> int:
     port = int(text)
     if not 0 <= port <= 65535:
@@ -302,6 +361,7 @@ _COMMANDS: dict[str, tuple[str, Fill]] = {
     "usage": ("add up what requests used and cost", _usage),
     "tools": ("look at tools, write one, try one", _tools),
     "models": ("list a provider's models", _models),
+    "acp": ("let an editor work with your agents (Agent Client Protocol)", _acp),
     "simulate": ("run the provider simulator", _simulate),
 }
 """Each command: what the help says of it, and what makes its options."""

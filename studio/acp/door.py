@@ -1,0 +1,440 @@
+"""The editor's sessions: made, opened, worked in, and what their person is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from acp import PROTOCOL_VERSION, RequestError, update_agent_message_text
+from acp.interfaces import Client
+from acp.schema import (
+    AgentCapabilities,
+    AllowedOutcome,
+    CloseSessionResponse,
+    CurrentModeUpdate,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    NewSessionResponse,
+    PermissionOption,
+    PromptCapabilities,
+    PromptResponse,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionInfo,
+    SessionInfoUpdate,
+    SessionListCapabilities,
+    SessionMode,
+    SessionModeState,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+    ToolCallUpdate,
+)
+
+from studio import __version__
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.agents import PermissionMode
+from studio.domain.errors import StudioError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Failed,
+    TurnComplete,
+)
+from studio.domain.permissions import Answer, Question
+from studio.domain.tools import Draft
+
+from .hearing import Content, invalid, said
+from .telling import STOPS, Telling, Update, last_words
+
+NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+PAGE = 50
+MODES: dict[PermissionMode, tuple[str, str]] = {
+    "ask": ("Ask", "Changes of files are drafts, and commands are asked about"),
+    "auto": ("Automatic", "Drafts are written at once, and commands are asked about"),
+    "plan": ("Plan", "The agent only reads, and makes a plan"),
+}
+DRAFT = [
+    PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
+    PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
+]
+VERBS = {"write": "Write", "delete": "Delete", "move": "Move"}
+
+
+class Door:
+    """The agent's side of the protocol, for one editor."""
+
+    def __init__(self, studio: Studio, agent: str = "") -> None:
+        self._studio = studio
+        self._agent = agent
+        self._client: Client | None = None
+        self._sessions: dict[str, Session] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+
+    def on_connect(self, conn: Client) -> None:
+        self._client = conn
+
+    async def close(self) -> None:
+        """The editor has gone: nobody can answer any more."""
+        for session in self._sessions.values():
+            session.stop()
+        await self._unasked()
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    close=SessionCloseCapabilities(),
+                ),
+            ),
+            auth_methods=[],  # keys are the studio's affair
+            agent_info=Implementation(
+                name="agent-studio", title="Agent Studio", version=__version__
+            ),
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> None:
+        raise invalid("There is nothing to log in to. Keys are set in Agent Studio.")
+
+    # Sessions
+
+    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+        folder = _folder(cwd)
+        try:
+            choice = await self._studio.choose(agent=self._agent, folder=folder)
+            session = await self._studio.sessions.create(
+                folder=str(folder),
+                agent=choice.agent,
+                provider=choice.provider,
+                model=choice.model,
+                permission_mode=self._studio.settings.values.default_permission_mode,
+                origin="editor",
+            )
+        except StudioError as error:
+            raise _failed(error) from error
+        self._sessions[session.info.id] = session
+        return NewSessionResponse(
+            session_id=session.info.id,
+            modes=_modes(session),
+            config_options=await self._options(session),
+        )
+
+    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+        session = await self._opened(cwd, session_id)
+        for update in Telling(session.info.folder).again(session.transcript.blocks):
+            await self._tell(session, update)
+        return LoadSessionResponse(
+            modes=_modes(session), config_options=await self._options(session)
+        )
+
+    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
+        session = await self._opened(cwd, session_id)
+        return ResumeSessionResponse(
+            modes=_modes(session), config_options=await self._options(session)
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """It stays saved; what runs in it ends."""
+        if session := self._sessions.pop(session_id, None):
+            session.stop()
+        return CloseSessionResponse()
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        infos = [
+            info
+            for info in await self._studio.sessions.list()
+            if cwd is None or Path(info.folder) == Path(cwd)
+        ]
+        try:
+            start = int(cursor or 0)
+        except ValueError:
+            raise invalid("There is no such page.") from None
+        page = infos[start : start + PAGE]
+        return ListSessionsResponse(
+            sessions=[
+                SessionInfo(
+                    session_id=info.id,
+                    cwd=info.folder,
+                    title=info.title or None,
+                    updated_at=datetime.fromtimestamp(info.updated, UTC).isoformat(),
+                )
+                for info in page
+            ],
+            next_cursor=str(start + PAGE) if len(infos) > start + PAGE else None,
+        )
+
+    async def set_session_mode(
+        self, session_id: str, mode_id: str, **_: Any
+    ) -> SetSessionModeResponse:
+        if mode_id not in get_args(PermissionMode):
+            raise invalid(f"There is no mode {mode_id}.")
+        session = self._session(session_id)
+        await session.change(permission_mode=cast("PermissionMode", mode_id))
+        await self._tell(
+            session,
+            CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode_id),
+        )
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        session = self._session(session_id)
+        wanted = str(value)
+        try:
+            if config_id == "agent":
+                found = await self._studio.agent(wanted, Path(session.info.folder))
+                await session.change(agent=found.name)
+            elif config_id == "model" and "/" in wanted:
+                provider, _slash, model = wanted.partition("/")
+                await session.change(provider=provider, model=model)
+            else:
+                raise invalid(f"There is no option {config_id} with the value {wanted}.")
+        except StudioError as error:
+            raise _failed(error) from error
+        return SetSessionConfigOptionResponse(config_options=await self._options(session))
+
+    # Turns
+
+    async def prompt(self, session_id: str, prompt: Sequence[Content], **_: Any) -> PromptResponse:
+        session = self._session(session_id)
+        if session.running:
+            raise RequestError(-32600, "This session is still working. Stop it first, or wait.")
+        words = said(prompt)
+        untitled = not session.info.title
+        try:
+            end = await self._turn(session, words)
+        except StudioError as error:
+            raise _failed(error) from error
+        if untitled and session.info.title:
+            await self._tell(
+                session,
+                SessionInfoUpdate(session_update="session_info_update", title=session.info.title),
+            )
+        if end.reason == "error":
+            raise RequestError(-32603, end.detail or "The turn failed.")
+        if end.reason != "cancelled":
+            await self._decide(session)
+        return PromptResponse(stop_reason=STOPS[end.reason])
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        if session := self._sessions.get(session_id):
+            session.stop()
+
+    async def _turn(self, session: Session, words: Sequence[Any]) -> TurnComplete:
+        telling = Telling(session.info.folder)
+        end = TurnComplete("error")
+        fault = ""
+        try:
+            async with aclosing(session.turn(words, mode="background")) as events:
+                async for event in events:
+                    for update in telling.of(event):
+                        await self._tell(session, update)
+                    match event:
+                        case AwaitingPermission():
+                            self._ask(self._permission(session, event.question))
+                        case AwaitingReply():
+                            self._ask(self._reply(session, event))
+                        case Failed():
+                            fault = " ".join(filter(None, (event.title, event.detail)))
+                        case TurnComplete():
+                            end = event
+                        case _:
+                            pass
+        finally:
+            await self._unasked()
+        if end.reason == "error":
+            return TurnComplete("error", fault or end.detail)
+        if why := last_words(end.reason, end.detail):
+            await self._tell(session, update_agent_message_text(f"\n\n{why}"))
+        return end
+
+    def _ask(self, work: Any) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._asking.add(task)
+        task.add_done_callback(self._asking.discard)
+
+    async def _unasked(self) -> None:
+        """Questions that fell away with their turn."""
+        for task in (tasks := list(self._asking)):
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _permission(self, session: Session, question: Question) -> None:
+        """One that the editor cannot answer is refused."""
+        answer: Answer = "deny"
+        try:
+            always = question.always
+            options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
+            if always is not None:
+                options += [
+                    PermissionOption(
+                        option_id="session",
+                        name=f"Allow {always} in this chat",
+                        kind="allow_always",
+                    ),
+                    PermissionOption(
+                        option_id="always", name=f"Always allow {always}", kind="allow_always"
+                    ),
+                ]
+            options.append(PermissionOption(option_id="deny", name="Deny", kind="reject_once"))
+            lines = [question.reason, question.why, *(text for _, text in question.facts)]
+            chosen = await self._chosen(
+                session,
+                ToolCallUpdate(
+                    tool_call_id=question.call_id,
+                    title=f"{question.title}: {question.detail}",
+                    status="pending",
+                    content=Telling.text("\n".join(filter(None, lines))),
+                ),
+                options,
+            )
+            if chosen in ("once", "session", "always"):
+                answer = cast("Answer", chosen)
+        finally:
+            session.answer(question.id, answer)
+
+    async def _reply(self, session: Session, asked: AwaitingReply) -> None:
+        """The agent's own question: its suggestions are what the editor can show."""
+        text = NOBODY
+        try:
+            if asked.choices:
+                options = [
+                    PermissionOption(option_id=str(number), name=choice, kind="allow_once")
+                    for number, choice in enumerate(asked.choices)
+                ]
+                chosen = await self._chosen(
+                    session, ToolCallUpdate(tool_call_id=asked.call_id, title=asked.text), options
+                )
+                text = asked.choices[int(chosen)] if chosen else NOBODY
+        finally:
+            session.reply(asked.call_id, text)
+
+    async def _decide(self, session: Session) -> None:
+        """Offer each draft that waits; what nobody decides waits on."""
+        for draft in session.drafts.waiting():
+            change = Telling(session.info.folder).change(draft)
+            title = f"{VERBS[draft.action]} {_name(draft)}"
+            call = ToolCallUpdate(
+                tool_call_id=f"draft-{draft.id}", title=title, kind="edit", content=[change]
+            )
+            chosen = await self._chosen(session, call, DRAFT)
+            if chosen == "approve":
+                await session.decide(draft.id, "approve")
+            elif chosen == "discard":
+                await session.decide(draft.id, "discard")
+            else:
+                return
+
+    async def _chosen(
+        self, session: Session, call: ToolCallUpdate, options: list[PermissionOption]
+    ) -> str:
+        """The id of the option that the editor's person chose; empty if none."""
+        if self._client is None:
+            return ""
+        answer = await self._client.request_permission(
+            session_id=session.info.id, tool_call=call, options=options
+        )
+        known = {option.option_id for option in options}
+        outcome = answer.outcome
+        chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+        return chosen if chosen in known else ""
+
+    async def _tell(self, session: Session, update: Update) -> None:
+        if self._client is not None:
+            await self._client.session_update(session_id=session.info.id, update=update)
+
+    # Pieces
+
+    def _session(self, session_id: str) -> Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise RequestError.resource_not_found(session_id)
+        return session
+
+    async def _opened(self, cwd: str, session_id: str) -> Session:
+        folder = _folder(cwd)
+        try:
+            session = await self._studio.sessions.open(session_id)
+        except StudioError as error:
+            raise _failed(error) from error
+        if Path(session.info.folder) != folder and not session.running:
+            await session.change(folder=str(folder))
+        self._sessions[session_id] = session
+        return session
+
+    async def _options(self, session: Session) -> list[Any]:
+        """Agent and model, as choices that an editor shows."""
+        info = session.info
+        agents = await self._studio.agents(Path(info.folder))
+        models = {f"{info.provider}/{info.model}": info.model}
+        for provider in self._studio.connected:
+            for model in self._studio.catalogue.listing(provider).models:
+                models[f"{provider}/{model.id}"] = model.title
+        return [
+            SessionConfigOptionSelect(
+                type="select",
+                id="agent",
+                name="Agent",
+                current_value=info.agent,
+                options=[
+                    SessionConfigSelectOption(
+                        value=agent.name, name=agent.name, description=agent.description or None
+                    )
+                    for agent in agents.by_name.values()
+                ],
+            ),
+            SessionConfigOptionSelect(
+                type="select",
+                id="model",
+                name="Model",
+                category="model",
+                current_value=f"{info.provider}/{info.model}",
+                options=[
+                    SessionConfigSelectOption(value=value, name=name)
+                    for value, name in models.items()
+                ],
+            ),
+        ]
+
+
+def _modes(session: Session) -> SessionModeState:
+    return SessionModeState(
+        current_mode_id=session.info.permission_mode,
+        available_modes=[
+            SessionMode(id=mode, name=name, description=description)
+            for mode, (name, description) in MODES.items()
+        ],
+    )
+
+
+def _folder(cwd: str) -> Path:
+    folder = Path(cwd)
+    if not folder.is_absolute() or not folder.is_dir():
+        raise invalid(f"The folder {cwd} is not there. Give the whole path of one that is.")
+    return folder
+
+
+def _name(draft: Draft) -> str:
+    return f"{draft.path} → {draft.target}" if draft.target else draft.path
+
+
+def _failed(error: StudioError) -> RequestError:
+    return RequestError(-32603, str(error))
