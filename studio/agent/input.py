@@ -66,6 +66,11 @@ async def attach(path: Path) -> Image | File:
     return await asyncio.to_thread(_attach, path)
 
 
+async def piped_in(data: bytes) -> Image | File:
+    """What another program piped in, as a block named ``stdin``; raises ConfigurationError."""
+    return await asyncio.to_thread(_block, "stdin", data)
+
+
 async def picture(data: bytes) -> Image:
     """A picture that was pasted; raises ConfigurationError."""
     return await asyncio.to_thread(_picture, data, "The pasted picture")
@@ -103,7 +108,11 @@ def _whole(block: Said) -> Said:
 
 
 def _attach(path: Path) -> Image | File:
-    name, data = path.name, _read(path)
+    return _block(path.name, _read(path))
+
+
+def _block(name: str, data: bytes) -> Image | File:
+    end = Path(name).suffix.lower()
     if pictures.format_of(data[:64]):
         return _picture(data, name)
     if pdf.is_pdf(data):
@@ -114,9 +123,9 @@ def _attach(path: Path) -> Image | File:
         return File(name, "application/pdf", data)
     text = _text(data)
     if text is None:
-        kind = next((kind for kind, ends in _KINDS if path.suffix.lower() in ends), "a binary file")
+        kind = next((kind for kind, ends in _KINDS if end in ends), "a binary file")
         raise ConfigurationError(f"{name} is {kind} and cannot be attached. {CAN_BE}")
-    return File(name, TYPES.get(path.suffix.lower(), "text/plain"), text.encode())
+    return File(name, TYPES.get(end, "text/plain"), text.encode())
 
 
 def _read(path: Path) -> bytes:

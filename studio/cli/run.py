@@ -7,15 +7,14 @@ import asyncio
 import shlex
 import signal
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from studio.agent.input import attach, weigh
 from studio.agent.permission.rules import rule_of
 from studio.agent.session import Session
 from studio.agent.studio import Studio
-from studio.domain.agents import Mode
+from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -24,57 +23,82 @@ from studio.domain.events import (
     Event,
     Failed,
     PermissionResolved,
+    ToolFinished,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said, Text
-from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.messages import Said
+from studio.domain.models import AS_IT_IS, Generation
+from studio.domain.permissions import Answer as Permission
+from studio.domain.permissions import Question, Rule
 
+from .answer import STDOUT, Answer, AnswerPrinter, check_place, schema_of
+from .asking import limits, said
 from .console import Console
 from .drafts import decide, name, shown
-from .exits import CANCELLED, of_turn
+from .exits import CANCELLED, LIMITS, of_turn
 from .listings import whole_id
 from .printing import JsonPrinter, TextPrinter
+from .signals import on_signals
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter
 NOBODY = "Nobody is here to answer. Decide yourself, or stop."
+NOBODY_ASKED = "nobody was there to ask"
+NOWHERE = (None, STDOUT)
 
 
 async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """One turn with the same engine as the window's; returns the exit code."""
     rules = [rule_of(text, studio.tools()) for text in options.allow]
     rules += [rule_of(text, studio.tools(), "deny") for text in options.deny]
-    message: str | None = options.message
-    attached = [await attach(path) for path in options.attach]
-    weigh(attached)
-    if message in (None, "-"):
-        if console.interactive:
-            console.say("Your message, ended by Ctrl-D on a line of its own:")
-        message = await console.everything()
-    # An argument that is not UTF-8 arrives as halves of characters nobody can store.
-    message = message.encode("utf-8", "replace").decode().strip()
-    if not message and not attached:
-        raise ConfigurationError("There is nothing to say. Give a message, or pipe one in.")
+    output: Path | None = options.output
+    if output is not None:
+        check_place(output)
+    schema = await asyncio.to_thread(schema_of, options.schema) if options.schema else None
+    message = await said(options, console)
     session = await session_for(studio, options)
     for problem in (await studio.agents(Path(session.info.folder))).problems:
-        console.say(f"Agent skipped: {problem}")
+        if not options.quiet:
+            console.say(f"Agent skipped: {problem}")
     person = console.interactive and not options.json
-    printer = JsonPrinter(console) if options.json else TextPrinter(console)
-    driver = Driver(session, console, printer, person=person)
+    answer = Answer(schema)
+    driver = Driver(session, console, _printer(options, console), person=person)
+    wish: dict[str, Any] = {
+        "generation": Generation(effort=options.effort, schema=schema),
+        "caps": options.budget,
+    }
+    session.subscribe(lambda event, _: answer.event(event))
     with _interrupts(driver.stop):
-        said = [*attached, *([Text(message)] if message else [])]
-        code = await driver.turn(said, rules, options.mode)
-        if person and driver.capped and await driver.goes_on():
-            code = await driver.turn((), rules, "background")
+        bounds = await limits(studio, session, options)
+        code = await driver.turn(message, rules, options.mode, limits=bounds, **wish)
+        if person and bounds is None and driver.capped and await driver.goes_on():
+            code = await driver.turn((), rules, "background", **wish)
         if person and code != CANCELLED:
             await driver.offer_drafts()
+    if driver.answered and not _streams(options) and not (options.json and output in NOWHERE):
+        await answer.deliver(console, output)
+    if options.quiet:
+        return CANCELLED if driver.stopped else code
     if waiting := session.drafts.waiting():
         paths = ", ".join(dict.fromkeys(name(draft) for draft in waiting))
         console.say(f"Not written yet, waiting for your approval: {paths}")
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")
     return CANCELLED if driver.stopped else code
+
+
+def _streams(options: argparse.Namespace) -> bool:
+    """Whether the answer is printed as it comes, with what is said between the calls of tools."""
+    return not (options.quiet or options.output or options.schema)
+
+
+def _printer(options: argparse.Namespace, console: Console) -> Printer:
+    if options.json:
+        return JsonPrinter(console)
+    if _streams(options):
+        return TextPrinter(console)
+    return AnswerPrinter(console, brief=options.quiet)
 
 
 async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
@@ -95,6 +119,7 @@ async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
             provider=choice.provider,
             model=choice.model,
             model_chosen=bool(options.provider or options.model),
+            origin="terminal",
         )
     session = await studio.sessions.open(await whole_id(studio, options.session))
     changes: dict[str, Any] = {}
@@ -126,6 +151,8 @@ class Driver:
         self.stopped = False
         self.capped = False
         """Whether a limit of the inline mode ended the last turn (L-1)."""
+        self.answered = False
+        """Whether the last turn ended with what may be an answer."""
         self._denied = False
         self._session = session
         self._console = console
@@ -141,13 +168,25 @@ class Driver:
         for task in self._asking:
             task.cancel()
 
-    async def turn(self, said: Sequence[Said], rules: list[Rule], mode: Mode | None) -> int:
-        fault = "internal"
+    async def turn(
+        self,
+        said: Sequence[Said],
+        rules: list[Rule],
+        mode: Mode | None,
+        *,
+        limits: Limits | None = None,
+        generation: Generation = AS_IT_IS,
+        caps: Caps = NO_CAPS,
+    ) -> int:
+        """Returns the exit code; the rest is as of ``Session.turn``."""
+        fault = ""
         reason: CompletionReason = "error"
         ran: Mode = "background"
         heard: list[Event] = []  # also what is not of the turn, but happens meanwhile
         unsubscribe = self._session.subscribe(lambda event, _: heard.append(event))
-        turn = self._session.turn(said, rules=rules, mode=mode)
+        turn = self._session.turn(
+            said, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
+        )
         try:
             async for event in turn:
                 while heard:
@@ -161,10 +200,15 @@ class Driver:
                         self._ask(self._reply(event))
                     case PermissionResolved():
                         self._denied |= event.answer == "deny"
+                    case ToolFinished():
+                        self._denied |= bool(event.refused_by)
                     case Failed():
                         fault = event.fault
                     case TurnComplete():
                         reason = event.reason
+                        if reason == "error" and not fault:  # nothing failed, but the answer
+                            fault = "unfit"
+                            self._console.say(event.detail)
                     case _:
                         pass
         finally:
@@ -174,6 +218,7 @@ class Driver:
             await turn.aclose()
         if self._broken is not None:
             raise self._broken
+        self.answered = reason == "done" or reason in LIMITS
         self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
         return of_turn(reason, denied=self._denied, fault=fault)
 
@@ -226,7 +271,7 @@ class Driver:
     async def _permission(self, question: Question) -> None:
         session = self._session
         if not self._person:
-            session.answer(question.id, "deny")
+            session.answer(question.id, "deny", NOBODY_ASKED)
             lines = [f"Not allowed: {question.tool} {question.detail}"]
             lines += [f"  {question.why}"] if question.why else []
             lines.append("  Nobody is here to ask.")
@@ -240,7 +285,7 @@ class Driver:
         lines += [question.reason] if question.reason else []
         lines += [question.why] if question.why else []
         lines += [", ".join(text for _, text in question.facts)]
-        answers: dict[str, Answer] = {"y": "once", "n": "deny", "": "deny"}
+        answers: dict[str, Permission] = {"y": "once", "n": "deny", "": "deny"}
         if question.always:
             answers |= {"s": "session", "f": "folder", "a": "always"}
             lines.append(f"A scope adds the rule: allow {question.always}")
@@ -287,12 +332,5 @@ def _interrupts(stop: Callable[[], None]) -> Generator[None]:
         loop.remove_signal_handler(signal.SIGINT)
         stop()
 
-    actions = {"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}
-    with ExitStack() as handlers:
-        # Windows has no handlers of this kind; Ctrl-C then cancels the main task.
-        with suppress(NotImplementedError):
-            for name, action in actions.items():
-                if number := getattr(signal, name, None):
-                    loop.add_signal_handler(number, action)
-                    handlers.callback(loop.remove_signal_handler, number)
+    with on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}):
         yield

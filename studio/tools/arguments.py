@@ -155,6 +155,11 @@ def violations(schema: JsonObject, value: Json) -> list[str]:
     return []
 
 
+def is_schema(schema: JsonObject) -> bool:
+    """Whether values can be held against it."""
+    return _compiled(json.dumps(schema, sort_keys=True)) is not None
+
+
 class _NoLoading(dict[str, Any]):
     """For every kind of address a handler that refuses: a schema never goes to the network."""
 

@@ -1,0 +1,70 @@
+"""What another program pipes in, read without waiting for one that never says anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from studio.agent.input import LIMIT, piped_in
+from studio.domain.errors import ConfigurationError
+from studio.domain.messages import File, Image
+from studio.tools.result import size
+from studio.tools.threads import in_daemon_thread
+
+PATIENCE = 1.0
+"""Seconds for the first byte, where nobody said that something is coming."""
+SILENT = (
+    "Nothing came on standard input, so the message goes without it. "
+    "To wait for what comes later: --attach -"
+)
+
+
+async def piped(patience: float | None = None) -> Image | File | None:
+    """Standard input as an attachment called ``stdin``; None if it is empty.
+
+    Raises TimeoutError if ``patience`` seconds bring neither a first byte nor
+    its end, as where a job's parent left a pipe open; ConfigurationError for
+    too much of it, or what cannot be attached.
+    """
+    data = await _read(patience)
+    if len(data) > LIMIT:
+        raise ConfigurationError(
+            f"Standard input has more than {size(LIMIT)}, the most for one message. "
+            "Keep it in a file and name its path: the agent can read parts of it."
+        )
+    return await piped_in(data) if data.strip() else None
+
+
+async def _read(patience: float | None) -> bytes:
+    if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started without one)
+        return b""
+    # Not through sys.stdin: a thread that still reads from it when the program
+    # ends holds a lock the interpreter wants.
+    file, loop, begun = sys.stdin.fileno(), asyncio.get_running_loop(), asyncio.Event()
+
+    def read() -> bytes:
+        data = bytearray()
+        try:
+            while len(data) <= LIMIT and (part := os.read(file, 1 << 16)):
+                loop.call_soon_threadsafe(begun.set)
+                data += part
+        except OSError:  # a folder, say, or opened for writing alone
+            return b""
+        return bytes(data)
+
+    async def first() -> None:
+        await begun.wait()
+
+    reading = asyncio.ensure_future(in_daemon_thread(read))
+    waiting = asyncio.ensure_future(first())
+    try:
+        await asyncio.wait(
+            [reading, waiting], timeout=patience, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not reading.done() and not begun.is_set():
+            raise TimeoutError
+        return await reading
+    finally:
+        reading.cancel()
+        waiting.cancel()
