@@ -258,6 +258,14 @@ def message(*parts: JsonObject, role: str = "user") -> list[JsonObject]:
             "input[0].content[0].image_url",
         ),
         (
+            {
+                "input": message(
+                    {"type": "input_image", "image_url": f"data:image/png;base64,!{PNG}"}
+                )
+            },
+            "input[0].content[0].image_url",
+        ),
+        (
             {"input": message({"type": "input_image", "image_url": "data:image/png;base64,"})},
             "input[0].content[0].image_url",
         ),
@@ -597,6 +605,21 @@ def test_a_long_answer_in_small_pieces_takes_its_time_only() -> None:
 def test_a_long_conversation_is_read_in_proportion() -> None:
     items = [{"role": "assistant", "content": "a"}] * 100_000
     assert len(asked(input=[*items, {"role": "user", "content": "b"}]).messages) == 2
+
+
+def test_halves_of_characters_never_leave() -> None:
+    """A provider may cut its stream in the middle of one, and a client may send any JSON."""
+    call = Call(ToolCall("c1", "weather", None, "{\ud83d"))
+    said = [Words("a\ud83d"), Thoughts("\udfff"), call, Outcome("refused", detail="\ud800")]
+    body: JsonObject = {
+        "instructions": "\ud800",
+        "tools": [
+            {**WEATHER, "parameters": {"type": "object", "title": "\ud800", "x": float("nan")}}
+        ],
+    }
+    stream, whole = spoken(body, said)
+    for told in (whole, *events_of(stream)):
+        json.dumps(told, allow_nan=False, ensure_ascii=False).encode()
 
 
 def test_an_error_has_the_shape_of_openai() -> None:
