@@ -159,7 +159,7 @@ def test_calls_one_after_the_other_stay_apart() -> None:
 def test_an_output_goes_on_from_an_earlier_answer() -> None:
     item = {"type": "function_call_output", "call_id": "c9", "output": "42"}
     got = asked(input=[item], previous_response_id="resp_1")
-    assert got.previous == "1"
+    assert got.previous == "resp_1"
     assert got.messages == (Message("user", (ToolResult("c9", "", (Text("42"),)),)),)
     assert wrong(input=[item]).param == "input[0].call_id"
 

@@ -34,7 +34,7 @@ class Responses:
         fields = Fields(body)
         model = fields.needed("model")
         _refuse(fields)
-        previous = fields.text("previous_response_id").removeprefix(PREFIX)
+        previous = fields.text("previous_response_id")
         instructions, messages = _conversation(fields, earlier=bool(previous))
         generation = Generation(
             output_limit=fields.count("max_output_tokens"),
