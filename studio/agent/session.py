@@ -128,6 +128,11 @@ class Session:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    @property
+    def listeners(self) -> int:
+        """How many hear of its events."""
+        return len(self._listeners)
+
     async def change(self, **fields: Any) -> None:
         """Change title, folder, agent, provider, model or permission mode.
 

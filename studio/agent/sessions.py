@@ -29,6 +29,8 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
         self._watchers: list[Callable[[Session], None]] = []
+        self._unseen: dict[str, int] = {}
+        """How many listen to an open session that nobody looks at."""
 
     def watch(self, watcher: Callable[[Session], None]) -> None:
         """Have every session shown to ``watcher`` from now on, once, when it is opened."""
@@ -110,7 +112,7 @@ class Sessions:
     async def _known(self, session_id: str) -> Session | None:
         """The session as it is open here, unless that is out of date."""
         known = self._open.get(session_id)
-        if known is None or not await self.store.changed_elsewhere(session_id) or known.running:
+        if known is None or not await self._outdated(known) or known.running:
             return known
         try:
             await known.close()
@@ -119,9 +121,32 @@ class Sessions:
         del self._open[session_id]
         return None
 
+    async def _outdated(self, session: Session) -> bool:
+        """Whether another program went on with the session, or ended in the middle of a turn."""
+        if await self.store.changed_elsewhere(session.info.id):
+            return True
+        theirs = session.transcript.running and not session.running and not session.damage
+        return theirs and not await self.store.running_elsewhere(session.info.id)
+
     def _show(self, session: Session) -> None:
         for watcher in self._watchers:
             watcher(session)
+        self._unseen[session.info.id] = session.listeners
+
+    async def put_away(self, session_id: str) -> None:
+        """Save an open session and forget it, unless it works or somebody looks at it."""
+        async with self._opening:
+            session = self._open.get(session_id)
+            if session is None or session.running:
+                return
+            if session.listeners <= self._unseen[session_id]:
+                self._forget(session_id)
+                await session.close()
+                self.store.let_go(session_id)
+
+    def _forget(self, session_id: str) -> Session | None:
+        self._unseen.pop(session_id, None)
+        return self._open.pop(session_id, None)
 
     async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
         """Whether the last turn's end is missing, and no program is left to write it."""
@@ -174,7 +199,7 @@ class Sessions:
         return list(await self.store.search(text))
 
     async def delete(self, session_id: str) -> None:
-        if session := self._open.pop(session_id, None):
+        if session := self._forget(session_id):
             with suppress(StorageError):  # nobody will miss it
                 await session.close()
         await self.store.delete(session_id)

@@ -149,6 +149,12 @@ class SessionStore:
             journal = self._journals[session_id] = Journal(self._db, session_id, self._db.owner)
         return journal
 
+    def let_go(self, session_id: str) -> None:
+        """Forget the journal of a session, once that is closed."""
+        journal = self._journals.get(session_id)
+        if journal is not None and journal.closed:
+            del self._journals[session_id]
+
     async def close(self) -> None:
         """Flush and close every journal; the database stays open."""
         for journal in tuple(self._journals.values()):

@@ -58,12 +58,17 @@ class Policy:
         workspace: Workspace | None = None,
         role: Role = "all",
         tools: Sequence[str] = ("*",),
+        wary: bool = False,
     ) -> None:
+        """``wary``: of what somebody asks who is not the person. Where no rule
+        speaks only reading in the folder runs, all else is asked about, drafts
+        too, and no question offers a rule."""
         self.mode: PermissionMode = mode
         self._book = Rulebook(rules or {})
         self._workspace = workspace
         self._role: Role = role
         self._tools = tuple(tools)
+        self._wary = wary
         self._parent: Policy | None = None
         self._known: dict[tuple[str, str], Decision] = {}
         """What the rules say of commands that were asked about before."""
@@ -80,13 +85,23 @@ class Policy:
         return policy
 
     def within(self, parent: Policy) -> Policy:
-        """This policy, never allowing more than ``parent`` does (T-6)."""
+        """This policy, never allowing more than ``parent`` does (T-6).
+
+        What the person lets clients of the server have done counts in it too.
+        """
         policy = self._copy()
+        policy._book = policy._book.taking("server", parent._book)
         policy._parent = parent if self._parent is None else self._parent.within(parent)
         return policy
 
     def _copy(self) -> Policy:
-        policy = Policy(self.mode, workspace=self._workspace, role=self._role, tools=self._tools)
+        policy = Policy(
+            self.mode,
+            workspace=self._workspace,
+            role=self._role,
+            tools=self._tools,
+            wary=self._wary,
+        )
         policy._book, policy._parent = self._book, self._parent
         return policy
 
@@ -99,7 +114,7 @@ class Policy:
     def hands_over(self, spec: ToolSpec) -> bool:
         """Whether a provider may run a tool itself, where no call can be asked about or refused."""
         spoken = any(entry.rule.verdict != "allow" for entry in self._book.of(spec.name))
-        own = self.mode != "plan" and not spoken and self.offers(spec)
+        own = self.mode != "plan" and not (spoken or self._wary) and self.offers(spec)
         return own and (self._parent is None or self._parent.hands_over(spec))
 
     def hides(self, name: str) -> bool:
@@ -123,12 +138,12 @@ class Policy:
         ToolFailed for a path that is none.
         """
         decision = self._decide(spec, arguments, network)
+        if self._wary and decision.verdict == "ask":
+            decision = replace(decision, insists=True)
         if self._parent is None:
             return decision
         above = self._parent.decide(spec, arguments, network=network)
-        if above.strictness <= decision.strictness:
-            return replace(decision, insists=decision.insists or above.insists)
-        return above
+        return max(decision, above, key=_strictness)
 
     def explain(self, spec: ToolSpec, target: str) -> Decision:
         """What would happen if ``spec`` were called on ``target``."""
@@ -188,7 +203,7 @@ class Policy:
         decisions = [self._about(spec, target_of(spec, arguments), place) for place in places]
         if not decisions:
             decisions = [self._about(spec, target_of(spec, arguments), None)]
-        return max(decisions, key=lambda one: (one.strictness, one.insists))
+        return max(decisions, key=_strictness)
 
     # Files, and everything else that is no command
 
@@ -234,6 +249,8 @@ class Policy:
     def _built_in(self, spec: ToolSpec, place: Place | None) -> Decision:
         if spec.effect == "read":
             return Decision("allow", "It only reads in the folder.", "reads in the folder")
+        if self._wary:
+            return Decision("ask", "A client of the server wants it.")
         if spec.effect == "draft" and self.mode == "auto":
             if place is not None and place.guarded:
                 return Decision("ask", f"{place.name} can change what programs do later.")
@@ -370,3 +387,7 @@ class Policy:
             return decided(last)
         why = f"This command cannot be told apart into its parts: {line.unclear}."
         return Decision("ask", why, insists=True)
+
+
+def _strictness(decision: Decision) -> tuple[int, bool]:
+    return decision.strictness, decision.insists

@@ -43,6 +43,10 @@ class Rulebook:
     def adding(self, layer: Layer, rule: Rule) -> Rulebook:
         return Rulebook({**self._rules, layer: (*self._rules[layer], rule)})
 
+    def taking(self, layer: Layer, other: Rulebook) -> Rulebook:
+        """With one layer of another book added."""
+        return Rulebook({**self._rules, layer: (*self._rules[layer], *other._rules[layer])})
+
     def of(self, tool: str) -> list[Entry]:
         """Every rule for a tool, weakest first."""
         if tool not in self._entries:

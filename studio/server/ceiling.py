@@ -1,0 +1,84 @@
+"""What a client of the server may have an agent do at most (S-4).
+
+Reading in the folder runs. All else is asked about: in the window, if one is
+open, and refused if none is. Only the rules that the person gave for clients
+allow more; what they, the agent's file or a project allow besides does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import cast, get_args
+
+from studio.agent.permission.policy import Policy
+from studio.agent.permission.rules import rule_of
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.permissions import Question, Rule, Verdict
+from studio.tools import Workspace
+
+NOBODY = "nobody was at the window to allow it"
+"""Whose no it is where no window is open, for the audit and the model."""
+
+
+async def ceiling(studio: Studio, session_id: str, folder: Path) -> Policy:
+    """The bounds of one turn; raises ConfigurationError for a rule that cannot be read.
+
+    A rule that is not understood may be one that forbids: then nothing is answered.
+    """
+    rules = client_rules(studio.settings.values.server_rules, studio.tools())
+
+    def made() -> Policy:
+        workspace = Workspace(folder, readable=[studio.spill(session_id)])
+        return Policy("ask", {"server": rules}, workspace=workspace, wary=True)
+
+    return await asyncio.to_thread(made)
+
+
+def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:
+    """The person's rules for clients, of the setting; raises ConfigurationError."""
+    rules: list[Rule] = []
+    for verdict, texts in written.items():
+        if verdict not in get_args(Verdict):
+            raise ConfigurationError(
+                f"“{verdict}” in the rules for the server’s clients is no verdict. "
+                f"Known are {', '.join(get_args(Verdict))}."
+            )
+        rules += [rule_of(text, tools, cast("Verdict", verdict)) for text in texts]
+    return rules
+
+
+class Asker:
+    """Puts the permission questions of one turn to the window, where one is open."""
+
+    def __init__(self, studio: Studio, session: Session) -> None:
+        self._studio = studio
+        self._session = session
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, question: Question) -> None:
+        """Has the turn go on once there is an answer."""
+        task = asyncio.create_task(self._ask(question))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Withdraw what nobody has answered."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _ask(self, question: Question) -> None:
+        questions, session = self._studio.questions, self._session
+        try:
+            there = await questions.window()
+        except StorageError:
+            there = False
+        if not there:
+            session.answer(question.id, "deny", NOBODY)
+            return
+        answer = await questions.put(session.info.id, question)
+        # A client's question offers no rule, so a yes is for this one call.
+        session.answer(question.id, answer if answer == "deny" else "once")

@@ -1,0 +1,107 @@
+"""Which agent and model a client means by the name it sends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError
+from studio.domain.providers import TITLES
+
+from .wire import BadRequest
+
+AGENT = "agent/"
+"""What stands before an agent's name."""
+PLAIN = "Plain"
+"""The agent that is nothing but the model."""
+_PATIENCE = 5.0
+"""Seconds in which providers that were never asked may list their models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """What answers. ``chosen``: the client named the model, so no routing changes it (L-13)."""
+
+    agent: str
+    provider: str
+    model: str
+    chosen: bool
+
+
+async def named(studio: Studio, name: str, folder: Path) -> Runs:
+    """What a model's name stands for.
+
+    ``agent/NAME`` or ``PROVIDER/MODEL``, as they are listed; an agent's name
+    alone and the id of a model that a connected provider lists are understood
+    too. Raises BadRequest for any other, ConfigurationError where an agent has
+    no model.
+    """
+    agents = await studio.agents(folder)
+    wanted = name.strip()
+    if wanted.casefold().startswith(AGENT):
+        found = agents.get(wanted[len(AGENT) :])
+        if found is None:
+            raise _unknown(name)
+        return await _agent(studio, found.name, folder)
+    provider, _, model = wanted.partition("/")
+    if provider in TITLES and model:
+        return Runs(PLAIN, provider, model, chosen=True)
+    if found := agents.get(wanted):
+        return await _agent(studio, found.name, folder)
+    provider = await _listing(studio, wanted) if wanted else ""
+    if not provider:
+        raise _unknown(name)
+    return Runs(PLAIN, provider, wanted, chosen=True)
+
+
+async def _agent(studio: Studio, name: str, folder: Path) -> Runs:
+    choice = await studio.choose(agent=name, folder=folder)
+    return Runs(choice.agent, choice.provider, choice.model, chosen=False)
+
+
+async def _listing(studio: Studio, model: str) -> str:
+    """The connected provider that lists a model of this id; empty if none does."""
+    first = studio.settings.values.default_provider
+    providers = sorted(studio.connected, key=lambda name: name != first)
+    await studio.catalogue.load()
+    if found := _lists(studio, providers, model):
+        return found
+    unasked = [name for name in providers if not studio.catalogue.listing(name).models]
+    asking = [asyncio.ensure_future(_asked(studio, name)) for name in unasked]
+    if asking:
+        try:
+            await asyncio.wait(asking, timeout=_PATIENCE)
+        finally:
+            for task in asking:
+                task.cancel()
+    return _lists(studio, unasked, model)
+
+
+async def _asked(studio: Studio, provider: str) -> None:
+    try:
+        await studio.list_models(provider)
+    except ConfigurationError:
+        return
+
+
+def _lists(studio: Studio, providers: Sequence[str], model: str) -> str:
+    own = studio.settings.values.own_models
+    for name in providers:
+        listed = studio.catalogue.listing(name).models
+        if model in own.get(name, ()) or any(one.id == model for one in listed):
+            return name
+    return ""
+
+
+def _unknown(name: str) -> BadRequest:
+    shown = name if len(name) <= 100 else f"{name[:99]}…"
+    return BadRequest(
+        f"The model “{shown}” does not exist here. GET /v1/models lists those that do: "
+        "agent/NAME and PROVIDER/MODEL.",
+        status=404,
+        param="model",
+        code="model_not_found",
+    )

@@ -1,0 +1,287 @@
+"""Finds the session that a request is answered in, or makes it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from studio.agent.session import Session
+from studio.agent.studio import Studio
+from studio.domain.blocks import (
+    AgentBlock,
+    EndBlock,
+    FailureBlock,
+    ToolBlock,
+    TranscriptBlock,
+    UserBlock,
+)
+from studio.domain.conversation import conversation
+from studio.domain.errors import ConfigurationError
+from studio.domain.messages import Message, Said, Text, ToolResult
+from studio.domain.sessions import SessionInfo
+
+from .conversations import Answered, Parts, check, digest, parts_of
+from .naming import Runs
+from .wire import Asked, BadRequest, Door, Place
+
+_NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
+
+
+@dataclass(slots=True)
+class Claim:
+    """A session that is being answered in. Nobody else goes on in it meanwhile.
+
+    Without ``keeps`` it is deleted when that is over.
+    """
+
+    keeps: bool
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a request is answered, and what is new in it."""
+
+    session: Session
+    claim: Claim
+    said: tuple[Said, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    found: bool = False
+    """The session was there before."""
+
+
+class Placing:
+    """The sessions of one server. ``folder`` is where its agents work."""
+
+    def __init__(self, studio: Studio, folder: Path) -> None:
+        self._studio = studio
+        self._folder = folder
+        self._answered = Answered()
+        self._claims: dict[str, Claim] = {}
+
+    async def place(self, asked: Asked, door: Door, runs: Runs) -> Placed:
+        """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
+        if asked.previous:
+            return await self._after(asked, door, runs)
+        check(asked.messages, door)
+        parts = _sound(parts_of(asked.messages))
+        return await self._known(asked, door, runs, parts) or await self.new(asked, runs, parts)
+
+    async def new(self, asked: Asked, runs: Runs, parts: Parts | None = None) -> Placed:
+        """A session of its own, told of what was before."""
+        parts = parts or _sound(parts_of(asked.messages))
+        for block in parts.said:
+            if reason := await self._studio.refuses(runs.provider, runs.model, block):
+                raise BadRequest(reason, code="unsupported_content")
+        session = await self._studio.sessions.create(
+            folder=str(self._folder),
+            agent=runs.agent,
+            provider=runs.provider,
+            model=runs.model,
+            model_chosen=runs.chosen,
+            origin="server",
+            instructions=asked.instructions,
+            told=parts.told,
+        )
+        keeps = self._studio.settings.values.server_keep
+        return Placed(session, self._claim(session.info.id, keeps=keeps), parts.said)
+
+    async def ended(self, session_id: str) -> None:
+        """Return when nothing is answered in a session."""
+        while claim := self._claims.get(session_id):
+            await claim.ended.wait()
+
+    async def cut_short(self, place: Place) -> Placed | None:
+        """The session in which an answer was cut short, if that is the last thing there."""
+        if place.session_id in self._claims:
+            return None
+        claim = self._claim(place.session_id)
+        session = await self._opened(place.session_id)
+        if session is not None and not session.running:
+            after = _after(session.transcript.blocks, place.turn_id)
+            if after is not None and after == len(session.transcript.blocks):
+                return Placed(session, claim, found=True)
+        await self.leave(place.session_id)
+        return None
+
+    async def keep(self, asked: Asked, door: Door, answer: Message, session: Session) -> None:
+        """Remember where a conversation stands now."""
+        if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
+            return
+        messages = (*asked.messages, answer)
+        known = await asyncio.to_thread(digest, asked, door, messages)
+        self._answered.keep(known, Place(session.info.id, session.transcript.turn_id))
+
+    async def leave(self, session_id: str) -> None:
+        """Nothing is answered in a session any more."""
+        claim = self._claims[session_id]
+        try:
+            if claim.keeps:
+                await self._studio.sessions.put_away(session_id)
+            else:
+                await self._studio.sessions.delete(session_id)
+        finally:
+            del self._claims[session_id]
+            claim.begun.set()
+            claim.ended.set()
+
+    async def _known(self, asked: Asked, door: Door, runs: Runs, parts: Parts) -> Placed | None:
+        """The session that stands exactly where the conversation does."""
+        if not parts.before:
+            return None
+        known = await asyncio.to_thread(digest, asked, door, parts.before)
+        place = self._answered.take(known)
+        if place is None or place.session_id in self._claims:
+            return None
+        claim = self._claim(place.session_id)
+        session = await self._opened(place.session_id)
+        if (
+            session is not None
+            and not session.running
+            and session.transcript.turn_id == place.turn_id
+            and self._fits(session.info, asked, runs)
+        ):
+            return Placed(session, claim, parts.said, parts.results, found=True)
+        await self.leave(place.session_id)
+        return None
+
+    async def _after(self, asked: Asked, door: Door, runs: Runs) -> Placed:
+        """Goes on from an answer by its number."""
+        match = _NUMBER.fullmatch(asked.previous)
+        if not self._studio.settings.values.server_keep:
+            raise BadRequest(
+                "Answers are not kept here, so none can be gone on from. Send the whole "
+                "conversation, or turn on “Keep requests as chats” in the settings.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
+        place = Place(match[1], match[2]) if match else Place("", "")
+        if claim := self._claims.get(place.session_id):
+            await claim.begun.wait()
+        info = await self._studio.sessions.store.get(place.session_id)
+        if info is None or info.origin != "server":
+            raise _no_answer(asked.previous)
+        claim = None if place.session_id in self._claims else self._claim(place.session_id)
+        mine = False
+        try:
+            session = await self._studio.sessions.open(place.session_id)
+            placed = await self._gone_on(asked, door, runs, session, place, claim)
+            mine = placed.session is session
+            return placed
+        finally:
+            if claim is not None and not mine:
+                await self.leave(place.session_id)
+
+    async def _gone_on(
+        self,
+        asked: Asked,
+        door: Door,
+        runs: Runs,
+        session: Session,
+        place: Place,
+        claim: Claim | None,
+    ) -> Placed:
+        """In the session itself, in a branch of it, or in one that is told of it."""
+        transcript = session.transcript
+        after = _after(transcript.blocks, place.turn_id)
+        if after is None:
+            raise _no_answer(asked.previous)
+        new = _sound(parts_of(asked.messages))
+        last = after == len(transcript.blocks)
+        if last and (session.running or claim is None):
+            raise BadRequest(
+                f"The answer “{asked.previous}” is not complete yet.",
+                status=409,
+                param="previous_response_id",
+                code="response_in_progress",
+            )
+        if self._fits(session.info, asked, runs) and not new.before:
+            if last and claim is not None:
+                check(asked.messages, door, [call.call_id for call in transcript.handed_over])
+                return Placed(session, claim, new.said, new.results, found=True)
+            if not new.results:
+                turn_id = _turn_of(transcript.blocks[after])
+                branch = await self._studio.sessions.branch(session.info.id, turn_id)
+                return Placed(branch, self._claim(branch.info.id), new.said, found=True)
+        whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
+        check(whole, door)
+        return await self.new(asked, runs, _sound(parts_of(whole)))
+
+    async def _opened(self, session_id: str) -> Session | None:
+        try:
+            return await self._studio.sessions.open(session_id)
+        except ConfigurationError:  # it was deleted
+            return None
+
+    def _claim(self, session_id: str, *, keeps: bool = True) -> Claim:
+        claim = self._claims[session_id] = Claim(keeps)
+        return claim
+
+    def _fits(self, info: SessionInfo, asked: Asked, runs: Runs) -> bool:
+        """Whether a session is still what the request asks for: the person may have changed it."""
+        routed = self._studio.routing.on and not (runs.chosen or info.model_chosen)
+        same_model = (info.provider, info.model) == (runs.provider, runs.model)
+        return (
+            (info.agent, info.folder) == (runs.agent, str(self._folder))
+            and (same_model or routed)
+            and info.instructions == asked.instructions
+        )
+
+
+def _sound(parts: Parts) -> Parts:
+    """Without words that are none; raises BadRequest where nothing is left to be answered."""
+    if all(isinstance(block, Text) and not block.text.strip() for block in parts.said):
+        parts = replace(parts, said=())
+    if not (parts.said or parts.results or any(one.blocks for one in parts.before)):
+        raise BadRequest("There is nothing to answer: the conversation is empty.", param="messages")
+    return parts
+
+
+def _after(blocks: Sequence[TranscriptBlock], turn_id: str) -> int | None:
+    """The index behind an answer that begins with this turn; None for one that is not there.
+
+    A turn that went on from where that one stuck is of the same answer.
+    """
+    inside = False
+    for index, block in enumerate(blocks):
+        if isinstance(block, AgentBlock) and block.turn_id == turn_id:
+            inside = True
+        elif isinstance(block, UserBlock) and inside and not block.steered:
+            return index
+        elif isinstance(block, AgentBlock) and inside:
+            stuck = isinstance(blocks[index - 1], EndBlock | FailureBlock)
+            if not stuck:
+                return index
+    return len(blocks) if inside else None
+
+
+def _turn_of(block: TranscriptBlock) -> str:
+    assert isinstance(block, AgentBlock | UserBlock)
+    return block.turn_id
+
+
+def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:
+    """The conversation with its last calls that were handed over still open."""
+    last = max(n for n, block in enumerate(blocks) if isinstance(block, AgentBlock))
+    handed = {b.call_id for b in blocks[last:] if isinstance(b, ToolBlock) and b.external}
+    whole = conversation(blocks)
+    if not handed:
+        return whole
+    message = whole[-1]
+    kept = tuple(
+        one for one in message.blocks if not (isinstance(one, ToolResult) and one.call_id in handed)
+    )
+    return [*whole[:-1], *([replace(message, blocks=kept)] if kept else [])]
+
+
+def _no_answer(previous: str) -> BadRequest:
+    return BadRequest(
+        f"Previous response with id '{previous[:100]}' not found.",
+        status=404,
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )

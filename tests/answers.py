@@ -1,0 +1,94 @@
+"""Requests to the server's answering, below the dialects."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from house import House
+
+from studio.domain.messages import Block, Message, Text, ToolCall
+from studio.domain.models import Generation
+from studio.server.answering import Answering
+from studio.server.wire import Asked, Call, Door, Outcome, Part, Place, Progress, Thoughts, Words
+
+
+def user(*blocks: Block | str) -> Message:
+    return Message("user", tuple(Text(b) if isinstance(b, str) else b for b in blocks))
+
+
+def assistant(*blocks: Block | str) -> Message:
+    return Message("assistant", tuple(Text(b) if isinstance(b, str) else b for b in blocks))
+
+
+ALICE = (user("My name is Alice."), assistant("Hello Alice."), user("What is my name?"))
+"""S-2."""
+
+
+@dataclass
+class Answer:
+    """What came of a request."""
+
+    parts: list[Part] = field(default_factory=list[Part])
+    places: list[Place] = field(default_factory=list[Place])
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Words))
+
+    @property
+    def thoughts(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Thoughts))
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [part.call for part in self.parts if isinstance(part, Call)]
+
+    @property
+    def progress(self) -> list[str]:
+        return [part.text for part in self.parts if isinstance(part, Progress)]
+
+    @property
+    def outcome(self) -> Outcome:
+        ends = [part for part in self.parts if isinstance(part, Outcome)]
+        assert len(ends) == 1 and self.parts[-1] is ends[0]
+        return ends[0]
+
+    @property
+    def place(self) -> Place:
+        assert len(self.places) == 1
+        return self.places[0]
+
+    @property
+    def message(self) -> Message:
+        """As a client sends it back."""
+        return assistant(*([self.text] if self.text else []), *self.calls)
+
+
+def asking(home: House, *messages: Message | str, model: str = "", **more: Any) -> Asked:
+    """A request for the bare model."""
+    generation = {k: more.pop(k) for k in ("schema", "output_limit", "stop") if k in more}
+    return Asked(
+        model or f"{home.provider}/sim-model",
+        tuple(user(one) if isinstance(one, str) else one for one in messages),
+        generation=Generation(**generation),
+        **more,
+    )
+
+
+async def answered(answering: Answering, asked: Asked, door: Door = "chat") -> Answer:
+    answer = Answer()
+    async for part in answering.answer(asked, door, answer.places.append):
+        assert answer.places, "begun comes before the first part"
+        answer.parts.append(part)
+    return answer
+
+
+def answering_of(home: House) -> Answering:
+    return Answering(home.studio, home.folder)
+
+
+def sent(home: House, request: int = -1) -> str:
+    """A request as the provider got it."""
+    return json.dumps(home.asked[request].json, ensure_ascii=False)
