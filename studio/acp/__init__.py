@@ -2,7 +2,8 @@
 
 An editor starts ``agent-studio acp`` and works with the person's agents in it.
 ``hearing`` reads what the editor sends, ``telling`` puts what happens into the
-protocol's words, ``door`` holds the editor's sessions and asks its person.
+protocol's words, ``asking`` puts questions to its person, ``door`` holds its
+sessions.
 The protocol itself is the library's (``agent-client-protocol``).
 """
 
@@ -26,4 +27,4 @@ async def serve(studio: Studio, agent: str = "") -> None:
     try:
         await run_agent(cast("Agent", door))  # what is not offered has no method here
     finally:
-        await door.close()
+        door.close()

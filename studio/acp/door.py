@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -13,20 +12,15 @@ from acp import PROTOCOL_VERSION, RequestError, update_agent_message_text
 from acp.interfaces import Client
 from acp.schema import (
     AgentCapabilities,
-    AllowedOutcome,
-    CloseSessionResponse,
     CurrentModeUpdate,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
     NewSessionResponse,
-    PermissionOption,
     PromptCapabilities,
     PromptResponse,
-    ResumeSessionResponse,
     SessionCapabilities,
-    SessionCloseCapabilities,
     SessionConfigOptionSelect,
     SessionConfigSelectOption,
     SessionInfo,
@@ -34,10 +28,8 @@ from acp.schema import (
     SessionListCapabilities,
     SessionMode,
     SessionModeState,
-    SessionResumeCapabilities,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
-    ToolCallUpdate,
 )
 
 from studio import __version__
@@ -51,24 +43,17 @@ from studio.domain.events import (
     Failed,
     TurnComplete,
 )
-from studio.domain.permissions import Answer, Question
-from studio.domain.tools import Draft
 
+from .asking import Asking
 from .hearing import Content, invalid, said
 from .telling import STOPS, Telling, Update, last_words
 
-NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
 PAGE = 50
 MODES: dict[PermissionMode, tuple[str, str]] = {
     "ask": ("Ask", "Changes of files are drafts, and commands are asked about"),
     "auto": ("Automatic", "Drafts are written at once, and commands are asked about"),
     "plan": ("Plan", "The agent only reads, and makes a plan"),
 }
-DRAFT = [
-    PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
-    PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
-]
-VERBS = {"write": "Write", "delete": "Delete", "move": "Move"}
 
 
 class Door:
@@ -79,16 +64,14 @@ class Door:
         self._agent = agent
         self._client: Client | None = None
         self._sessions: dict[str, Session] = {}
-        self._asking: set[asyncio.Task[None]] = set()
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """The editor has gone: nobody can answer any more."""
         for session in self._sessions.values():
             session.stop()
-        await self._unasked()
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
         return InitializeResponse(
@@ -96,11 +79,7 @@ class Door:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
-                session_capabilities=SessionCapabilities(
-                    list=SessionListCapabilities(),
-                    resume=SessionResumeCapabilities(),
-                    close=SessionCloseCapabilities(),
-                ),
+                session_capabilities=SessionCapabilities(list=SessionListCapabilities()),
             ),
             auth_methods=[],  # keys are the studio's affair
             agent_info=Implementation(
@@ -141,18 +120,6 @@ class Door:
         return LoadSessionResponse(
             modes=_modes(session), config_options=await self._options(session)
         )
-
-    async def resume_session(self, cwd: str, session_id: str, **_: Any) -> ResumeSessionResponse:
-        session = await self._opened(cwd, session_id)
-        return ResumeSessionResponse(
-            modes=_modes(session), config_options=await self._options(session)
-        )
-
-    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
-        """It stays saved; what runs in it ends."""
-        if session := self._sessions.pop(session_id, None):
-            session.stop()
-        return CloseSessionResponse()
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -231,7 +198,7 @@ class Door:
         if end.reason == "error":
             raise RequestError(-32603, end.detail or "The turn failed.")
         if end.reason != "cancelled":
-            await self._decide(session)
+            await Asking(session, self._editor).drafts()
         return PromptResponse(stop_reason=STOPS[end.reason])
 
     async def cancel(self, session_id: str, **_: Any) -> None:
@@ -239,7 +206,7 @@ class Door:
             session.stop()
 
     async def _turn(self, session: Session, words: Sequence[Any]) -> TurnComplete:
-        telling = Telling(session.info.folder)
+        telling, asking = Telling(session.info.folder), Asking(session, self._editor)
         end = TurnComplete("error")
         fault = ""
         try:
@@ -249,9 +216,9 @@ class Door:
                         await self._tell(session, update)
                     match event:
                         case AwaitingPermission():
-                            self._ask(self._permission(session, event.question))
+                            asking.permission(event.question)
                         case AwaitingReply():
-                            self._ask(self._reply(session, event))
+                            asking.reply(event)
                         case Failed():
                             fault = " ".join(filter(None, (event.title, event.detail)))
                         case TurnComplete():
@@ -259,109 +226,22 @@ class Door:
                         case _:
                             pass
         finally:
-            await self._unasked()
+            await asking.close()
         if end.reason == "error":
             return TurnComplete("error", fault or end.detail)
         if why := last_words(end.reason, end.detail):
             await self._tell(session, update_agent_message_text(f"\n\n{why}"))
         return end
 
-    def _ask(self, work: Any) -> None:
-        task: asyncio.Task[None] = asyncio.create_task(work)
-        self._asking.add(task)
-        task.add_done_callback(self._asking.discard)
-
-    async def _unasked(self) -> None:
-        """Questions that fell away with their turn."""
-        for task in (tasks := list(self._asking)):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _permission(self, session: Session, question: Question) -> None:
-        """One that the editor cannot answer is refused."""
-        answer: Answer = "deny"
-        try:
-            always = question.always
-            options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
-            if always is not None:
-                options += [
-                    PermissionOption(
-                        option_id="session",
-                        name=f"Allow {always} in this chat",
-                        kind="allow_always",
-                    ),
-                    PermissionOption(
-                        option_id="always", name=f"Always allow {always}", kind="allow_always"
-                    ),
-                ]
-            options.append(PermissionOption(option_id="deny", name="Deny", kind="reject_once"))
-            lines = [question.reason, question.why, *(text for _, text in question.facts)]
-            chosen = await self._chosen(
-                session,
-                ToolCallUpdate(
-                    tool_call_id=question.call_id,
-                    title=f"{question.title}: {question.detail}",
-                    status="pending",
-                    content=Telling.text("\n".join(filter(None, lines))),
-                ),
-                options,
-            )
-            if chosen in ("once", "session", "always"):
-                answer = cast("Answer", chosen)
-        finally:
-            session.answer(question.id, answer)
-
-    async def _reply(self, session: Session, asked: AwaitingReply) -> None:
-        """The agent's own question: its suggestions are what the editor can show."""
-        text = NOBODY
-        try:
-            if asked.choices:
-                options = [
-                    PermissionOption(option_id=str(number), name=choice, kind="allow_once")
-                    for number, choice in enumerate(asked.choices)
-                ]
-                chosen = await self._chosen(
-                    session, ToolCallUpdate(tool_call_id=asked.call_id, title=asked.text), options
-                )
-                text = asked.choices[int(chosen)] if chosen else NOBODY
-        finally:
-            session.reply(asked.call_id, text)
-
-    async def _decide(self, session: Session) -> None:
-        """Offer each draft that waits; what nobody decides waits on."""
-        for draft in session.drafts.waiting():
-            change = Telling(session.info.folder).change(draft)
-            title = f"{VERBS[draft.action]} {_name(draft)}"
-            call = ToolCallUpdate(
-                tool_call_id=f"draft-{draft.id}", title=title, kind="edit", content=[change]
-            )
-            chosen = await self._chosen(session, call, DRAFT)
-            if chosen == "approve":
-                await session.decide(draft.id, "approve")
-            elif chosen == "discard":
-                await session.decide(draft.id, "discard")
-            else:
-                return
-
-    async def _chosen(
-        self, session: Session, call: ToolCallUpdate, options: list[PermissionOption]
-    ) -> str:
-        """The id of the option that the editor's person chose; empty if none."""
-        if self._client is None:
-            return ""
-        answer = await self._client.request_permission(
-            session_id=session.info.id, tool_call=call, options=options
-        )
-        known = {option.option_id for option in options}
-        outcome = answer.outcome
-        chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
-        return chosen if chosen in known else ""
-
     async def _tell(self, session: Session, update: Update) -> None:
-        if self._client is not None:
-            await self._client.session_update(session_id=session.info.id, update=update)
+        await self._editor.session_update(session_id=session.info.id, update=update)
 
     # Pieces
+
+    @property
+    def _editor(self) -> Client:
+        assert self._client is not None, "the library connects before it calls"
+        return self._client
 
     def _session(self, session_id: str) -> Session:
         session = self._sessions.get(session_id)
@@ -430,10 +310,6 @@ def _folder(cwd: str) -> Path:
     if not folder.is_absolute() or not folder.is_dir():
         raise invalid(f"The folder {cwd} is not there. Give the whole path of one that is.")
     return folder
-
-
-def _name(draft: Draft) -> str:
-    return f"{draft.path} → {draft.target}" if draft.target else draft.path
 
 
 def _failed(error: StudioError) -> RequestError:

@@ -1,0 +1,122 @@
+"""What the editor's person is asked: permissions, the agent's questions, drafts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from acp.interfaces import Client
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from studio.agent.session import Session
+from studio.domain.events import AwaitingReply
+from studio.domain.permissions import Answer, Question
+from studio.domain.tools import Draft
+
+from .telling import Telling
+
+NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+DRAFT = [
+    PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
+    PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
+]
+VERBS = {"write": "Write", "delete": "Delete", "move": "Move"}
+
+
+class Asking:
+    """The questions of one turn. What the editor does not answer is a no."""
+
+    def __init__(self, session: Session, editor: Client) -> None:
+        self._session = session
+        self._editor = editor
+        self._telling = Telling(session.info.folder)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def permission(self, question: Question) -> None:
+        """Ask while the turn goes on with what needs no answer."""
+        self._begin(self._permission(question))
+
+    def reply(self, asked: AwaitingReply) -> None:
+        """Pass on the agent's own question."""
+        self._begin(self._reply(asked))
+
+    async def close(self) -> None:
+        """Take back what fell away with the turn."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def drafts(self) -> None:
+        """Offer each draft that waits; what nobody decides waits on."""
+        for draft in self._session.drafts.waiting():
+            call = ToolCallUpdate(
+                tool_call_id=f"draft-{draft.id}",
+                title=f"{VERBS[draft.action]} {_name(draft)}",
+                kind="edit",
+                content=[self._telling.change(draft)],
+            )
+            chosen = await self._chosen(call, DRAFT)
+            if chosen == "approve":
+                await self._session.decide(draft.id, "approve")
+            elif chosen == "discard":
+                await self._session.decide(draft.id, "discard")
+            else:
+                return
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _permission(self, question: Question) -> None:
+        answer: Answer = "deny"
+        options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
+        if always := question.always:
+            for scope, name in (
+                ("session", f"Allow {always} in this chat"),
+                ("folder", f"Allow {always} in this folder"),
+                ("always", f"Always allow {always}"),
+            ):
+                options.append(PermissionOption(option_id=scope, name=name, kind="allow_always"))
+        options.append(PermissionOption(option_id="deny", name="Deny", kind="reject_once"))
+        lines = [question.reason, question.why, *(text for _, text in question.facts)]
+        call = ToolCallUpdate(
+            tool_call_id=question.call_id,
+            title=f"{question.title}: {question.detail}",
+            status="pending",
+            content=self._telling.text("\n".join(filter(None, lines))),
+        )
+        try:
+            answer = cast("Answer", await self._chosen(call, options) or "deny")
+        finally:
+            self._session.answer(question.id, answer)
+
+    async def _reply(self, asked: AwaitingReply) -> None:
+        """Its suggestions are what an editor can show."""
+        text = NOBODY
+        try:
+            if asked.choices:
+                options = [
+                    PermissionOption(option_id=str(number), name=choice, kind="allow_once")
+                    for number, choice in enumerate(asked.choices)
+                ]
+                call = ToolCallUpdate(tool_call_id=asked.call_id, title=asked.text)
+                if chosen := await self._chosen(call, options):
+                    text = asked.choices[int(chosen)]
+        finally:
+            self._session.reply(asked.call_id, text)
+
+    async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """The id of the option that was chosen; empty if none."""
+        answer = await self._editor.request_permission(
+            session_id=self._session.info.id, tool_call=call, options=options
+        )
+        outcome = answer.outcome
+        chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+        return chosen if chosen in {option.option_id for option in options} else ""
+
+
+def _name(draft: Draft) -> str:
+    return f"{draft.path} → {draft.target}" if draft.target else draft.path

@@ -1,0 +1,262 @@
+"""The editors' door: the real command, and the protocol library's own client at its other end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import (
+    PROTOCOL_VERSION,
+    RequestError,
+    embedded_text_resource,
+    image_block,
+    resource_block,
+    resource_link_block,
+    spawn_agent_process,
+    text_block,
+)
+from acp.schema import (
+    AgentMessageChunk,
+    AgentThoughtChunk,
+    AllowedOutcome,
+    DeniedOutcome,
+    RequestPermissionResponse,
+    SessionInfoUpdate,
+    ToolCallProgress,
+    ToolCallStart,
+    UserMessageChunk,
+)
+from documents import picture
+from house import asked, held
+from terminal import Terminal
+
+from studio.providers.simulator import Call, Script, Simulator, Think, Turn, stall, status
+from studio.providers.simulator import Text as Words
+from studio.storage.paths import Paths
+
+CHAT = "openai-compatible"
+
+
+@dataclass
+class Editor:
+    """An editor whose person answers as they were told to."""
+
+    choices: Callable[[Any, list[str]], str] = lambda call, options: ""
+    updates: list[Any] = field(default_factory=list[Any])
+    questions: list[tuple[Any, list[str]]] = field(default_factory=list[Any])
+    seen: asyncio.Event = field(default_factory=asyncio.Event)
+    agent: Any = None
+    folder: Path = Path()
+    simulator: Any = None
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+        self.seen.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        ids = [option.option_id for option in options]
+        self.questions.append((tool_call, ids))
+        self.seen.set()
+        chosen = self.choices(tool_call, ids)
+        if not chosen:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(
+            outcome=AllowedOutcome(outcome="selected", option_id=chosen)
+        )
+
+    def on_connect(self, conn: Any) -> None:
+        self.agent = conn
+
+    @property
+    def words(self) -> str:
+        return "".join(u.content.text for u in self.updates if isinstance(u, AgentMessageChunk))
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not ready():
+                self.seen.clear()
+                await self.seen.wait()
+
+
+@contextlib.asynccontextmanager
+async def editor(
+    tmp_path: Path, script: Script, choices: Callable[[Any, list[str]], str] | None = None
+) -> AsyncIterator[Editor]:
+    async with Simulator(script, pace=False) as simulator:
+        terminal = Terminal(tmp_path)
+        terminal.provider(CHAT, simulator.url("chat"))
+        settings = Paths.below(terminal.home).settings
+        settings.parent.mkdir(parents=True)
+        chosen = {"default_provider": CHAT, "default_model": {CHAT: "sim-model"}}
+        settings.write_text(json.dumps(chosen))
+        person = Editor()
+        if choices is not None:
+            person.choices = choices
+        person.folder, person.simulator = terminal.folder, simulator
+        async with spawn_agent_process(
+            person, sys.executable, "-m", "studio", "acp", env=terminal.environment,
+            cwd=terminal.folder,
+        ) as (agent, process):  # fmt: skip
+            person.agent = agent
+            answer = await agent.initialize(protocol_version=PROTOCOL_VERSION)
+            assert answer.protocol_version == PROTOCOL_VERSION
+            assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
+            yield person
+        async with asyncio.timeout(10):  # the editor hung up
+            await process.wait()
+
+
+async def test_a_whole_conversation(tmp_path: Path) -> None:
+    """An agent reads, asks, runs, drafts; the editor shows it and its person decides."""
+    script = [
+        Turn(Think("hm"), Words("I look."), Call("read", {"path": "a.txt"})),
+        Turn(Call("run", {"command": "echo from-the-shell"})),
+        Turn(Call("write", {"path": "b.txt", "content": "two\n"})),
+        Turn(Words("Done.")),
+        Turn(Words("Again.")),
+    ]
+
+    def choices(call: Any, options: list[str]) -> str:
+        return "approve" if "approve" in options else "once"
+
+    async with editor(tmp_path, script, choices) as person:
+        (person.folder / "a.txt").write_text("one\n")
+        session = await person.agent.new_session(cwd=str(person.folder))
+        assert [mode.id for mode in session.modes.available_modes] == ["ask", "auto", "plan"]
+        options = {option.id: option.current_value for option in session.config_options}
+        assert options == {"agent": "Coder", "model": f"{CHAT}/sim-model"}
+        prompt = [
+            text_block("Look at"),
+            resource_link_block("a.txt", f"file://{person.folder}/a%20b.txt"),
+            resource_block(embedded_text_resource("file:///x/notes.md", "a note")),
+            image_block(base64.b64encode(picture()).decode(), "image/png"),
+        ]
+        end = await person.agent.prompt(session_id=session.session_id, prompt=prompt)
+        assert end.stop_reason == "end_turn"
+        body = str(asked(person.simulator)[0].json)
+        assert f"[a.txt]({person.folder}/a b.txt)" in body and "a note" in body
+        assert "data:image/png" in body
+        assert "I look." in person.words and person.words.endswith("Done.")
+        thoughts = [u.content.text for u in person.updates if isinstance(u, AgentThoughtChunk)]
+        assert "hm" in thoughts
+        begun = {u.tool_call_id: u for u in person.updates if isinstance(u, ToolCallStart)}
+        assert [u.kind for u in begun.values()] == ["read", "execute", "edit"]
+        first = next(iter(begun.values()))
+        assert first.locations[0].path == str(person.folder / "a.txt")
+        ended = [
+            u.tool_call_id
+            for u in person.updates
+            if isinstance(u, ToolCallProgress) and u.status == "completed"
+        ]
+        assert ended == list(begun)
+        (ran, options), (drafted, decisions) = person.questions
+        assert "echo from-the-shell" in ran.title and options[0] == "once" and "deny" in options
+        assert decisions == ["approve", "discard"] and drafted.content[0].new_text == "two\n"
+        assert (person.folder / "b.txt").read_text() == "two\n"
+        titles = [u.title for u in person.updates if isinstance(u, SessionInfoUpdate)]
+        assert titles and titles[0].startswith("Look at")
+
+        listed = await person.agent.list_sessions(cwd=str(person.folder))
+        assert [one.session_id for one in listed.sessions] == [session.session_id]
+        person.updates.clear()
+        await person.agent.load_session(cwd=str(person.folder), session_id=session.session_id)
+        said = [u for u in person.updates if isinstance(u, UserMessageChunk)]
+        assert said[0].content.text == "Look at" and "Done." in person.words
+        end = await person.agent.prompt(
+            session_id=session.session_id, prompt=[text_block("And now")]
+        )
+        assert end.stop_reason == "end_turn" and person.words.endswith("Again.")
+
+
+async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
+    """L-11."""
+    child = (
+        "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('up', flush=True); time.sleep(60)"
+    )
+    script = [Turn(Call("run", {"command": f'{sys.executable} -c "{child}"'})), Turn(Words("."))]
+    async with editor(tmp_path, script, lambda call, options: options[0]) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        work = asyncio.create_task(
+            person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        )
+        await person.until(
+            lambda: any(isinstance(u, ToolCallProgress) and u.content for u in person.updates)
+        )
+        assert held(person.folder / "child")
+        await person.agent.cancel(session_id=session.session_id)
+        assert (await work).stop_reason == "cancelled"
+        assert not held(person.folder / "child")
+
+
+async def test_what_nobody_allows_is_not_done(tmp_path: Path) -> None:
+    """T-5, T-7: a question that the editor cancels is a no, and a draft then waits."""
+    script = [
+        Turn(Call("run", {"command": "touch ran"}), Call("write", {"path": "b", "content": "x"})),
+        Turn(Words("Not allowed.")),
+    ]
+    async with editor(tmp_path, script) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        end = await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert end.stop_reason == "end_turn"
+        assert not (person.folder / "ran").exists() and not (person.folder / "b").exists()
+        assert len(person.questions) == 2
+
+
+async def test_the_agents_own_question(tmp_path: Path) -> None:
+    ask = Call("ask", {"question": "Which?", "choices": ["red", "blue"]})
+    async with editor(
+        tmp_path, [Turn(ask), Turn(Words("."))], lambda call, options: options[1]
+    ) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert "blue" in str(asked(person.simulator)[-1].json["messages"][-1])
+
+
+async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> None:
+    script = [Turn(Call("write", {"path": "b", "content": "x"})), Turn(Words("."))]
+    async with editor(tmp_path, script) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        name = session.session_id
+        await person.agent.set_session_mode(session_id=name, mode_id="auto")
+        changed = await person.agent.set_config_option(
+            config_id="agent", session_id=name, value="Writer"
+        )
+        assert changed.config_options[0].current_value == "Writer"
+        await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
+        assert (person.folder / "b").read_text() == "x" and not person.questions
+        for wrong in ({"config_id": "agent", "value": "Nobody"}, {"config_id": "x", "value": "y"}):
+            with pytest.raises(RequestError):
+                await person.agent.set_config_option(session_id=name, **wrong)
+        with pytest.raises(RequestError):
+            await person.agent.set_session_mode(session_id=name, mode_id="wild")
+
+
+async def test_errors_are_the_editors_to_show(tmp_path: Path) -> None:
+    refusal = status(401)
+    script = [Turn(faults=[refusal]), Turn(Words("Never ends " * 50), faults=[stall(at=3)])]
+    async with editor(tmp_path, script) as person:
+        with pytest.raises(RequestError, match="is not there"):
+            await person.agent.new_session(cwd="/no/such/folder")
+        with pytest.raises(RequestError):
+            await person.agent.prompt(session_id="none", prompt=[text_block("Go")])
+        session = await person.agent.new_session(cwd=str(person.folder))
+        name = session.session_id
+        with pytest.raises(RequestError, match="key"):
+            await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
+        first = asyncio.create_task(person.agent.prompt(session_id=name, prompt=[text_block("Go")]))
+        await person.until(lambda: bool(person.words))
+        with pytest.raises(RequestError, match="still working"):
+            await person.agent.prompt(session_id=name, prompt=[text_block("You too")])
+        await person.agent.cancel(session_id=name)
+        assert (await first).stop_reason == "cancelled"
