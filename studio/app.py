@@ -30,6 +30,8 @@ def main(options: Namespace | None) -> int:
             return _window(paths)
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
+        if options.command == "serve":
+            return asyncio.run(_serve(options, paths))
         if options.command == "acp":
             return asyncio.run(_editor(options.agent, paths))
         return asyncio.run(_terminal(options, paths))
@@ -78,6 +80,17 @@ async def _editor(agent: str, paths: Paths) -> int:
     finally:
         await studio.close()
     return 0
+
+
+async def _serve(options: Namespace, paths: Paths) -> int:
+    from studio.server.command import serve
+
+    async def made() -> Studio:
+        settings = SettingsFile(paths.settings)
+        await settings.load()
+        return await build(paths, settings)
+
+    return await serve(made, options)
 
 
 async def _simulate(port: int) -> int:

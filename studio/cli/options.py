@@ -323,6 +323,26 @@ def _port(text: str) -> int:
     return port
 
 
+def _serve(serve: argparse.ArgumentParser) -> None:
+    serve.description = (
+        "Answer other programs in the APIs of OpenAI and Anthropic, until Ctrl+C. They can ask "
+        "for agent/NAME, or for PROVIDER/MODEL."
+    )
+    serve.add_argument("--host", metavar="HOST", help="default: your setting, else 127.0.0.1")
+    serve.add_argument("--port", type=_port, metavar="PORT", help="default: your setting, or 8765")
+    serve.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where agents work; default: your setting"
+    )
+    token = serve.add_mutually_exclusive_group()
+    token.add_argument("--show-token", action="store_true", help="print the token and end")
+    token.add_argument("--renew-token", action="store_true", help="make and print another token")
+    serve.add_argument(
+        "--with-parent",
+        action="store_true",
+        help="end when standard input closes; tell the address as JSON",
+    )
+
+
 def _permissions(permissions: argparse.ArgumentParser) -> None:
     what = permissions.add_subparsers(dest="what", required=True, metavar="WHAT")
     listing = what.add_parser("list", help="your rules, and what this folder's files say")
@@ -361,6 +381,7 @@ _COMMANDS: dict[str, tuple[str, Fill]] = {
     "usage": ("add up what requests used and cost", _usage),
     "tools": ("look at tools, write one, try one", _tools),
     "models": ("list a provider's models", _models),
+    "serve": ("let other programs talk with your agents (OpenAI’s and Anthropic’s APIs)", _serve),
     "acp": ("let an editor work with your agents (Agent Client Protocol)", _acp),
     "simulate": ("run the provider simulator", _simulate),
 }

@@ -1,0 +1,126 @@
+"""The body of a request: read within bounds, and JSON of the plainest kind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+
+from starlette.types import Receive
+
+from studio.domain.jsonvalue import Json, JsonObject
+
+from .wire import BadRequest
+
+DEEPEST = 100
+"""Levels of lists and objects within each other."""
+PATIENCE = 30.0
+"""Seconds for which a client may send nothing of a body that it has announced."""
+_BIG = 100_000
+"""Bytes from which on a body is read in a thread, so that nobody else waits for it."""
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Written so, half of a character can come in ASCII; elsewhere UTF-8 forbids it."""
+
+
+class Gone(Exception):
+    """The client went away; nobody waits for an answer."""
+
+
+async def read(receive: Receive, limit: int) -> bytes:
+    """The whole body; raises BadRequest (413, 408) and Gone."""
+    found = bytearray()
+    while True:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                message = await receive()
+        except TimeoutError:
+            raise BadRequest("The request did not arrive in time.", status=408) from None
+        if message["type"] == "http.disconnect":
+            raise Gone
+        found += message.get("body", b"")
+        if len(found) > limit:
+            raise too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(found)
+
+
+def too_large(limit: int) -> BadRequest:
+    return BadRequest(
+        f"The request is larger than {limit:,} bytes.", status=413, code="request_too_large"
+    )
+
+
+async def parsed(data: bytes) -> JsonObject:
+    """The object that a body holds; raises BadRequest."""
+    if len(data) > _BIG:
+        return await asyncio.to_thread(parse, data)
+    return parse(data)
+
+
+def parse(data: bytes) -> JsonObject:
+    """Strict JSON: UTF-8, whole characters, finite numbers, not nested without end."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise _broken(f"it is not UTF-8 at byte {error.start}") from None
+    try:
+        value: Json = json.loads(text, parse_constant=_constant, parse_float=_number)
+    except RecursionError:
+        raise _too_deep() from None
+    except json.JSONDecodeError as error:
+        raise _broken(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:  # a number without end; our own words
+        raise _broken(str(error).partition(";")[0]) from None
+    _check(value, halves=_HALF.search(data) is not None)
+    if not isinstance(value, dict):
+        raise BadRequest("The body has to be a JSON object.", code="invalid_json")
+    return value
+
+
+def _check(value: Json, halves: bool) -> None:
+    """Raises BadRequest for what is nested too deeply, and for halves of characters."""
+    level = [value]
+    depth = 0
+    while level:
+        if depth > DEEPEST:
+            raise _too_deep()
+        if halves:
+            for one in level:
+                _whole(one)
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one if isinstance(one, list) else one.values())
+            if halves or isinstance(inner, list | dict)
+        ]
+        depth += 1
+
+
+def _whole(value: Json) -> None:
+    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError:
+        raise _broken("it holds half of a character (a lone surrogate)") from None
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _broken(why: str) -> BadRequest:
+    return BadRequest(f"The body is not valid JSON: {why}.", code="invalid_json")
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(f"The body is nested more than {DEEPEST} levels deep.", code="invalid_json")

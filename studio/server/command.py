@@ -1,0 +1,151 @@
+"""The command ``agent-studio serve``: the server in a terminal, or as a window's child."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.storage.keychain import Keychain
+
+from .safety import Token
+from .serving import Serving
+
+EXPOSED = (
+    "Every computer that can reach this address can ask, if it has the token. What is said is "
+    "not encrypted on its way."
+)
+
+
+async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> int:
+    """Serve until Ctrl+C, SIGTERM, or the parent's end; returns the exit code.
+
+    A parent (``options.with_parent``) is told in one line of JSON: the
+    ``address``, with the ``token`` where no keychain keeps it, or the ``error``.
+    Raises StudioError where there is none.
+    """
+    if options.show_token or options.renew_token:
+        return await _token(Token(Keychain()), renew=options.renew_token)
+    if not options.with_parent:
+        return await _serve(build, options)
+    try:
+        return await _serve(build, options)
+    except StudioError as error:
+        _tell({"error": str(error)})
+        return 1
+
+
+async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> int:
+    studio = await build()
+    try:
+        studio.on_trouble(lambda text: _print(text, sys.stderr))
+        values = studio.settings.values
+        serving = Serving(
+            studio,
+            host=options.host or values.server_host,
+            port=values.server_port if options.port is None else options.port,
+            folder=await _folder(studio, options.folder),
+        )
+        ended = asyncio.Event()
+        with _Signals(ended.set):
+            await serving.start()
+            try:
+                if options.with_parent:
+                    _watch_parent(ended.set)
+                await _say(serving, parent=options.with_parent)
+                await ended.wait()
+            finally:
+                await serving.stop()
+    finally:
+        await studio.close()
+    return 0
+
+
+async def _folder(studio: Studio, given: Path | None) -> Path:
+    """Where agents work: as said, as set, else an empty folder of the program's own."""
+    named = given or studio.settings.values.server_folder
+    if not named:
+        return await asyncio.to_thread(studio.own_folder)
+    folder = Path(named).expanduser().absolute()
+    if not await asyncio.to_thread(folder.is_dir):
+        raise ConfigurationError(f"There is no folder {folder}. Name another one with --folder.")
+    return folder
+
+
+async def _say(serving: Serving, *, parent: bool) -> None:
+    token = await serving.token.get() if serving.needs_token else ""
+    shown = token if token and not serving.token.kept else ""
+    if not serving.local:
+        _print(EXPOSED, sys.stderr)
+    if parent:
+        _tell({"address": serving.address, **({"token": shown} if shown else {})})
+        return
+    _print(f"Base URL  {serving.address}/v1")
+    if shown:
+        _print(f"Token     {shown} (for this run: no keychain can keep it)")
+    elif token:
+        _print("Token     agent-studio serve --show-token")
+    else:
+        _print("Token     none is needed: whatever runs on this computer may ask")
+    _print(f"Folder    {serving.folder}")
+    _print("Stop with Ctrl+C.")
+
+
+async def _token(token: Token, *, renew: bool) -> int:
+    shown = await (token.renew() if renew else token.get())
+    if not token.kept:
+        raise ConfigurationError(
+            "No keychain can keep a token on this computer. Each run of the server makes its own "
+            "and shows it."
+        )
+    _print(shown)
+    if renew:
+        _print("A server that runs takes it when it is started again.", sys.stderr)
+    return 0
+
+
+class _Signals:
+    """SIGTERM ends the server in good order; Ctrl+C is the loop's own to handle."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
+
+    def __enter__(self) -> None:
+        if sys.platform != "win32":
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._end)
+
+    def __exit__(self, *_: object) -> None:
+        if sys.platform != "win32":
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+
+
+def _watch_parent(end: Callable[[], None]) -> None:
+    """Call ``end`` when standard input closes, which it does however the parent ends."""
+    loop = asyncio.get_running_loop()
+
+    def watch() -> None:
+        with suppress(OSError):
+            while os.read(0, 4096):  # not sys.stdin: its lock would be held at our own end
+                pass
+        with suppress(RuntimeError):  # the loop is closed: it has ended by itself
+            loop.call_soon_threadsafe(end)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()
+
+
+def _tell(what: dict[str, str]) -> None:
+    _print(json.dumps(what))
+
+
+def _print(text: str, file: TextIO | None = None) -> None:
+    print(text, file=file, flush=True)

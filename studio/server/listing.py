@@ -1,0 +1,80 @@
+"""What clients can ask for: every agent, and every model that is set up (S-3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from studio.agent.studio import Studio
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.providers import TITLES
+
+from .naming import AGENT, PLAIN
+
+OWNER = "agent-studio"
+SINCE = 1_767_225_600
+"""2026-01-01: APIs want a time of making, which nobody knows of most models."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One name that a client can send as ``model``."""
+
+    id: str
+    title: str
+    owner: str
+
+    def openai(self) -> JsonObject:
+        return {"id": self.id, "object": "model", "created": SINCE, "owned_by": self.owner}
+
+    def anthropic(self) -> JsonObject:
+        made = datetime.fromtimestamp(SINCE, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "type": "model",
+            "id": self.id,
+            "display_name": self.title,
+            "created_at": made,
+        }
+
+
+async def listed(studio: Studio, folder: Path) -> list[Listed]:
+    """Agents by name, then the models of connected providers that the person offers.
+
+    What the catalogue knows now: no provider is waited for.
+    """
+    await studio.catalogue.load()
+    found = await studio.agents(folder)
+    agents = sorted(name for name in found.by_name if name != PLAIN)
+    return [
+        *(Listed(f"{AGENT}{name}", name, OWNER) for name in agents),
+        *(model for provider in studio.connected for model in _models(studio, provider)),
+    ]
+
+
+def _models(studio: Studio, provider: str) -> list[Listed]:
+    values = studio.settings.values
+    enabled = values.enabled_models.get(provider)
+    known = {model.id: model.title for model in studio.catalogue.listing(provider).models}
+    names = [name for name in known if enabled is None or name in enabled]
+    names += [name for name in values.own_models.get(provider, []) if name not in known]
+    title = TITLES.get(provider, provider)
+    return [
+        Listed(f"{provider}/{name}", f"{known.get(name, name)} ({title})", provider)
+        for name in names
+    ]
+
+
+def openai_list(models: list[Listed]) -> JsonObject:
+    return {"object": "list", "data": [model.openai() for model in models]}
+
+
+def anthropic_list(models: list[Listed]) -> JsonObject:
+    data: list[Json] = [model.anthropic() for model in models]
+    ids = [model.id for model in models]
+    return {
+        "data": data,
+        "has_more": False,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+    }

@@ -1,0 +1,185 @@
+"""The paths of the server, and which API speaks on which."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from studio.agent.studio import Studio
+from studio.domain.jsonvalue import JsonObject
+
+from . import bodies
+from .delivery import Delivery
+from .faults import Fault, of_error
+from .listing import Listed, anthropic_list, listed, openai_list
+from .replays import Replays
+from .wire import BadRequest, Dialect, Door
+
+PINGS: Mapping[Door, bytes] = {
+    "chat": b": ping\n\n",
+    "responses": b": ping\n\n",
+    "messages": b'event: ping\ndata: {"type": "ping"}\n\n',
+}
+"""What fills a pause: a comment, or the API's own event for that."""
+PATHS: Mapping[str, Door] = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "responses",
+    "/v1/messages": "messages",
+}
+ANTHROPIC = "anthropic-version"
+"""The header that Anthropic's clients send with everything."""
+
+Counting: TypeAlias = Callable[[JsonObject], JsonObject]
+"""Answers ``count_tokens``, in a thread; raises BadRequest."""
+
+
+class Routes:
+    """The application behind the gate (ASGI); see ``Gate``."""
+
+    def __init__(
+        self,
+        studio: Studio,
+        replays: Replays,
+        dialects: Mapping[Door, Dialect],
+        count: Counting,
+        folder: Path,
+    ) -> None:
+        """``folder`` is where agents work for clients."""
+        self._studio = studio
+        self._replays = replays
+        self._dialects = dialects
+        self._count = count
+        self._folder = folder
+        self._routes = [
+            Route("/health", self._health),
+            Route("/v1/models", self._models),
+            Route("/v1/models/{name:path}", self._model),
+            Route("/v1/messages/count_tokens", self._counted, methods=["POST"]),
+            *(Route(path, _Answered(self._answer), methods=["POST"]) for path in PATHS),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            fault = await self._routed(scope, receive, sending)
+        except bodies.Gone:
+            return
+        except Exception as error:
+            if begun:
+                raise
+            fault = of_error(error)
+        if fault is not None:
+            await self.refuse(scope, fault)(scope, receive, send)
+
+    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> Fault | None:
+        """Returns what is wrong if nothing was sent."""
+        allowed: set[str] = set()
+        for route in self._routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await route.app(scope, receive, send)
+                return None
+            if match is Match.PARTIAL:
+                allowed |= route.methods or set()
+        path, method = scope["path"], scope["method"]
+        if allowed:
+            return Fault(f"{path} does not take {method}.", 405, "method_not_allowed")
+        return Fault(f"There is no {path} here.", 404, "not_found")
+
+    def refuse(self, scope: Scope, fault: Fault) -> Response:
+        """An error in the shape of the API that was asked."""
+        door = _door(scope)
+        status = 529 if door == "messages" and fault.status == 503 else fault.status
+        body = self._dialects[door].error(
+            fault.message, status=status, code=fault.code, param=fault.param
+        )
+        headers = fault.headers()
+        if status == 401:
+            headers["www-authenticate"] = "Bearer"
+        return JSONResponse(body, status, headers)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request for an answer, in any of the APIs."""
+        headers, door = Headers(scope=scope), PATHS[scope["path"]]
+        data, body = await self._body(receive)
+        dialect = self._dialects[door]
+        asked = dialect.asked(body)
+        run = await self._replays.run(
+            asked,
+            door,
+            data,
+            key=headers.get("idempotency-key", "").strip(),
+            client=scope["state"]["client"],
+        )
+        delivery = Delivery(
+            run,
+            lambda: dialect.speak(asked, run.about, body),
+            stream=asked.stream,
+            ping=PINGS[door],
+        )
+        fault = await delivery(receive, send)
+        if fault is not None:
+            await self.refuse(scope, fault)(scope, receive, send)
+
+    async def _body(self, receive: Receive) -> tuple[bytes, JsonObject]:
+        data = await bodies.read(receive, self._studio.settings.values.server_body_limit)
+        return data, await bodies.parsed(data)
+
+    async def _health(self, _: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def _models(self, request: Request) -> Response:
+        found = await listed(self._studio, self._folder)
+        body = anthropic_list(found) if ANTHROPIC in request.headers else openai_list(found)
+        return JSONResponse(body)
+
+    async def _model(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        for one in await listed(self._studio, self._folder):
+            if one.id == name:
+                return JSONResponse(_alone(one, request))
+        raise BadRequest(
+            "There is no such model here.", status=404, param="model", code="model_not_found"
+        )
+
+    async def _counted(self, request: Request) -> Response:
+        _, body = await self._body(request.receive)
+        return JSONResponse(await asyncio.to_thread(self._count, body))
+
+
+class _Answered:
+    """What is ASGI itself, for routes that would take a function for a simpler kind."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+
+def _door(scope: Scope) -> Door:
+    """Whose shape an error has: the path's API, or the one that the client seems to speak."""
+    path = scope["path"]
+    for known, door in PATHS.items():
+        if path == known or path.startswith(f"{known}/"):
+            return door
+    return "messages" if ANTHROPIC in Headers(scope=scope) else "chat"
+
+
+def _alone(model: Listed, request: Request) -> JsonObject:
+    return model.anthropic() if ANTHROPIC in request.headers else model.openai()

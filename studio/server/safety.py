@@ -1,0 +1,229 @@
+"""Who may ask the server, checked before a body is read (S-4).
+
+A web page in the person's browser reaches this computer's ports. What stops it:
+the token, which it does not know; ``Host``, which is foreign if the page's own
+name leads here (DNS rebinding); ``Origin``, which a browser adds to requests of
+pages; and the content type, for a page cannot send JSON to another origin
+unasked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from studio.storage.keychain import Keychain, KeychainUnavailable
+from studio.storage.settings import SettingsFile
+
+from .bodies import too_large
+from .faults import Fault, of_error
+
+TOKEN = "server"
+"""The token's name in the keychain."""
+OPEN = frozenset({"/health"})
+"""Paths that need no token and say nothing."""
+
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
+_JSON = re.compile(r'application/json\s*(?:;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
+_METHODS = "GET, POST, DELETE, OPTIONS"
+_AGE = "600"
+"""Seconds for which a browser remembers what a page may send."""
+
+Refuse: TypeAlias = Callable[[Scope, Fault], Response]
+"""Words a refusal in the shape of the API that was asked."""
+
+
+class Token:
+    """The secret that clients show: made when it is first needed, kept in the keychain."""
+
+    def __init__(self, keychain: Keychain) -> None:
+        self._keychain = keychain
+        self._making = asyncio.Lock()
+
+    async def get(self) -> str:
+        async with self._making:
+            return await self._keychain.get(TOKEN) or await self._make()
+
+    async def renew(self) -> str:
+        """A new one; the old one is worth nothing from now on."""
+        async with self._making:
+            return await self._make()
+
+    @property
+    def kept(self) -> bool:
+        """Whether it outlives the program; else it has to be shown now."""
+        return self._keychain.source(TOKEN) == "keychain"
+
+    async def _make(self) -> str:
+        token = f"as-{secrets.token_urlsafe(32)}"
+        try:
+            if self._keychain.status not in ("ready", "untried"):
+                raise KeychainUnavailable(self._keychain.status)
+            await self._keychain.set(TOKEN, token)
+        except KeychainUnavailable:  # what it may hold is not overwritten later
+            self._keychain.keep_for_session(TOKEN, token)
+        return token
+
+
+class Gate:
+    """Lets in what may be asked, and refuses the rest (ASGI).
+
+    ``token`` gives the token that is needed, an empty text for none. ``names``
+    are those under which the server is reached besides what the settings say.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        settings: SettingsFile,
+        token: Callable[[], Awaitable[str]],
+        names: Iterable[str],
+        refuse: Refuse,
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._token = token
+        self._names = frozenset(name.lower() for name in names)
+        self._refuse = refuse
+        self._answering = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if origin is not None and origin in self._settings.values.server_origins:
+            send = _shared(send, origin)
+        try:
+            fault = self._foreign(scope, headers)
+            if fault is None and _preflight(scope, headers):
+                await _allowed(headers)(scope, receive, send)
+                return
+            fault = fault or await self._unknown(scope, headers) or self._unfit(scope, headers)
+            if fault is None:
+                self._answering += 1
+                try:
+                    await self._app(scope, receive, send)
+                finally:
+                    self._answering -= 1
+                return
+        except Exception as error:
+            fault = of_error(error)
+        await self._refuse(scope, fault)(scope, receive, send)
+
+    def _foreign(self, scope: Scope, headers: Headers) -> Fault | None:
+        """A request that a page or a name of somebody else sent here."""
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not self._here(scope, hosts[0]):
+            return Fault(
+                "This server is not known under that name. Add the name to the setting "
+                "server_hosts to use it.",
+                421,
+                "unknown_host",
+            )
+        origins = headers.getlist("origin")
+        if origins and (len(origins) > 1 or origins[0] not in self._settings.values.server_origins):
+            return Fault(
+                "Web pages may not ask this server. Add the page’s origin to the setting "
+                "server_origins to let it.",
+                403,
+                "origin_not_allowed",
+            )
+        return None
+
+    def _here(self, scope: Scope, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = (found[1] or found[2]).lower()
+        known = {one.lower() for one in self._settings.values.server_hosts}
+        return name in self._names or name in known or _same(name, scope.get("server"))
+
+    async def _unknown(self, scope: Scope, headers: Headers) -> Fault | None:
+        """A client without the token."""
+        scope["state"]["client"] = ""
+        if scope["path"] in OPEN or not (token := await self._token()):
+            return None
+        for shown in _shown(headers):
+            if secrets.compare_digest(shown.encode(), token.encode()):
+                scope["state"]["client"] = hashlib.sha256(token.encode()).hexdigest()
+                return None
+        return Fault(
+            "The token is missing or wrong. Send “Authorization: Bearer …” with the token that "
+            "Agent Studio shows.",
+            401,
+            "invalid_api_key",
+        )
+
+    def _unfit(self, scope: Scope, headers: Headers) -> Fault | None:
+        """What would not be read anyway, and more than can be answered at once."""
+        values = self._settings.values
+        if scope["method"] == "POST":
+            if not _JSON.fullmatch(headers.get("content-type", "").strip()):
+                return Fault("The content type has to be application/json.", 415, "not_json")
+            if headers.get("content-encoding", "identity").lower() != "identity":
+                return Fault("The body may not be compressed.", 415, "not_json")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > values.server_body_limit:
+            return of_error(too_large(values.server_body_limit))
+        if self._answering >= max(values.server_at_once, 1) and scope["path"] not in OPEN:
+            return Fault("Too many requests are being answered.", 503, "busy", retry_after=1.0)
+        return None
+
+
+def _same(name: str, server: tuple[str, int | None] | None) -> bool:
+    """Whether a host is the address at which the client came in: no name, nothing to rebind."""
+    try:
+        return server is not None and ipaddress.ip_address(name) == ipaddress.ip_address(server[0])
+    except ValueError:
+        return False
+
+
+def _shown(headers: Headers) -> list[str]:
+    """The tokens that a client shows, in OpenAI's way and in Anthropic's."""
+    shown = headers.getlist("x-api-key")
+    for value in headers.getlist("authorization"):
+        scheme, _, token = value.partition(" ")
+        if scheme.lower() == "bearer":
+            shown.append(token.strip())
+    return shown
+
+
+def _preflight(scope: Scope, headers: Headers) -> bool:
+    """A browser asks whether a page may ask; of no other origin gets this far."""
+    asks = "origin" in headers and "access-control-request-method" in headers
+    return scope["method"] == "OPTIONS" and asks
+
+
+def _allowed(headers: Headers) -> Response:
+    allowed = {
+        "access-control-allow-methods": _METHODS,
+        "access-control-allow-headers": headers.get("access-control-request-headers", ""),
+        "access-control-max-age": _AGE,
+    }
+    if headers.get("access-control-request-private-network") == "true":
+        allowed["access-control-allow-private-network"] = "true"
+    return Response(status_code=204, headers=allowed)
+
+
+def _shared(send: Send, origin: str) -> Send:
+    """Lets the page of an allowed origin read the answer."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [
+                *message.get("headers", ()),
+                (b"access-control-allow-origin", origin.encode("latin-1")),
+                (b"vary", b"origin"),
+            ]
+        await send(message)
+
+    return sending

@@ -1,0 +1,205 @@
+"""The server while it runs: its sockets, its start, its end.
+
+It runs inside a loop that is somebody else's: the command's, or that of a
+program which embeds it. It handles no signals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import socket
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError
+from studio.storage.requests import RequestStore
+
+from .answering import Answering
+from .chat import Chat
+from .connections import Connection
+from .count import count_tokens
+from .messages import Messages
+from .replays import Replays
+from .responses import Responses
+from .routes import Routes
+from .safety import Gate, Token
+from .wire import Dialect, Door
+
+IDLE = 30
+"""Seconds for which a connection is kept for the client's next request."""
+END = 3.0
+"""Seconds in which the server is stopped, whatever its clients do."""
+HEAD = 65_536
+"""Bytes of a request's line and headers."""
+_ANY = ("0.0.0.0", "::")
+
+
+class Serving:
+    """Listens from ``start`` to ``stop``.
+
+    ``host`` may be a name or an address, ``port`` 0 for a free one. ``folder``
+    is where agents work for clients.
+    """
+
+    def __init__(self, studio: Studio, *, host: str, port: int, folder: Path) -> None:
+        self.token = Token(studio.keychain)
+        self.address = ""
+        """Once it listens: ``http://127.0.0.1:8765``."""
+        self.local = True
+        """Whether only this computer can reach it."""
+        self._studio = studio
+        self._host = host
+        self._port = port
+        self.folder = folder
+        self._replays: Replays | None = None
+        self._server: _Server | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Listen; returns when clients can connect.
+
+        Raises ConfigurationError that says what to do: a port that is taken, an
+        address that is not this computer's.
+        """
+        sockets = await asyncio.to_thread(_listening, self._host, self._port)
+        addresses = [one.getsockname()[0] for one in sockets]
+        self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
+        self._port = sockets[0].getsockname()[1]
+        self.address = f"http://{_written(self._host, addresses)}:{self._port}"
+        await self._studio.look_for_providers()
+        self._server = _Server(_configured(self._app()))
+        self._running = asyncio.create_task(self._server.serve(sockets))
+        await self._server.ready.wait()
+
+    @property
+    def needs_token(self) -> bool:
+        """Beyond this computer always, whatever the setting says."""
+        return self._studio.settings.values.server_token or not self.local
+
+    async def stop(self) -> None:
+        """End every answer, then every connection; within ``END`` seconds."""
+        if self._server is None or self._running is None or self._replays is None:
+            return
+        self._server.should_exit = True
+        try:
+            async with asyncio.timeout(END):
+                await self._replays.close()
+                await asyncio.wait([self._running])
+        except TimeoutError:
+            self._server.force_exit = True
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
+        await asyncio.wait([self._running])
+        self._running.result()
+
+    def _app(self) -> ASGIApp:
+        studio = self._studio
+        store = RequestStore(studio.database)
+        self._replays = Replays(Answering(studio, self.folder), store)
+        dialects: dict[Door, Dialect] = {
+            "chat": Chat(),
+            "responses": Responses(),
+            "messages": Messages(),
+        }
+        routes = Routes(studio, self._replays, dialects, count_tokens, self.folder)
+        names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
+        return Gate(
+            routes,
+            settings=studio.settings,
+            token=self._needed,
+            names=names,
+            refuse=routes.refuse,
+        )
+
+    async def _needed(self) -> str:
+        return await self.token.get() if self.needs_token else ""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the program that it runs in, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _configured(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=int(END),
+        h11_max_incomplete_event_size=HEAD,
+    )
+
+
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets for every address of a host, all on one port."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(f"The host {host} is not known here.") from error
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            sockets.append(one)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if sys.platform == "win32":  # there the other option lets two programs share a port
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            else:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind((address[0], port, *address[2:]))
+            one.listen(128)
+            one.setblocking(False)
+            port = one.getsockname()[1]
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise ConfigurationError(_why(error, host, port)) from error
+    return sockets
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return (
+                f"Port {port} is taken, by another server of Agent Studio or another program. "
+                "Stop that one, or choose another port with --port."
+            )
+        case errno.EACCES | errno.EPERM:
+            return f"Port {port} may not be used. Choose one above 1023 with --port."
+        case errno.EADDRNOTAVAIL:
+            return f"{host} is no address of this computer."
+        case _:
+            return f"The server cannot listen at {host}, port {port}: {error.strerror}."
+
+
+def _written(host: str, addresses: Sequence[str]) -> str:
+    """A host as a client on this computer writes it."""
+    if host in _ANY or not host:
+        host = "127.0.0.1" if ":" not in addresses[0] else "::1"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,82 @@
+"""The real server over a house whose provider is the strict simulator."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from house import House, house
+
+from studio.providers.simulator import Script
+from studio.server.serving import Serving
+
+PROVIDER = "openai-compatible"
+MODEL = f"{PROVIDER}/sim-model"
+
+
+@dataclass
+class Served:
+    """A server that runs, and a client with its token."""
+
+    house: House
+    serving: Serving
+    client: httpx2.AsyncClient
+    token: str
+
+    @property
+    def port(self) -> int:
+        return int(self.serving.address.rpartition(":")[2])
+
+    def chat(self, text: str = "Go", **more: Any) -> dict[str, Any]:
+        return {"model": MODEL, "messages": [{"role": "user", "content": text}], **more}
+
+    async def ask(self, text: str = "Go", **more: Any) -> httpx2.Response:
+        return await self.client.post("/v1/chat/completions", json=self.chat(text, **more))
+
+    async def raw(
+        self, body: bytes | dict[str, Any], *, path: str = "/v1/chat/completions", **headers: str
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A request on a socket of its own, sent and not yet answered."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = {
+            "Host": f"127.0.0.1:{self.port}",
+            "Authorization": f"Bearer {self.token}",
+            "Content-Type": "application/json",
+            "Content-Length": str(len(data)),
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items() if value)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + data)
+        await writer.drain()
+        return reader, writer
+
+
+@contextlib.asynccontextmanager
+async def served(
+    home: Path, script: Script, *, host: str = "127.0.0.1", **more: Any
+) -> AsyncIterator[Served]:
+    async with house(home, PROVIDER, script, **more) as opened:
+        serving = Serving(opened.studio, host=host, port=0, folder=opened.folder)
+        await serving.start()
+        try:
+            token = await serving.token.get()
+            headers = {"authorization": f"Bearer {token}"}
+            async with httpx2.AsyncClient(
+                base_url=serving.address, headers=headers, trust_env=False, timeout=20
+            ) as client:
+                yield Served(opened, serving, client, token)
+        finally:
+            await serving.stop()
+
+
+def events(text: str) -> list[Any]:
+    """The data of server-sent events, the end mark left out."""
+    data = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(one) for one in data if one != "[DONE]"]
