@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from studio.agent.context.estimate import Estimate
+from studio.agent.studio import Studio
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Block, File, Image, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.models import NOTHING
@@ -12,21 +15,35 @@ from studio.domain.tools import ToolSpec
 from studio.providers.attachments import as_text, encoded
 
 from .messages import Messages
+from .naming import named
+from .wire import Asked
 
 
-def count_tokens(body: JsonObject) -> JsonObject:
-    """``{"input_tokens": …}``, by our own estimate; raises BadRequest.
+class Count:
+    """Answers with ``{"input_tokens": …}``; ``folder`` is where agents work for clients."""
 
-    The client's words and tools are counted. The agent's own are not: they are
-    the same for every request. Takes long where there are large files.
+    def __init__(self, studio: Studio, folder: Path) -> None:
+        self._studio = studio
+        self._folder = folder
+
+    async def __call__(self, body: JsonObject) -> JsonObject:
+        """Raises BadRequest, also for a model that does not exist here."""
+        asked = Messages().asked({**body, "max_tokens": 1})  # nothing is written
+        await named(self._studio, asked.model, self._folder)
+        return {"input_tokens": await asyncio.to_thread(tokens, asked)}
+
+
+def tokens(asked: Asked) -> int:
+    """What the client sends, its tools too, by our own estimate.
+
+    The agent's instructions and tools come on top. Takes long for large files.
     """
-    asked = Messages().asked({**body, "max_tokens": 1})  # nothing is written
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
         for message in asked.messages
     ]
     written = _Written(items, asked.instructions, list(asked.tools))
-    return {"input_tokens": Estimate().total(written, None, NOTHING)}
+    return Estimate().total(written, None, NOTHING)
 
 
 @dataclass(slots=True)
