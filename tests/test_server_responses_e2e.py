@@ -1,0 +1,208 @@
+"""OpenAI's own client against the real server, the strict simulator behind it (S-1, S-2, S-3)."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from house import House, house
+from openai import AsyncOpenAI, BadRequestError, NotFoundError
+from openai.types.responses import Response
+from pydantic import BaseModel
+
+from studio.providers.simulator import Call, RequestView, Said, Text, Think, Turn, Usage
+from studio.server.serving import Serving
+
+MODEL = "openai/sim-model"
+WEATHER: Any = {
+    "type": "function",
+    "name": "weather",
+    "description": "Tells the weather.",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+    },
+    "strict": False,
+}
+
+
+@contextlib.asynccontextmanager
+async def served(home: Path, script: Any) -> AsyncIterator[tuple[AsyncOpenAI, House]]:
+    """A client, and what is behind the server it talks to."""
+    async with house(home, "openai", script) as made:
+        serving = Serving(made.studio, host="127.0.0.1", port=0, folder=made.folder)
+        await serving.start()
+        try:
+            async with AsyncOpenAI(
+                api_key=await serving.token.get(),
+                base_url=f"{serving.address}/v1",
+                max_retries=0,
+            ) as client:
+                yield client, made
+        finally:
+            await serving.stop()
+        assert not made.simulator.violations
+
+
+def alice(request: RequestView) -> Turn:
+    """Answers from what it was told, and says so if it was not told."""
+    told = [item.text for item in request.items if isinstance(item, Said) and item.role == "user"]
+    knows = any("My name is Alice" in text for text in told)
+    if "What is my name" not in request.last_user:
+        return Turn(Text("Hello Alice."))
+    return Turn(Text("Alice." if knows else "I do not know."))
+
+
+async def test_an_answer_in_one_piece(tmp_path: Path) -> None:
+    reply = Turn(
+        Think("They greet me."),
+        Text("Hello."),
+        usage=Usage(inp=20, cache_read=8, out=9, reasoning=4),
+    )
+    async with served(tmp_path, [reply]) as (client, made):
+        got = await client.responses.create(
+            model=MODEL, input="Hi", instructions="Be kind.", metadata={"a": "b"}
+        )
+        assert got.output_text == "Hello."
+        assert (got.status, got.model, got.instructions) == ("completed", MODEL, "Be kind.")
+        assert got.metadata == {"a": "b"}
+        assert [item.type for item in got.output] == ["reasoning", "message"]
+        assert got.usage
+        assert got.usage.input_tokens == 20
+        assert got.usage.input_tokens_details.cached_tokens == 8
+        assert got.usage.output_tokens_details.reasoning_tokens == 4
+        Response.model_validate(got.to_dict())
+        sent = made.asked[0].json
+        assert "Be kind." in str(sent["instructions"])
+        assert "Hi" in str(sent["input"])
+
+
+async def test_a_stream_comes_to_what_the_whole_is(tmp_path: Path) -> None:
+    """S-3"""
+    reply = Turn(Think("Hm."), Text("One, two, three."))
+    async with (
+        served(tmp_path, [reply]) as (client, _),
+        client.responses.stream(model=MODEL, input="Count") as stream,
+    ):
+        events = [event async for event in stream]
+        final = await stream.get_final_response()
+    deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
+    assert "".join(deltas) == final.output_text == "One, two, three."
+    Response.model_validate(final.to_dict())
+
+
+async def test_alice_is_known_from_the_conversation(tmp_path: Path) -> None:
+    """S-2: the model sees all three messages, in order."""
+    said: Any = [
+        {"role": "user", "content": "My name is Alice"},
+        {"role": "assistant", "content": "Hello Alice"},
+        {"role": "user", "content": "What is my name?"},
+    ]
+    async with served(tmp_path, alice) as (client, made):
+        got = await client.responses.create(model=MODEL, input=said)
+        assert got.output_text == "Alice."
+        sent = json.dumps(made.asked[0].json["input"])
+        at = [sent.index(text) for text in ("My name is Alice", "Hello Alice", "What is my name?")]
+        assert at == sorted(at)
+
+
+async def test_alice_is_known_from_an_earlier_answer(tmp_path: Path) -> None:
+    """S-2: only what is new is sent, the rest is gone on from by its id."""
+    async with served(tmp_path, alice) as (client, _):
+        first = await client.responses.create(model=MODEL, input="My name is Alice")
+        second = await client.responses.create(
+            model=MODEL, input="What is my name?", previous_response_id=first.id
+        )
+        assert second.output_text == "Alice."
+        assert second.previous_response_id == first.id
+        assert second.id != first.id
+        # An answer can be gone on from more than once.
+        again = await client.responses.create(
+            model=MODEL, input="Say it: What is my name?", previous_response_id=first.id
+        )
+        assert again.output_text == "Alice."
+
+
+def forecast(request: RequestView) -> Turn:
+    if request.results:
+        return Turn(Text(f"It is {request.results[0].text} there."))
+    assert "weather" in request.tool_names
+    return Turn(Text("I look."), Call("weather", {"city": "Rome"}))
+
+
+async def test_a_tool_of_the_client_and_back_by_id(tmp_path: Path) -> None:
+    """S-1: the call is handed over, its output goes to the model, under the call's id."""
+    async with served(tmp_path, forecast) as (client, made):
+        first = await client.responses.create(model=MODEL, input="Rome?", tools=[WEATHER])
+        assert first.status == "completed"
+        said, call = first.output
+        assert said.type == "message"
+        assert call.type == "function_call"
+        assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Rome"})
+        second = await client.responses.create(
+            model=MODEL,
+            input=[{"type": "function_call_output", "call_id": call.call_id, "output": "sunny"}],
+            previous_response_id=first.id,
+            tools=[WEATHER],
+        )
+        assert second.output_text == "It is sunny there."
+        assert len(made.asked) == 2
+
+
+async def test_a_tool_of_the_client_streamed_and_sent_whole(tmp_path: Path) -> None:
+    """S-1: clients that keep the conversation themselves send back every item they got."""
+    async with served(tmp_path, forecast) as (client, _):
+        items: list[Any] = [{"role": "user", "content": "Rome?"}]
+        async with client.responses.stream(model=MODEL, input=items, tools=[WEATHER]) as stream:
+            first = await stream.get_final_response()
+        call = first.output[-1]
+        assert call.type == "function_call"
+        items += [item.to_dict() for item in first.output]
+        items.append({"type": "function_call_output", "call_id": call.call_id, "output": "raining"})
+        second = await client.responses.create(
+            model=MODEL, input=items, tools=[WEATHER], store=False
+        )
+        assert second.output_text == "It is raining there."
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+async def test_structured_output_fits_its_schema(tmp_path: Path) -> None:
+    """The first try does not fit; the model is told, and the client sees the second only."""
+    replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
+    async with served(tmp_path, replies) as (client, made):
+        got = await client.responses.parse(model=MODEL, input="Who?", text_format=Person)
+        assert got.output_parsed == Person(name="Alice", age=31)
+        assert len(made.asked) == 2
+
+
+async def test_structured_output_streams(tmp_path: Path) -> None:
+    replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
+    async with served(tmp_path, replies) as (client, _):
+        async with client.responses.stream(model=MODEL, input="Who?", text_format=Person) as stream:
+            final = await stream.get_final_response()
+        assert final.output_parsed == Person(name="Alice", age=31)
+
+
+async def test_what_cannot_be_answered(tmp_path: Path) -> None:
+    async with served(tmp_path, [Turn(Text("Hello."))]) as (client, made):
+        with pytest.raises(NotFoundError) as unknown:
+            await client.responses.create(model="agent/Nobody", input="Hi")
+        assert unknown.value.code == "model_not_found"
+        with pytest.raises(BadRequestError) as hosted:
+            await client.responses.create(model=MODEL, input="Hi", tools=[{"type": "web_search"}])
+        assert hosted.value.param == "tools[0].type"
+        with pytest.raises(NotFoundError) as earlier:
+            await client.responses.create(
+                model=MODEL, input="Hi", previous_response_id=f"resp_{'0' * 64}"
+            )
+        assert earlier.value.code == "previous_response_not_found"
+        assert not made.asked
