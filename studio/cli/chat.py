@@ -52,9 +52,9 @@ async def _with_screen(studio: Studio, session: Session) -> int:
             lambda: Path(talk.session.info.folder),
         )
     )
-    away = {"SIGTERM": screen.leave, "SIGHUP": screen.leave}
+    signals = {"SIGINT": screen.interrupted, "SIGTERM": screen.leave, "SIGHUP": screen.leave}
     # What others print, of a broken tool for example, must not run into the line.
-    with on_signals(away), patch_stdout():
+    with on_signals(signals), screen.keys(), patch_stdout():
         await commands.look()
         if session.transcript.blocks:
             commands.recall()

@@ -92,6 +92,8 @@ class Commands:
         if found is None:
             return False
         name, rest = f"/{found[1]}", (found[2] or "").strip()
+        if self._talk.screen.types_ahead:  # else it stands there
+            self._say(f"\n› {text}")
         command = self.all.get(name)
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 
 from prompt_toolkit import PromptSession
@@ -26,7 +26,7 @@ from prompt_toolkit.history import DummyHistory, History
 from prompt_toolkit.input import create_input
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import FormattedTextControl, HSplit, Window
 from prompt_toolkit.output import create_output
 from prompt_toolkit.renderer import CPR_Support, print_formatted_text
 from prompt_toolkit.styles import Style
@@ -38,7 +38,7 @@ PAUSE = 0.5
 """Seconds without a key, after which a question may have the line."""
 FRAME = 0.05
 """Seconds between two pictures of what moves."""
-_STYLE = Style.from_dict({"bottom-toolbar": "noreverse dim", "prompt": "bold"})
+_STYLE = Style.from_dict({"bottom": "dim", "prompt": "bold"})
 _ASIDE = object()
 """What a message's prompt returns when a question takes its line."""
 
@@ -66,6 +66,8 @@ class Screen(Console):
         self._output = create_output(sys.stdout)
         self._questions: list[_Question] = []
         self._line = ""
+        self._blank = False
+        self._tabbed = False
         self._last_key = 0.0
         self._leaves_at = 0.0
         self._left = False
@@ -76,7 +78,6 @@ class Screen(Console):
             history=history,
             complete_in_thread=True,
             complete_while_typing=Condition(self._completes),
-            bottom_toolbar=self._toolbar,
             key_bindings=self._keys(),
             erase_when_done=True,
             style=_STYLE,
@@ -86,7 +87,6 @@ class Screen(Console):
         )
         self._answers: PromptSession[object] = PromptSession(
             history=DummyHistory(),
-            bottom_toolbar=self._toolbar,
             key_bindings=self._answer_keys(),
             erase_when_done=True,
             style=_STYLE,
@@ -94,9 +94,15 @@ class Screen(Console):
             output=self._output,
         )
         for app in (self._messages.app, self._answers.app):
+            # The library's own toolbar waits until the terminal says where the cursor is.
+            rows = app.layout.container
+            assert isinstance(rows, HSplit)
+            bottom = FormattedTextControl(self._bottom)
+            rows.children.append(Window(bottom, height=1, style="class:bottom"))
             app.min_redraw_interval = FRAME
             app.renderer.cpr_support = CPR_Support.NOT_SUPPORTED  # a slow line would type it
         self._messages.app.key_processor.before_key_press += self._note_key
+        self._messages.default_buffer.on_completions_changed += self._completed
 
     def complete(self, completer: Completer) -> None:
         """Have this complete what is typed."""
@@ -105,9 +111,12 @@ class Screen(Console):
     # What is printed
 
     def show(self, painted: str) -> None:
-        """Print lines for good, above what moves."""
+        """Print lines for good, above what moves; never two blank ones in a row."""
+        if self._blank:
+            painted = painted.removeprefix("\n")
         if not painted:
             return
+        self._blank = painted.endswith("\n\n") or painted == "\n"
         app = self._app
         if app is not None:
             app.renderer.erase()
@@ -123,7 +132,8 @@ class Screen(Console):
 
     def markdown(self, text: str) -> None:
         """A block of an answer, laid out."""
-        self.show(self.paint.markdown(text.strip("\n"), self.width) + "\n")
+        painted = self.paint.markdown(text.strip("\n"), self.width)
+        self.show(f"\n{painted}\n")
 
     def write(self, text: str) -> None:
         """Lines that are not whole yet are kept until they are."""
@@ -147,12 +157,16 @@ class Screen(Console):
 
     # What is typed
 
+    def keys(self) -> AbstractContextManager[None]:
+        """Have each key as it is typed, also between two prompts: no echo, no signal of Ctrl-C."""
+        return self._input.raw_mode()
+
     async def read(self) -> str | None:
         """The next message; None when the person leaves. Questions come in between."""
         while not self._left:
             typed, self._typed = self._typed, Document()
             try:
-                said = await self._messages.prompt_async(default=typed)
+                said = await self._messages.prompt_async(default=typed, handle_sigint=False)
             except (EOFError, KeyboardInterrupt, OSError):  # also a closed terminal
                 said = None
             if said is not _ASIDE:
@@ -174,6 +188,19 @@ class Screen(Console):
                 self._questions.remove(question)
             elif not question.answer.done() or question.answer.cancelled():
                 self._end(self._answers, None)
+
+    def interrupted(self) -> None:
+        """Ctrl-C: the turn, else what is typed, else twice to leave."""
+        buffer, now = self._messages.default_buffer, time.monotonic()
+        if self.interrupt():
+            return
+        if self._messages.app.is_running and buffer.text:
+            buffer.reset()
+        elif now < self._leaves_at:
+            self.leave()
+        else:
+            self._leaves_at = now + 2.0
+            self.refresh()
 
     def give_back(self, text: str) -> None:
         """Put words into the line for the next message, before what is there."""
@@ -206,7 +233,9 @@ class Screen(Console):
         with suppress(OSError, ValueError):
             forget_typed(self._input.fileno())
         try:
-            said = await self._answers.prompt_async(self._above(question.prompt))
+            said = await self._answers.prompt_async(
+                self._above(question.prompt), handle_sigint=False
+            )
         except (EOFError, KeyboardInterrupt):
             said = None
         answer = said if isinstance(said, str) else None
@@ -235,7 +264,7 @@ class Screen(Console):
 
         return fragments
 
-    def _toolbar(self) -> AnyFormattedText:
+    def _bottom(self) -> AnyFormattedText:
         text = visible(self.status())
         if time.monotonic() < self._leaves_at:
             text = "Ctrl-C again to leave"
@@ -249,6 +278,15 @@ class Screen(Console):
 
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()
+        self._tabbed = False
+
+    def _completed(self, buffer: Buffer) -> None:
+        """Completions came: for Tab, which may have been pressed before they did."""
+        state = buffer.complete_state
+        if self._tabbed and state is not None and state.completions:
+            self._tabbed = False
+            if state.current_completion is None:
+                buffer.complete_next()
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()
@@ -261,15 +299,23 @@ class Screen(Console):
         def take(event: KeyPressEvent) -> None:
             event.current_buffer.complete_state = None
 
+        @keys.add("tab")
+        def complete(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.complete_state is not None:
+                buffer.complete_next()
+            else:
+                self._tabbed = True
+                buffer.start_completion(select_first=True)
+
         @keys.add("escape", "enter")
         @keys.add("c-j")
         def newline(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
         @keys.add("c-c")
-        @keys.add(Keys.SIGINT)
-        def stop(event: KeyPressEvent) -> None:
-            self._stop(event, event.current_buffer)
+        def stop(_: KeyPressEvent) -> None:
+            self.interrupted()
 
         @keys.add("c-d", filter=Condition(lambda: not self._messages.default_buffer.text))
         def leave(event: KeyPressEvent) -> None:
@@ -277,26 +323,12 @@ class Screen(Console):
 
         return keys
 
-    def _stop(self, event: KeyPressEvent, buffer: Buffer) -> None:
-        """Ctrl-C: the turn, else what is typed, else twice to leave."""
-        now = time.monotonic()
-        if self.interrupt():
-            return
-        if buffer.text:
-            buffer.reset()
-        elif now < self._leaves_at:
-            event.app.exit(result=None)
-        else:
-            self._leaves_at = now + 2.0
-
     def _answer_keys(self) -> KeyBindings:
         keys = KeyBindings()
 
         @keys.add("c-c")
-        @keys.add(Keys.SIGINT)
-        def stop(event: KeyPressEvent) -> None:
-            if not self.interrupt():
-                event.app.exit(result=None)
+        def stop(_: KeyPressEvent) -> None:
+            self.interrupted()
 
         return keys
 
