@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from studio.agent.studio import Studio
     from studio.domain.events import Event
     from studio.ui.beside import Beside
+    from studio.ui.elsewhere import Elsewhere
     from studio.ui.inspector import Inspector
     from studio.ui.settings import SettingsDialog
 
@@ -59,6 +60,7 @@ class MainWindow(QMainWindow):
         self.settings_dialog: SettingsDialog | None = None
         self._closing = False
         self._beside: Beside | None = None
+        self._elsewhere: Elsewhere | None = None
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
@@ -68,7 +70,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self.chat)
         self.banner = Banner(theme)
         middle = QWidget()
-        column = QVBoxLayout(middle)
+        self._column = column = QVBoxLayout(middle)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.banner)
@@ -130,6 +132,18 @@ class MainWindow(QMainWindow):
         if not self.ready.done():
             self.ready.set_result(None)
         self._serve()
+        self._later(self._listen(studio))
+
+    async def _listen(self, studio: Studio) -> None:
+        """Hear what other programs do at the same data."""
+        from studio.ui.elsewhere import Elsewhere
+
+        here = self._elsewhere = Elsewhere(
+            self.theme, self._column, self.notifier, self.chat.composer, self._later
+        )
+        here.rung.connect(self.listing.soon)
+        here.rung.connect(lambda: self._later(self.chat.following.look()))
+        await here.live(studio)
 
     def _welcome(self, studio: Studio) -> None:
         from studio.ui.welcome import Welcome
@@ -398,6 +412,8 @@ class MainWindow(QMainWindow):
 
     def _next_need(self) -> None:
         """The question on screen, else the next chat that waits."""
+        if self._elsewhere is not None and self._elsewhere.take_focus():
+            return
         if self.chat.session is not None and self.chat.view.needs_answer:
             self._show_chat()
             self.chat.view.go_to_waiting()
@@ -449,6 +465,8 @@ class MainWindow(QMainWindow):
         self._runs.leave()
         self.listing.stop()
         self._watching.stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
         left = self._tasks - {asyncio.current_task()}
         for task in left:
             task.cancel()

@@ -23,6 +23,7 @@ from studio.ui.theme import Theme
 from .arrangement import Arrangement
 from .choices import Choices
 from .composer import Composer
+from .following import Following
 from .header import Header
 from .incoming import Drops
 from .opening import Opening
@@ -44,6 +45,10 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.domain.messages import File, Image
     from studio.domain.permissions import Answer
     from studio.ui.transcript import TranscriptView
+
+
+END = 40
+"""Pixels from its end within which a transcript is looked at from there."""
 
 
 class ChatPage(QWidget):
@@ -81,6 +86,7 @@ class ChatPage(QWidget):
         self.choices = Choices(self.composer, self.later)
         self.trusting = Trusting(self, self)
         self.ways = WaysOn(self)
+        self.following = Following(self)
         self.sending = Sending(self)
         self.queueing = Queueing(self)
         self._opening = Opening()
@@ -157,6 +163,7 @@ class ChatPage(QWidget):
         self.choices.live(studio)
         self.trusting.live(studio)
         self.ways.live(studio, runs)
+        self.following.live(studio)
         self.sending.live(studio, runs)
         self.queueing.live(runs)
         self.choices.modes = runs.modes
@@ -189,6 +196,19 @@ class ChatPage(QWidget):
 
     def open(self, session: Session) -> None:
         """Show a session."""
+        self._show(session)
+        self.composer.setFocus()
+        if self.composer.state == "waiting" and not self.composer.text:
+            self.view.focus_prompt()
+
+    def show_again(self, session: Session) -> None:
+        """Show the same chat as another program left it, from where it was looked at."""
+        value, below = self.view.scroller.value, self.view.scroller.below
+        self._show(session)
+        if below > END:
+            self.view.scroll_to(value)
+
+    def _show(self, session: Session) -> None:
         self._leave()
         self.session = session
         self.choices.take(session.info)
@@ -202,11 +222,8 @@ class ChatPage(QWidget):
         )
         self.composer.set_closed("This chat can only be read" if session.damage else "")
         self._arrangement.show(new=False)
-        self.composer.setFocus()
         self._state()
         self.show_choices()
-        if self.composer.state == "waiting" and not self.composer.text:
-            self.view.focus_prompt()
         self.choices.load_agents()
         self.ways.show()
         self.queueing.show()
@@ -279,8 +296,10 @@ class ChatPage(QWidget):
             self.session.stop()
 
     def _answered(self, question_id: str, answer: Answer) -> None:
-        if self.session is not None:
+        if self.session is not None and self.session.running:
             self.session.answer(question_id, answer)
+        else:
+            self.later(self.following.answer(question_id, answer))
 
     def _replied(self, call_id: str, text: str) -> None:
         if self.session is not None:
@@ -329,6 +348,7 @@ class ChatPage(QWidget):
         if index is not None:
             self.view.changed(index)
         if isinstance(event, TurnStarted) and self.session is not None:
+            self.following.leave()
             self.choices.take(self.session.info)  # the model may have been routed
         self.ways.show()
         self.view.announce(outcome(event, self.choices.agent))
@@ -364,6 +384,7 @@ class ChatPage(QWidget):
             self._unsubscribe()
             self._unsubscribe = None
         self.ways.leave()
+        self.following.leave()
 
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)

@@ -12,6 +12,7 @@ from studio.domain.errors import StudioError
 
 from .choices import Choices
 from .composer import Composer
+from .following import Following
 from .runs import Runs
 from .ways_on import WaysOn
 
@@ -31,6 +32,7 @@ class Page(Protocol):
     composer: Composer
     choices: Choices
     ways: WaysOn
+    following: Following
 
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
@@ -94,6 +96,7 @@ class Sending:
         if studio is None or runs is None:
             self._give_back(text, attached)
             return
+        await page.following.free()
         session = page.session or await self._begin_session(studio)
         page.composer.set_state("running")
         page.view.scroll_to_end()

@@ -103,6 +103,15 @@ class Strip(QWidget):
         words = f"This chat is damaged and can only be read: {damage.rstrip('.')}."
         self._say(words, "triangle-alert", "warn", (CONTINUE,))
 
+    def show_elsewhere(self, *, working: bool) -> None:
+        """Another program goes on with the chat, or has."""
+        words = (
+            "Another program is working in this chat. You can go on when it is done."
+            if working
+            else "Another program went on with this chat. It is shown as it is now."
+        )
+        self._say(words, "users", "neutral", ())
+
     def show_editing(self) -> None:
         """What goes out next replaces something that was said, in a new chat."""
         words = "You are editing an earlier message. It goes out in a new chat; this one stays."

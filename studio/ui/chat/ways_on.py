@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.agents import Caps, Mode
     from studio.domain.blocks import UserBlock
 
+    from .following import Following
+
 
 class Page(Protocol):
     """What the ways on need of the chat page."""
@@ -34,6 +36,8 @@ class Page(Protocol):
     strip: Strip
     trusting: Trusting
 
+    @property
+    def following(self) -> Following: ...
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
     @property
@@ -68,6 +72,8 @@ class WaysOn:
         elif session is not None and session.running and session.transcript.silent:
             name = session.info.provider
             strip.show_silence(TITLES.get(name, name), self._silent_since(session))
+        elif self._page.following.state:
+            strip.show_elsewhere(working=self._page.following.state == "working")
         elif self.editing:
             strip.show_editing()
         elif trust != "nothing":
