@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +20,7 @@ from .delivery import Delivery
 from .faults import Fault, of_error
 from .listing import Listed, anthropic_list, listed, openai_list
 from .replays import Replays
+from .stored import Stored
 from .wire import BadRequest, Dialect, Door
 
 PINGS: Mapping[Door, bytes] = {
@@ -37,8 +37,8 @@ PATHS: Mapping[str, Door] = {
 ANTHROPIC = "anthropic-version"
 """The header that Anthropic's clients send with everything."""
 
-Counting: TypeAlias = Callable[[JsonObject], JsonObject]
-"""Answers ``count_tokens``, in a thread; raises BadRequest."""
+Counting: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
+"""Answers ``count_tokens``; raises BadRequest."""
 
 
 class Routes:
@@ -50,6 +50,7 @@ class Routes:
         replays: Replays,
         dialects: Mapping[Door, Dialect],
         count: Counting,
+        stored: Stored,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
@@ -57,12 +58,14 @@ class Routes:
         self._replays = replays
         self._dialects = dialects
         self._count = count
+        self._stored = stored
         self._folder = folder
         self._routes = [
             Route("/health", self._health),
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
             Route("/v1/messages/count_tokens", self._counted, methods=["POST"]),
+            Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
             *(Route(path, _Answered(self._answer), methods=["POST"]) for path in PATHS),
         ]
 
@@ -157,9 +160,17 @@ class Routes:
             "There is no such model here.", status=404, param="model", code="model_not_found"
         )
 
+    async def _stored_answer(self, request: Request) -> Response:
+        answer = request.path_params["answer"]
+        if request.method == "DELETE":
+            return JSONResponse(await self._stored.delete(answer))
+        if request.query_params.get("stream") == "true":
+            raise BadRequest("A stored answer comes in one piece, not as a stream.", param="stream")
+        return JSONResponse(await self._stored.get(answer))
+
     async def _counted(self, request: Request) -> Response:
         _, body = await self._body(request.receive)
-        return JSONResponse(await asyncio.to_thread(self._count, body))
+        return JSONResponse(await self._count(body))
 
 
 class _Answered:

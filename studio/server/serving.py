@@ -25,12 +25,12 @@ from studio.storage.requests import RequestStore
 from .answering import Answering
 from .chat import Chat
 from .connections import Connection
-from .count import count_tokens
 from .messages import Messages
 from .replays import Replays
 from .responses import Responses
 from .routes import Routes
 from .safety import Gate, Token
+from .stored import Stored
 from .wire import Dialect, Door
 
 IDLE = 30
@@ -103,13 +103,15 @@ class Serving:
     def _app(self) -> ASGIApp:
         studio = self._studio
         store = RequestStore(studio.database)
-        self._replays = Replays(Answering(studio, self.folder), store)
+        answering = Answering(studio, self.folder)
+        self._replays = Replays(answering, store)
         dialects: dict[Door, Dialect] = {
             "chat": Chat(),
             "responses": Responses(),
             "messages": Messages(),
         }
-        routes = Routes(studio, self._replays, dialects, count_tokens, self.folder)
+        stored = Stored(studio, answering.placing)
+        routes = Routes(studio, self._replays, dialects, count_tokens, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
         return Gate(
             routes,
