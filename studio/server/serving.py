@@ -69,13 +69,14 @@ class Serving:
         Raises ConfigurationError that says what to do: a port that is taken, an
         address that is not this computer's.
         """
+        app = self._app()
         sockets = await asyncio.to_thread(_listening, self._host, self._port)
         addresses = [one.getsockname()[0] for one in sockets]
         self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
         self._port = sockets[0].getsockname()[1]
         self.address = f"http://{_written(self._host, addresses)}:{self._port}"
         await self._studio.look_for_providers()
-        self._server = _Server(_configured(self._app()))
+        self._server = _Server(_configured(app))
         self._running = asyncio.create_task(self._server.serve(sockets))
         await self._server.ready.wait()
 
@@ -111,7 +112,8 @@ class Serving:
             "messages": Messages(),
         }
         stored = Stored(studio, answering.placing)
-        routes = Routes(studio, self._replays, dialects, count_tokens, stored, self.folder)
+        count = Count(studio, self.folder)
+        routes = Routes(studio, self._replays, dialects, count, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
         return Gate(
             routes,
