@@ -25,6 +25,7 @@ from studio.storage.requests import RequestStore
 from .answering import Answering
 from .chat import Chat
 from .connections import Connection
+from .count import Count
 from .messages import Messages
 from .replays import Replays
 from .responses import Responses
