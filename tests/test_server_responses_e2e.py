@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house
-from openai import AsyncOpenAI, BadRequestError, NotFoundError
+from house import House, house, say
+from openai import AsyncOpenAI, BadRequestError, ConflictError, NotFoundError
 from openai.types.responses import Response
 from pydantic import BaseModel
 
@@ -190,6 +190,81 @@ async def test_structured_output_streams(tmp_path: Path) -> None:
         async with client.responses.stream(model=MODEL, input="Who?", text_format=Person) as stream:
             final = await stream.get_final_response()
         assert final.output_parsed == Person(name="Alice", age=31)
+
+
+async def test_an_answer_is_read_again(tmp_path: Path) -> None:
+    """From its session, so that it outlives the server."""
+    replies = [
+        Turn(Think("Hm."), Text("I look."), Call("weather", {"city": "Rome"})),
+        Turn(Text("It is sunny."), usage=Usage(inp=30, out=5)),
+    ]
+    async with served(tmp_path, replies) as (client, _):
+        first = await client.responses.create(
+            model=MODEL, input="Rome?", instructions="Be brief.", tools=[WEATHER]
+        )
+        call = first.output[-1]
+        assert call.type == "function_call"
+        second = await client.responses.create(
+            model=MODEL,
+            input=[{"type": "function_call_output", "call_id": call.call_id, "output": "sun"}],
+            instructions="Be brief.",
+            previous_response_id=first.id,
+        )
+    async with served(tmp_path, []) as (client, _):
+        for answer in (first, second):
+            again = await client.responses.retrieve(answer.id)
+            Response.model_validate(again.to_dict())
+            for name in ("id", "status", "model", "instructions", "previous_response_id", "usage"):
+                assert getattr(again, name) == getattr(answer, name), name
+            assert again.output == answer.output
+            assert abs(again.created_at - answer.created_at) <= 1
+        with pytest.raises(BadRequestError):
+            await client.responses.retrieve(first.id, stream=True)
+
+
+async def test_structured_output_is_read_again_without_the_tries(tmp_path: Path) -> None:
+    replies = [Turn(Text("Alice is 31.")), Turn(Text('{"name":"Alice","age":31}'))]
+    async with served(tmp_path, [*replies, Turn(Text("Welcome."))]) as (client, _):
+        got = await client.responses.parse(model=MODEL, input="Who?", text_format=Person)
+        freely = await client.responses.create(
+            model=MODEL, input="Thanks", previous_response_id=got.id
+        )
+        again = await client.responses.retrieve(got.id)
+        assert again.output_text == got.output_text == '{"name":"Alice","age":31}'
+        assert (await client.responses.retrieve(freely.id)).output_text == "Welcome."
+
+
+async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) -> None:
+    async with served(tmp_path, alice) as (client, made):
+        first = await client.responses.create(model=MODEL, input="My name is Alice")
+        second = await client.responses.create(
+            model=MODEL, input="What is my name?", previous_response_id=first.id
+        )
+        with pytest.raises(ConflictError) as caught:
+            await client.responses.delete(first.id)
+        assert caught.value.code == "response_in_use"
+        assert (await client.responses.retrieve(first.id)).output_text == "Hello Alice."
+        await client.responses.delete(second.id)
+        assert not await made.studio.sessions.store.list()
+        for gone in (first, second):
+            with pytest.raises(NotFoundError):
+                await client.responses.retrieve(gone.id)
+            with pytest.raises(NotFoundError):
+                await client.responses.delete(gone.id)
+
+
+async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:
+    """A client with a token neither reads nor deletes what was not asked through the server."""
+    async with served(tmp_path, [Turn(Text("Secret."))]) as (client, made):
+        session = await made.session("Plain")
+        await say(session, "Psst")
+        answer = f"resp_{session.info.id}{session.transcript.turn_id}"
+        for asking in (client.responses.retrieve, client.responses.delete):
+            with pytest.raises(NotFoundError):
+                await asking(answer)
+        with pytest.raises(NotFoundError):
+            await client.responses.create(model=MODEL, input="Hi", previous_response_id=answer)
+        assert await made.studio.sessions.store.get(session.info.id)
 
 
 async def test_what_cannot_be_answered(tmp_path: Path) -> None:
