@@ -113,6 +113,8 @@ _ANTHROPIC: list[tuple[Body, str]] = [
             HI,
             thinking={"type": "enabled", "budget_tokens": 2000},
             max_tokens=9000,
+            model="claude-sonnet-4-5",
+            tools=[{"name": "a", "input_schema": {"type": "object"}}],
             tool_choice={"type": "any"},
         ),
         "Thinking may not be enabled when tool_choice forces tool use.",

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from simulator_answer_cases import ANSWERS
 from simulator_cases import message_of, post
 from simulator_more_cases import CASES, MORE, Case
 
@@ -52,7 +53,7 @@ def test_names_are_unique() -> None:
     assert len(RULES) == len(set(RULES)) > 100
 
 
-@pytest.mark.parametrize("case", MORE, ids=lambda case: f"{case.surface} {case.words[:50]}")
+@pytest.mark.parametrize("case", [*MORE, *ANSWERS], ids=lambda case: f"{case.surface} {case.words[:50]}")
 async def test_the_words_are_the_providers(http: httpx2.AsyncClient, case: Case) -> None:
     _, words = await refused(http, case)
     assert case.words in words
@@ -61,7 +62,7 @@ async def test_the_words_are_the_providers(http: httpx2.AsyncClient, case: Case)
 async def test_no_rule_can_be_left_out(http: httpx2.AsyncClient) -> None:
     """Switching any one rule off lets a request through that it alone refuses."""
     needed: set[str] = set()
-    for case in CASES:
+    for case in [*CASES, *ANSWERS]:
         name, _ = await refused(http, case)
         assert name in RULES, case
         if name not in needed and await refused(http, case, [name]) == ("", ""):

@@ -108,7 +108,7 @@ def _belongs(call: Called, returned: Returned) -> bool:
 
 
 def _next(conversation: Conversation, request: RequestView) -> list[Part]:
-    offered = set(request.tool_names)
+    offered = set(request.tool_names) if request.may_call else set[str]()
     words = conversation.words
     if conversation.steered or not offered or _GREETING.fullmatch(words):
         return [Text(LABEL + _final(conversation, request))]

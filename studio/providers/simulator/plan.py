@@ -1,4 +1,7 @@
-"""A turn's faults, applied: to the turn before it is rendered, to its events after."""
+"""What becomes of a turn: cut where the request says, damaged where its faults do.
+
+Faults of the turn are applied before it is rendered, those of its events after.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,37 @@ from dataclasses import replace
 from .faults import Byte, Fault, Place
 from .http import Answer, Frame
 from .rewriting import gaps, odd_usage, reframed
-from .script import Call, Part, Turn
-from .surfaces.base import Surface
+from .script import Call, Part, Text, Turn
+from .surfaces.base import Surface, tokens
+from .view import RequestView
 from .wire import compact
+
+
+def ended(turn: Turn, view: RequestView) -> Turn:
+    """The turn up to the first stop text in what it says, or to the reply's limit.
+
+    Only words count for the limit: a script's calls come whole or as its faults say.
+    """
+    room = view.limit
+    kept: list[Part] = []
+    for part in turn.parts:
+        if not isinstance(part, Text):
+            kept.append(part)
+            continue
+        said = part.text
+        ends = [(at + len(stop), at, stop) for stop in view.stops if (at := said.find(stop)) >= 0]
+        _, at, stop = min(ends, default=(0, len(said), ""))
+        said = said[:at]
+        full = room is not None and tokens(said) > room
+        if room is not None:
+            said = said[: 4 * room]
+            room -= tokens(said)
+        kept += [replace(part, text=said)] if said or not part.text else []
+        if full:
+            return turn.with_parts(*kept, stop="max_tokens")
+        if stop:
+            return turn.with_parts(*kept, stop="end", stopped=stop)
+    return turn
 
 
 def damage(turn: Turn) -> Turn:

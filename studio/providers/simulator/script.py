@@ -114,12 +114,13 @@ Expect: TypeAlias = Callable[[RequestView], bool]
 class Turn:
     """One reply. ``stop`` None means tool_use after calls and end otherwise.
 
-    ``expect`` are conditions on the request; one that fails is a violation
-    and the reply is an error.
+    ``stopped`` is the stop text that ended it, if one did. ``expect`` are conditions
+    on the request; one that fails is a violation and the reply is an error.
     """
 
     parts: tuple[Part, ...]
     stop: Stop
+    stopped: str
     usage: Usage | None
     faults: tuple[Fault, ...]
     pace: Pace | None
@@ -129,6 +130,7 @@ class Turn:
         self,
         *parts: Part,
         stop: Stop | None = None,
+        stopped: str = "",
         usage: Usage | None = None,
         faults: Sequence[Fault] = (),
         pace: Pace | None = None,
@@ -138,16 +140,18 @@ class Turn:
         put = object.__setattr__
         put(self, "parts", parts)
         put(self, "stop", stop or ("tool_use" if calls else "end"))
+        put(self, "stopped", stopped)
         put(self, "usage", usage)
         put(self, "faults", tuple(faults))
         put(self, "pace", pace)
         put(self, "expect", (expect,) if callable(expect) else tuple(expect))
 
-    def with_parts(self, *parts: Part) -> Turn:
-        """The same turn with other content; its stop stays."""
+    def with_parts(self, *parts: Part, stop: Stop | None = None, stopped: str = "") -> Turn:
+        """The same turn with other content; its stop stays if no other is given."""
         return Turn(
             *parts,
-            stop=self.stop,
+            stop=stop or self.stop,
+            stopped=stopped or self.stopped,
             usage=self.usage,
             faults=self.faults,
             pace=self.pace,

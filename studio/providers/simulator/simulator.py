@@ -23,7 +23,7 @@ from .http import Answer, Frame, HttpRequest
 from .maker import Maker
 from .refused import Refused
 from .routes import Route, authorize, guess, route
-from .script import Pace, Player, Raw, Replay, Script
+from .script import Call, Pace, Player, Raw, Replay, Script
 from .signing import Signer
 from .surfaces.anthropic import Anthropic
 from .surfaces.base import Surface, json_answer, tokens
@@ -281,6 +281,9 @@ class Simulator:
                 self._maker.sessions.replays(view)
             answer = Answer([Frame(reply.data)], reply.content_type, reply.status)
         else:
-            answer = surface.render(plan.damage(reply), view, self._maker)
+            if not view.may_call and any(isinstance(part, Call) for part in reply.parts):
+                raise Refused("script", "the script calls a tool where the request forbids it")
+            turn = plan.damage(plan.ended(reply, view))
+            answer = surface.render(turn, view, self._maker)
         self._maker.replies += 1
         return plan.spoil(answer, reply.faults, surface), reply.pace

@@ -73,6 +73,12 @@ class RequestView:
     """Rows after which this surface would keep a cache."""
     cached: tuple[int, int] = (0, 0)
     """Tokens read from and written to the cache for this request."""
+    stops: Sequence[str] = ()
+    """Texts at which this surface ends a reply by itself."""
+    limit: int | None = None
+    """Tokens that the reply may have."""
+    may_call: bool = True
+    """Whether the request lets the model call what it offers."""
     left_out: int = 0
     """Items that did not fit into the window and that the model never sees."""
 

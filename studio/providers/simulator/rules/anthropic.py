@@ -11,6 +11,7 @@ from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, objs, text
 
+from . import anthropic_answers as answers
 from . import anthropic_content as content
 from . import anthropic_parameters as parameters
 from .anthropic_reading import beginning, blocks, element, pairs, placed, runs
@@ -277,7 +278,14 @@ RULES: tuple[Check, ...] = (
     parameters.effort_supported,
     parameters.thinking_known,
     parameters.thinking_budget,
+    answers.choice_known,
+    answers.choice_of_tools,
+    answers.choice_free,
     parameters.thinking_unforced,
+    answers.stops_are_texts,
+    answers.one_way_of_sampling,
+    answers.form_known,
+    answers.form_supported,
     parameters.binding_beta,
     parameters.binding_known,
     parameters.tools_unique,

@@ -11,6 +11,7 @@ from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, array, obj, objs, text
 
+from . import chat_answers as answers
 from . import media, openai_models
 from .session import appended
 from .table import Check, enforce, known
@@ -371,6 +372,15 @@ RULES: tuple[Check, ...] = (
     effort,
     temperature,
     limit_named,
+    answers.top_p,
+    answers.stops_are_texts,
+    answers.stops_supported,
+    answers.choice_known,
+    answers.choice_of_tools,
+    answers.form_known,
+    answers.schema_named,
+    answers.schema_supported,
+    answers.json_mentioned,
     own_results,
     answered_calls,
     asked_results,

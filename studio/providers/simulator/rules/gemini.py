@@ -12,6 +12,7 @@ from studio.providers.simulator.signing import decode
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, objs, text
 
+from . import gemini_answers as making
 from . import gemini_content as content
 from .gemini_content import call_of, contents, response_of
 from .session import appended
@@ -226,6 +227,15 @@ RULES: tuple[Check, ...] = (
     content.level_supported,
     content.budgets,
     content.temperature,
+    making.mode_known,
+    making.mode_of_functions,
+    making.names_with_any,
+    making.names_declared,
+    making.stops_are_texts,
+    making.top_p,
+    making.form_known,
+    making.schema_is_json,
+    making.form_without_functions,
     responses_are_the_users,
     calls_are_the_models,
     calls_after_words,

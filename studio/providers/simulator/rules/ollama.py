@@ -8,7 +8,7 @@ from itertools import pairwise
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import Called, RequestView, Returned
-from studio.providers.simulator.wire import Body, array, obj, objs, text
+from studio.providers.simulator.wire import Body, array, compact, obj, objs, text
 
 from . import media
 from .session import appended
@@ -154,6 +154,18 @@ def options_typed(view: RequestView, maker: Maker) -> None:
             raise Refused("parameter", f'option "{name}" must be of type integer')
         if name in _FLOAT and not number:
             raise Refused("parameter", f'option "{name}" must be of type float32')
+        if name == "stop" and not isinstance(value, list):
+            raise Refused("parameter", 'option "stop" must be of type array')
+
+
+def form_known(view: RequestView, maker: Maker) -> None:
+    """The answer's form is "json" or a schema."""
+    form = view.body.get("format")
+    if form is not None and form not in ("", "json") and not isinstance(form, dict):
+        raise Refused(
+            "parameter",
+            f'invalid format: {compact(form)}; expected "json" or a valid JSON Schema object',
+        )
 
 
 def _open(view: RequestView) -> Iterator[tuple[Called | Returned | None, list[Called]]]:
@@ -229,6 +241,7 @@ RULES: tuple[Check, ...] = (
     pictures,
     can_see,
     options_typed,
+    form_known,
 )
 HOUSE: tuple[Check, ...] = (
     known_parameters,

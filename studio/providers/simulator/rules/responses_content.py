@@ -10,9 +10,9 @@ from typing import Any
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.view import RequestView
-from studio.providers.simulator.wire import Body, array, obj, objs, text
+from studio.providers.simulator.wire import Body, array, compact, obj, objs, text
 
-from . import media, openai_models
+from . import media, openai_answers, openai_models
 from .table import known
 
 _PREFIX = {
@@ -92,6 +92,57 @@ def temperature(view: RequestView, maker: Maker) -> None:
     openai_models.check_temperature(
         view, "Unsupported parameter: 'temperature' is not supported with this model."
     )
+
+
+def top_p(view: RequestView, maker: Maker) -> None:
+    """A share is 0 to 1, and a reasoning model takes none."""
+    openai_answers.check_top_p(view)
+
+
+def no_stops(view: RequestView, maker: Maker) -> None:
+    """There are no stop texts here."""
+    if "stop" in view.body:
+        raise refuse("parameter", "Unknown parameter: 'stop'.", "stop", "unknown_parameter")
+
+
+def choice_known(view: RequestView, maker: Maker) -> None:
+    """What is said of calling tools is known."""
+    openai_answers.check_choice_known(view)
+
+
+def choice_of_tools(view: RequestView, maker: Maker) -> None:
+    """There is something to choose from, and the named tool is among it."""
+    openai_answers.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
+
+
+def _form(view: RequestView) -> Body:
+    return obj(obj(view.body.get("text")).get("format"))
+
+
+def form_known(view: RequestView, maker: Maker) -> None:
+    """The answer's form is a known one."""
+    openai_answers.check_form_known(_form(view), "text.format")
+
+
+def schema_named(view: RequestView, maker: Maker) -> None:
+    """A schema has a name."""
+    openai_answers.check_schema_named(_form(view), _form(view), "text.format")
+
+
+def schema_supported(view: RequestView, maker: Maker) -> None:
+    """A schema is one of an object, and a strict one says everything."""
+    openai_answers.check_schema(_form(view), _form(view), "text.format.schema")
+
+
+def json_mentioned(view: RequestView, maker: Maker) -> None:
+    """Who wants any JSON object says so in words, too."""
+    said = view.body.get("input")
+    if _form(view).get("type") == "json_object" and "json" not in compact(said).lower():
+        raise refuse(
+            "parameter",
+            "Response input messages must contain the word 'json' in some form to use "
+            "'text.format' of type 'json_object'.",
+        )
 
 
 def tools_named(view: RequestView, maker: Maker) -> None:

@@ -22,7 +22,7 @@ from studio.providers.simulator.view import (
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
-from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+from .base import Surface, fragments, json_answer, raw_arguments, strings, usage_of, whole, words
 
 _STOPS: dict[Stop, str] = {
     "end": "end_turn",
@@ -94,6 +94,9 @@ class Anthropic(Surface):
             beta=request.headers.get("anthropic-beta", ""),
             rows=rows,
             breakpoints=marked,
+            stops=strings(body.get("stop_sequences")),
+            limit=whole(body.get("max_tokens")),
+            may_call=obj(body.get("tool_choice")).get("type") != "none",
         )
 
     def check(self, view: RequestView, maker: Maker) -> None:
@@ -112,8 +115,8 @@ class Anthropic(Surface):
             "role": "assistant",
             "model": view.model,
             "content": content,
-            "stop_reason": _STOPS[turn.stop],
-            "stop_sequence": None,
+            "stop_reason": "stop_sequence" if turn.stopped else _STOPS[turn.stop],
+            "stop_sequence": turn.stopped or None,
             "stop_details": None,
             "usage": _usage(usage_of(turn, view)),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 from studio.providers.simulator.faults import Fault
 from studio.providers.simulator.http import Answer, Frame, HttpRequest
@@ -13,7 +14,7 @@ from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rewriting import odd_stop
 from studio.providers.simulator.script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import RequestView, SurfaceName
-from studio.providers.simulator.wire import Body, compact
+from studio.providers.simulator.wire import Body, array, compact, text
 
 
 class Surface(ABC):
@@ -109,6 +110,16 @@ def words(text: str) -> list[str]:
 def fragments(json_text: str, size: int = 7) -> list[str]:
     """A JSON string in the small pieces in which arguments stream."""
     return [json_text[at : at + size] for at in range(0, len(json_text), size)]
+
+
+def strings(value: Any) -> list[str]:
+    """The strings in a list that say something; a string alone is a list of one."""
+    return [one for one in ([value] if isinstance(value, str) else array(value)) if text(one)]
+
+
+def whole(value: Any) -> int | None:
+    """A whole number; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def tokens(text: str) -> int:

@@ -20,7 +20,7 @@ from studio.providers.simulator.view import (
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
-from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+from .base import Surface, fragments, json_answer, raw_arguments, strings, usage_of, whole, words
 from .openai_errors import error_answer, error_body, no_model
 
 _STOPS: dict[Stop, str] = {
@@ -64,6 +64,9 @@ class Chat(Surface):
             body=body,
             rows=[body.get("tools"), *messages],
             breakpoints=range(len(messages) + 1),
+            stops=strings(body.get("stop")),
+            limit=whole(body.get("max_completion_tokens") or body.get("max_tokens")),
+            may_call=body.get("tool_choice") != "none",
             include_usage=obj(body.get("stream_options")).get("include_usage") is True,
         )
 

@@ -9,11 +9,12 @@ from studio.providers.simulator.http import Answer, Frame, HttpRequest
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
 from studio.providers.simulator.rules import gemini as rules
+from studio.providers.simulator.rules.gemini_answers import calling
 from studio.providers.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.providers.simulator.view import Called, Item, Offered, RequestView, Returned, Said
 from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
 
-from .base import Surface, json_answer, raw_arguments, usage_of, words
+from .base import Surface, json_answer, raw_arguments, strings, usage_of, whole, words
 
 _STOPS: dict[Stop, str] = {
     "max_tokens": "MAX_TOKENS",
@@ -55,6 +56,7 @@ class Gemini(Surface):
         for content in objs(body.get("contents")):
             items += _items(content)
         system = obj(body.get("systemInstruction") or body.get("system_instruction"))
+        config = obj(body.get("generationConfig") or body.get("generation_config"))
         rows: list[Any] = [[system, body.get("tools")]]
         for content in objs(body.get("contents")):
             rows += [[content.get("role"), part] for part in objs(content.get("parts"))]
@@ -82,6 +84,9 @@ class Gemini(Surface):
             body=body,
             rows=rows,
             breakpoints=range(len(rows)),
+            stops=strings(config.get("stopSequences")),
+            limit=whole(config.get("maxOutputTokens")),
+            may_call=calling(body).get("mode") != "NONE",
             version=request.path.split("/")[1],
             include_usage=request.query.get("alt") == "sse",
         )

@@ -18,7 +18,7 @@ from studio.providers.simulator.view import (
 )
 from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
 
-from .base import Surface, json_answer, raw_arguments, tokens, usage_of, words
+from .base import Surface, json_answer, raw_arguments, strings, tokens, usage_of, whole, words
 
 _KINDS = {
     "overloaded": "server busy, please try again.  maximum pending requests exceeded",
@@ -40,6 +40,8 @@ class Ollama(Surface):
 
     def view(self, request: HttpRequest, body: Body) -> RequestView:
         messages = objs(body.get("messages"))
+        options = obj(body.get("options"))
+        limit = whole(options.get("num_predict"))
         tools = objs(body.get("tools"))
         kept = _fitting(messages, tokens(compact(tools)) if tools else 0, window(body))
         return RequestView(
@@ -61,6 +63,8 @@ class Ollama(Surface):
             ),
             body=body,
             rows=[tools, *messages],
+            stops=strings(options.get("stop")),
+            limit=limit if limit and limit > 0 else None,
             left_out=len(messages) - len(kept),
         )
 

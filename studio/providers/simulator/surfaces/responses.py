@@ -22,7 +22,7 @@ from studio.providers.simulator.view import (
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
-from .base import Surface, fragments, json_answer, raw_arguments, usage_of, words
+from .base import Surface, fragments, json_answer, raw_arguments, usage_of, whole, words
 from .openai_errors import error_answer, error_body, no_model
 
 CREATED = 1_790_000_000
@@ -55,6 +55,8 @@ class Responses(Surface):
             body=body,
             rows=[[body.get("instructions"), body.get("tools")], *rows],
             breakpoints=range(len(rows) + 1),
+            limit=whole(body.get("max_output_tokens")),
+            may_call=body.get("tool_choice") != "none",
         )
 
     def check(self, view: RequestView, maker: Maker) -> None:
@@ -254,8 +256,8 @@ def _response(turn: Turn, view: RequestView, maker: Maker) -> Body:
         "reasoning": {"effort": "medium", "summary": None, **obj(view.body.get("reasoning"))},
         "store": view.body.get("store") is not False,
         "temperature": 1.0,
-        "text": {"format": {"type": "text"}},
-        "tool_choice": "auto",
+        "text": view.body.get("text") or {"format": {"type": "text"}},
+        "tool_choice": view.body.get("tool_choice") or "auto",
         "tools": objs(view.body.get("tools")),
         "top_p": 1.0,
         "truncation": "disabled",
