@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
@@ -20,7 +21,14 @@ from studio.domain.tools import ToolSpec
 
 from . import anthropic_history
 from .anthropic_accumulator import AnthropicAccumulator, calls_of, unreadable
-from .anthropic_models import betas, facts_of, reasoning, takes_system_messages
+from .anthropic_models import (
+    betas,
+    facts_of,
+    reasoning,
+    takes_forced_calls,
+    takes_schemas,
+    takes_system_messages,
+)
 from .attachments import PDF, Limits, encoded, is_picture, left_out, refusal
 from .attachments import as_text as file_text
 from .base import Caching, Provider, ReplyStream, Request
@@ -28,7 +36,9 @@ from .conversation import paired
 from .faults import Border, as_told, fault_of_status, of_bad_request, retry_after, words_of
 from .http import Http
 from .shapes import as_object, as_objects, as_text
+from .stopping import stopping
 from .streaming import NativeStream
+from .structured import closed, is_about_format, wanted
 from .wire import sse_objects
 
 if TYPE_CHECKING:
@@ -141,24 +151,37 @@ class AnthropicProvider(Provider):
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             client = await self._client()
-            from anthropic import AsyncStream  # by now it was imported, in a thread
+            from anthropic import BadRequestError  # by now it was imported, in a thread
 
-            body = body_of(request)
-            stream = await client.post(
-                "/v1/messages",
-                cast_to=cast("type[JsonObject]", object),
-                content=written(body).encode(),  # a body would be copied, field by field
-                stream=True,
-                stream_cls=AsyncStream[JsonObject],
-                options={"headers": betas(request, body)},
-            )
-            stack.push_async_callback(stream.close)
-            return sse_objects(stream.response.aiter_bytes())
+            try:
+                return await self._send(client, stack, request)
+            except BadRequestError as error:
+                if wanted(request) is None or not is_about_format(words_of(error.body)):
+                    raise
+                return await self._send(client, stack, replace(request, schema=None))
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
 
-        return NativeStream(self.name, open, AnthropicAccumulator(self._in_stream), translate)
+        native = NativeStream(self.name, open, AnthropicAccumulator(self._in_stream), translate)
+        return stopping(native, request)
+
+    async def _send(
+        self, client: AsyncAnthropic, stack: AsyncExitStack, request: Request
+    ) -> AsyncIterator[JsonObject]:
+        from anthropic import AsyncStream
+
+        body = body_of(request)
+        stream = await client.post(
+            "/v1/messages",
+            cast_to=cast("type[JsonObject]", object),
+            content=written(body).encode(),  # a body would be copied, field by field
+            stream=True,
+            stream_cls=AsyncStream[JsonObject],
+            options={"headers": betas(request, body)},
+        )
+        stack.push_async_callback(stream.close)
+        return sse_objects(stream.response.aiter_bytes())
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
@@ -262,11 +285,31 @@ def body_of(request: Request) -> JsonObject:
         body["system"] = request.system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+        if choice := _choice(request):
+            body["tool_choice"] = choice
+    # "each stop sequence must contain non-whitespace": others are found without the API
+    if stops := [text for text in request.stop if text.strip()]:
+        body["stop_sequences"] = list[Json](stops)
+    schema = wanted(request)
+    if schema and takes_schemas(request.model) and (copy := closed(schema)):
+        form: JsonObject = {"type": "json_schema", "schema": copy}
+        body["output_config"] = {**as_object(body.get("output_config")), "format": form}
     # The API's version of October 2026 answers 400 to any, whatever the model.
-    takes_it = request.facts is not None and request.facts.sampling is True
-    if takes_it and request.temperature is not None and "thinking" not in body:
-        body["temperature"] = request.temperature
+    if request.facts and request.facts.sampling and "thinking" not in body:
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        elif request.top_p is not None:  # many models take only one of the two
+            body["top_p"] = request.top_p
     return body
+
+
+def _choice(request: Request) -> JsonObject:
+    """``tool_choice``; empty where the model decides, or cannot be made to call."""
+    if not request.callable:
+        return {"type": "none"}
+    if not request.forced or not takes_forced_calls(request.model):
+        return {}
+    return {"type": "tool", "name": request.named} if request.named else {"type": "any"}
 
 
 def _tool(tool: ToolSpec) -> JsonObject:

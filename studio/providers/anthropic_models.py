@@ -78,6 +78,22 @@ def takes_system_messages(model: str) -> bool:
     return known.version >= (5, 0) or (known.line, known.version) == ("opus", (4, 8))
 
 
+def takes_forced_calls(model: str) -> bool:
+    """Whether a request may say that a tool has to be called.
+
+    Claude 5.1 and later answer ``tool_choice: type "tool" and "any" are not
+    supported for this model``.
+    """
+    known = claude(model)
+    return known is None or known.version < (5, 1)
+
+
+def takes_schemas(model: str) -> bool:
+    """Whether answers can be held to a schema: from Claude 4.5 on."""
+    known = claude(model)
+    return known is None or known.version >= (4, 5)
+
+
 def output_limit(request: Request) -> int:
     """``max_tokens``, which this API demands: room for an answer, a quarter of the window."""
     facts, limit = request.facts, request.output_limit
@@ -100,10 +116,17 @@ def reasoning(request: Request) -> JsonObject:
     """The parameters that say how much to think, ``max_tokens`` among them.
 
     Without an effort a model thinks as much as it does by itself; only that it
-    shows its thinking is asked for, where it thinks by itself.
+    shows its thinking is asked for, where it thinks by itself. One that has to
+    call a tool does not think first: older models answer "Thinking may not be
+    enabled when tool_choice forces tool use", newer ones leave it or the call out.
     """
     limit, effort = output_limit(request), request.effort
     body: JsonObject = {"max_tokens": limit}
+    if request.forced and takes_forced_calls(request.model):
+        off = _off(request) if _thinks_by_itself(request.model) else ""
+        if off:
+            body["thinking"] = {"type": off}
+        return body
     match _kind(request):
         case "adaptive" if effort is None:
             if _thinks_by_itself(request.model):

@@ -61,6 +61,24 @@ class Request:
     schema: JsonObject | None = None
 
     @property
+    def named(self) -> str:
+        """The one tool that has to be called; empty where it is not on offer."""
+        free = self.choice != "none" and any(tool.name == self.only for tool in self.tools)
+        return self.only if free else ""
+
+    @property
+    def forced(self) -> bool:
+        """Whether a tool has to be called."""
+        return bool(self.named) or (self.choice == "required" and bool(self.tools))
+
+    @property
+    def callable(self) -> Sequence[ToolSpec]:
+        """Those of the tools on offer that may be called."""
+        if self.choice == "none":
+            return ()
+        return [tool for tool in self.tools if self.named in ("", tool.name)]
+
+    @property
     def context_window(self) -> int | None:
         """Tokens, where the model's is known (Ollama needs it as ``num_ctx``)."""
         return self.facts.context_window if self.facts else None

@@ -1,0 +1,105 @@
+"""Stop texts: an answer ends before the first of them that it comes to.
+
+Some APIs have none (Responses), take a few only (Chat Completions four, Gemini
+five) or not all (Anthropic none of spaces alone), and some servers that say
+they do do not. So every adapter sends what its API takes, and cuts here too.
+
+What the provider sends is read to its end all the same: the native history
+stays what it said, and what the whole of it cost is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from studio.domain.events import Delta, TextDelta
+
+from .base import Reply, ReplyStream, Request
+
+
+def stopping(stream: ReplyStream, request: Request) -> ReplyStream:
+    """The stream, cut at the request's stop texts; itself where there are none."""
+    texts = [text for text in request.stop if text]
+    return _Stopping(stream, texts) if texts else stream
+
+
+class Cut:
+    """Text up to the first stop text, however it is cut into pieces.
+
+    The first is the one that ends first: it is complete before any other.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """``texts`` may not be empty, nor may any of them."""
+        self._texts = texts
+        self._held = ""
+        self.done = False
+        """Whether a stop text came."""
+
+    def add(self, piece: str) -> str:
+        """Take a piece; returns what can be shown now.
+
+        What may be the beginning of a stop text is held back.
+        """
+        if self.done:
+            return ""
+        text, self._held = self._held + piece, ""
+        found = [(at + len(stop), at) for stop in self._texts if (at := text.find(stop)) >= 0]
+        if found:
+            self.done = True
+            return text[: min(found)[1]]
+        held = max(_begun(text, stop) for stop in self._texts)
+        shown = len(text) - held
+        self._held = text[shown:]
+        return text[:shown]
+
+    def rest(self) -> str:
+        """What was held back, when it turns out that no stop text comes of it."""
+        held, self._held = self._held, ""
+        return held
+
+
+def _begun(text: str, stop: str) -> int:
+    """How many characters at the end of ``text`` may begin the stop text."""
+    most = min(len(text), len(stop) - 1)
+    return next((size for size in range(most, 0, -1) if text.endswith(stop[:size])), 0)
+
+
+class _Stopping:
+    """A ``ReplyStream`` that shows nothing after a stop text.
+
+    A call or a thought between two pieces of text is no part of either, so no
+    stop text reaches across. Calls that come later stay in the reply, for the
+    native history has them, but it says that it ended: nothing is to run.
+    """
+
+    def __init__(self, stream: ReplyStream, texts: Sequence[str]) -> None:
+        self._stream = stream
+        self._cut = Cut(texts)
+
+    @property
+    def heard(self) -> float:
+        return self._stream.heard
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        async for delta in self._stream:
+            if isinstance(delta, TextDelta):
+                if shown := self._cut.add(delta.text):
+                    yield replace(delta, text=shown)
+            elif not self._cut.done:
+                if held := self._cut.rest():
+                    yield TextDelta(held)
+                yield delta
+        if held := self._cut.rest():
+            yield TextDelta(held)
+
+    def reply(self) -> Reply:
+        reply = self._stream.reply()
+        return replace(reply, stop="end", detail="") if self._cut.done else reply
+
+    def interrupted(self) -> Reply:
+        return self._stream.interrupted()
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
