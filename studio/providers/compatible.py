@@ -25,14 +25,20 @@ from .conversation import paired
 from .dialect import Dialect
 from .faults import Border
 from .http import Http
+from .openai_answers import chat_tool_choice, response_format
 from .openai_errors import fault_of_error
 from .openai_reasoning import efforts_of, reasons
 from .shapes import as_flag, as_limit, as_object
 from .spoken_calls import SpokenCalls
+from .stopping import stopping
 from .streaming import NativeStream
+from .structured import is_about_format, is_of_one_schema
 from .wire import Endpoint, sse_objects
 
 NO_OUTPUT = "(no output)"
+FORM = "response_format"
+STOPS = 4
+"""Stop texts that are sent; OpenAI takes no more."""
 OPENAI_HOST = "api.openai.com"
 
 
@@ -148,16 +154,21 @@ class CompatibleProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            wish = request
             while True:
-                optional = self._optional(request)
-                body = {**self._body(request), **optional}
+                optional = self._optional(wish)
+                body = {**self._body(wish), **optional}
                 try:
                     chunks = await self._endpoint.stream(
                         stack, "/chat/completions", body, model=request.model
                     )
                 except ProviderError as error:
-                    if not self._learns(request.model, optional, error):
+                    if self._learns(request.model, optional, error):
+                        continue
+                    asked = FORM in optional and error.status in (400, 422)
+                    if not (asked and is_about_format(str(error))):
                         raise
+                    wish = replace(wish, schema=None)
                 else:
                     return sse_objects(chunks)
 
@@ -167,18 +178,22 @@ class CompatibleProvider(Provider):
             ChatAccumulator(request.history, self._endpoint.fault),
             self._endpoint.border.exception,
         )
-        return native if self._hosted else SpokenCalls(native, request, native_call)
+        if self._hosted:
+            return stopping(native, request)
+        offered = replace(request, tools=request.callable)
+        return stopping(SpokenCalls(native, offered, native_call), request)
 
     def _learns(self, model: str, optional: JsonObject, error: ProviderError) -> bool:
         """Whether the next request can be one that this server takes."""
         words = str(error)
         refused = error.status in (400, 422)
+        sent = optional.keys() - ({FORM} if is_of_one_schema(words) else set())
         return self._dialect.learn_order(model, words) or (
-            refused and self._dialect.learn(model, optional, words)
+            refused and self._dialect.learn(model, sent, words)
         )
 
     def _body(self, request: Request) -> JsonObject:
-        system: list[Json] = [{"role": "system", "content": request.system}]
+        system: list[Json] = [_system(request)]
         history = request.history
         if request.facts is not None and request.facts.images is False:
             history = [blind(message) for message in history]
@@ -199,10 +214,20 @@ class CompatibleProvider(Provider):
         wanted: JsonObject = {"stream_options": {"include_usage": True}}
         if request.output_limit is not None:
             wanted[self._limit_name(model)] = request.output_limit
-        if request.temperature is not None and not (
-            (facts and facts.sampling is False) or (self._hosted and reasons(model, facts))
-        ):
-            wanted["temperature"] = request.temperature
+        thinks = self._hosted and reasons(model, facts)
+        if not thinks and not (facts and facts.sampling is False):
+            if request.temperature is not None:
+                wanted["temperature"] = request.temperature
+            if request.top_p is not None:
+                wanted["top_p"] = request.top_p
+        if request.stop and not thinks:
+            wanted["stop"] = list[Json](request.stop[:STOPS])
+        if choice := chat_tool_choice(request):
+            wanted["tool_choice"] = choice
+        # Servers that run a model hold every reply to the form, so that none could be a call.
+        held = request.schema is not None and (self._hosted or not request.callable)
+        if held and (form := response_format(request, [*request.history, _system(request)])):
+            wanted[FORM] = form
         if request.effort and not (facts and facts.reasoning is False):
             efforts = efforts_of(model, facts) if self._hosted else facts and facts.efforts
             if efforts:
@@ -228,6 +253,10 @@ class CompatibleProvider(Provider):
             for entry in listed
             if isinstance(entry, dict) and (info := _info(entry)) is not None
         ]
+
+
+def _system(request: Request) -> JsonObject:
+    return {"role": "system", "content": request.system}
 
 
 def readable(call: ToolCall) -> JsonObject:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 _REFUSES = re.compile(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
     r"|extra (?:inputs|fields)|additional propert|invalid (?:parameter|argument|field)"
-    r"|deprecated|cannot unmarshal|must be verified",
+    r"|deprecated|unavailable|cannot unmarshal|must be verified",
     re.IGNORECASE,
 )
 

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError
@@ -21,17 +22,20 @@ from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 
 from .attachments import Limits, as_text, data_url, is_picture, left_out, refusal
-from .base import Caching, Provider, Request
+from .base import Caching, Provider, ReplyStream, Request
 from .compatible import result_text
 from .conversation import paired
 from .dialect import Dialect
 from .faults import Border, words_of
 from .http import Http
+from .openai_answers import text_format, tool_choice
 from .openai_errors import fault_in_stream, fault_of_error
 from .openai_reasoning import efforts_of, reasons
 from .responses_accumulator import ResponsesAccumulator, calls_of
 from .responses_history import examine
+from .stopping import stopping
 from .streaming import NativeStream
+from .structured import is_about_format, is_of_one_schema
 from .wire import Unreadable
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ _NOT_CHAT = re.compile(
     r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
 )
 _KEY_LENGTH = 64
+FORM = "text.format"
 HOSTED = frozenset({"web_search"})
 """Tools that OpenAI runs; the name is the type."""
 
@@ -133,26 +138,32 @@ class OpenAIProvider(Provider):
             history += self.results(exchange.results)
         return history
 
-    def stream(self, request: Request) -> NativeStream[JsonObject]:
+    def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             client = await self._connect()
             from openai import BadRequestError  # by now it was imported, in a thread
 
+            wish = request
             while True:
-                body, optional = self._body(request), self._optional(request)
+                body, optional = self._body(wish), self._optional(wish)
                 for name, value in optional.items():
                     _put(body, name, value)
                 try:
                     return await self._send(client, stack, body)
                 except BadRequestError as error:
                     words, parameter = words_of(error.body), error.param or ""
-                    if not self._dialect.learn(request.model, optional, words, parameter):
+                    sent = optional.keys() - ({FORM} if is_of_one_schema(words) else set())
+                    if self._dialect.learn(request.model, sent, words, parameter):
+                        continue
+                    if FORM not in optional or not is_about_format(f"{parameter} {words}"):
                         raise
+                    wish = replace(wish, schema=None)
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
 
-        return NativeStream(self.name, open, ResponsesAccumulator(self._fault), translate)
+        native = NativeStream(self.name, open, ResponsesAccumulator(self._fault), translate)
+        return stopping(native, request)
 
     async def _send(
         self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
@@ -196,10 +207,15 @@ class OpenAIProvider(Provider):
             efforts = efforts_of(request.model, request.facts)
             if request.effort and efforts:
                 wanted["reasoning.effort"] = nearest_effort(request.effort, efforts)
-        elif request.temperature is not None and not (
-            request.facts and request.facts.sampling is False
-        ):
-            wanted["temperature"] = request.temperature
+        elif not (request.facts and request.facts.sampling is False):
+            if request.temperature is not None:
+                wanted["temperature"] = request.temperature
+            if request.top_p is not None:
+                wanted["top_p"] = request.top_p
+        if choice := tool_choice(request):
+            wanted["tool_choice"] = choice
+        if form := text_format(request, request.history):
+            wanted[FORM] = form
         return {
             name: value
             for name, value in wanted.items()
