@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, urlencode
 
@@ -30,7 +31,9 @@ from .gemini_history import UNSIGNED
 from .gemini_models import facts_of, generation, wants_signatures
 from .http import Http
 from .shapes import as_object, as_objects, as_text
+from .stopping import stopping
 from .streaming import NativeStream
+from .structured import is_about_format, wanted
 from .wire import parse_object, sse_objects
 
 if TYPE_CHECKING:
@@ -152,7 +155,13 @@ class GeminiProvider(Provider):
         path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
 
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            response = await self._send("post", path, body_of(request), stream=True)
+            try:
+                response = await self._send("post", path, body_of(request), stream=True)
+            except Exception as error:
+                if wanted(request) is None or not _is_about_format(translate(error)):
+                    raise
+                bare = body_of(replace(request, schema=None))
+                response = await self._send("post", path, bare, stream=True)
             stack.push_async_callback(response.response_stream.aclose)
             return sse_objects(response.response_stream.aiter_bytes())
 
@@ -160,7 +169,7 @@ class GeminiProvider(Provider):
             return self._translate(error, request.model)
 
         accumulator = GeminiAccumulator(request.history, self._in_stream)
-        return NativeStream(self.name, open, accumulator, translate)
+        return stopping(NativeStream(self.name, open, accumulator, translate), request)
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
@@ -276,13 +285,35 @@ def body_of(request: Request) -> JsonObject:
             if not tool.hosted
         ]
         declared: list[Json] = [{"functionDeclarations": functions}] if functions else []
-        hosted: list[Json] = [{HOSTED[tool.name]: {}} for tool in request.tools if tool.hosted]
-        body["tools"] = declared + hosted
+        # Its own tools do not heed the mode of functions: they are not offered then.
+        served = [tool.name for tool in request.tools if tool.hosted and request.callable]
+        hosted: list[Json] = [{HOSTED[name]: {}} for name in served]
+        tool_config: JsonObject = {}
         if functions and hosted:  # what the server did stays in the content, and goes back
-            body["toolConfig"] = {"includeServerSideToolInvocations": True}
+            tool_config["includeServerSideToolInvocations"] = True
+        if functions and (calling := _calling(request)):
+            tool_config["functionCallingConfig"] = calling
+        if tools := declared + hosted:
+            body["tools"] = tools
+        if tool_config:
+            body["toolConfig"] = tool_config
     if config := generation(request):
         body["generationConfig"] = config
     return body
+
+
+def _calling(request: Request) -> JsonObject:
+    """``functionCallingConfig``; empty where the model decides."""
+    if not request.callable:
+        return {"mode": "NONE"}
+    if not request.forced or all(tool.hosted for tool in request.callable):
+        return {}
+    named: JsonObject = {"allowedFunctionNames": [request.named]} if request.named else {}
+    return {"mode": "ANY", **named}
+
+
+def _is_about_format(error: ProviderError) -> bool:
+    return error.fault == "bad_request" and is_about_format(str(error))
 
 
 def _path(model: str) -> str:

@@ -15,6 +15,7 @@ from studio.domain.models import Effort, ModelInfo, nearest_effort
 
 from .base import Request
 from .shapes import as_flag, as_limit, as_text
+from .structured import wanted
 
 Version: TypeAlias = tuple[int, int]
 
@@ -32,6 +33,9 @@ BUDGETS: dict[Effort, int] = {
     "max": 32_768,
 }
 """Tokens of thinking for models of 2.5, cut to what each takes."""
+
+STOPS = 5
+"""Stop texts that a request may have."""
 
 _VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 _SILENT = re.compile(r"image|tts|audio|live|embedding")
@@ -51,7 +55,7 @@ def wants_signatures(model: str) -> bool:
 
 
 def generation(request: Request) -> JsonObject:
-    """``generationConfig``: how much to think and say, and how freely."""
+    """``generationConfig``: how much to think and say, how freely, and in which form."""
     config: JsonObject = {}
     thinking = _thinking(request)
     if thinking:
@@ -65,6 +69,16 @@ def generation(request: Request) -> JsonObject:
     refused = request.facts is not None and request.facts.sampling is False
     if request.temperature is not None and not refused:
         config["temperature"] = request.temperature
+    if request.top_p is not None and not refused:
+        config["topP"] = request.top_p
+    if request.stop:
+        config["stopSequences"] = list[Json](request.stop[:STOPS])
+    schema = wanted(request)
+    # "Function calling with a response mime type: 'application/json' is unsupported", up to 2.5
+    if schema is not None and (not request.tools or wants_signatures(request.model)):
+        config["responseMimeType"] = "application/json"
+        if schema:
+            config["responseJsonSchema"] = schema
     return config
 
 
