@@ -110,6 +110,8 @@ class BuiltinProvider(Provider):
 
     async def _shaped(self, request: Request) -> Request:
         request = replace(request, facts=request.facts or BLIND, effort=None)
+        if request.named:  # its server knows no names here
+            request = replace(request, tools=request.callable, choice="required", only="")
         if self._model.chosen is not None:
             return request
         if self._prompt is None:

@@ -25,7 +25,9 @@ from .ollama_accumulator import OllamaAccumulator, calls_of
 from .ollama_model import LEVELS, Memory, Shown, window
 from .ollama_pull import PullProgress, progress
 from .spoken_calls import SpokenCalls
+from .stopping import stopping
 from .streaming import NativeStream
+from .structured import is_about_format, wanted
 from .wire import Endpoint, Unreadable, json_lines, parse_object
 
 __all__ = ["OllamaProvider", "PullProgress", "address"]
@@ -196,8 +198,9 @@ class OllamaProvider(Provider):
             accumulator.sent = estimated(request)
             shown = await self._show(request.model)
             accumulator.window = await self._window(request, shown)
+            wish = request
             while True:
-                body = self._body(request, shown, accumulator.window)
+                body = self._body(wish, shown, accumulator.window)
                 try:
                     chunks = await self._endpoint.stream(
                         stack, "/api/chat", body, model=request.model
@@ -205,21 +208,30 @@ class OllamaProvider(Provider):
                 except ProviderError as error:
                     sent = body.keys() & {"think"}
                     refused = error.status == 400
-                    if not (refused and self._dialect.learn(request.model, sent, str(error))):
+                    if refused and self._dialect.learn(request.model, sent, str(error)):
+                        continue
+                    if "format" not in body or not is_about_format(str(error)):
                         raise
+                    wish = replace(wish, schema=None)
                 else:
                     return json_lines(chunks)
 
         native = NativeStream(self.name, open, accumulator, self._endpoint.border.exception)
-        return SpokenCalls(native, request, _native_call)
+        offered = replace(request, tools=request.callable)
+        return stopping(SpokenCalls(native, offered, _native_call), request)
 
     def _body(self, request: Request, shown: Shown, tokens: int) -> JsonObject:
         facts, model = request.facts, request.model
         options: JsonObject = {"num_ctx": tokens}
         if request.output_limit is not None:
             options["num_predict"] = request.output_limit
-        if request.temperature is not None and not (facts and facts.sampling is False):
-            options["temperature"] = request.temperature
+        if not (facts and facts.sampling is False):
+            if request.temperature is not None:
+                options["temperature"] = request.temperature
+            if request.top_p is not None:
+                options["top_p"] = request.top_p
+        if request.stop:
+            options["stop"] = list[Json](request.stop)
         system: list[Json] = [{"role": "system", "content": request.system}]
         history = request.history
         if (shown.images if shown.images is not None else facts and facts.images) is False:
@@ -233,8 +245,11 @@ class OllamaProvider(Provider):
             "truncate": False,
             "shift": False,
         }
-        if request.tools and shown.tools is not False:
-            body["tools"] = [function_tool(tool) for tool in request.tools]
+        # No word says whether to call. What is not on offer cannot be, at least.
+        if request.callable and shown.tools is not False:
+            body["tools"] = [function_tool(tool) for tool in request.callable]
+        elif (schema := wanted(request)) is not None:  # with tools, it would forbid to call
+            body["format"] = schema or "json"
         think = shown.think(request.effort)
         if think is not None and self._dialect.takes(model, "think"):
             body["think"] = think
