@@ -53,7 +53,7 @@ class _Written:
     items: list[JsonObject]
     system: str
     tools: list[ToolSpec]
-    epoch: int = 0
+    epoch: int = 1  # none that was weighed before
     chain: list[str] = field(default_factory=lambda: [""])
 
 
