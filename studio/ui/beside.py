@@ -31,8 +31,9 @@ _TAIL = 2_000
 class Beside(QObject):
     """Keeps the server running while it is wanted; ``changed`` comes with every ``state``.
 
-    ``address`` is where it listens, as ``http://host:port``. ``words`` say what
-    is wrong while it has ``failed``.
+    ``address`` is where it listens, as ``http://host:port``; ``token`` is what
+    clients show, where no keychain keeps it. ``words`` say what is wrong while it
+    has ``failed``.
     """
 
     changed = Signal()
@@ -40,12 +41,13 @@ class Beside(QObject):
     def __init__(self, command: Sequence[str] = COMMAND, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.state: State = "off"
-        self.address = ""
+        self.address = self.token = ""
         self.words = ""
         self._command = command
         self._wanted = self._anew = False
         self._process: QProcess | None = None
         self._printed = self._faults = b""
+        self._told = ""
         self._began = 0.0
         self._after = FIRST
         self._again = _timer(self, self._launch)
@@ -81,6 +83,7 @@ class Beside(QObject):
         self._again.stop()
         self._anew = False
         self._printed = self._faults = b""
+        self._told = ""
         self._began = time.monotonic()
         process = self._process = QProcess(self)
         process.readyReadStandardOutput.connect(self._read)
@@ -111,9 +114,10 @@ class Beside(QObject):
         line, end, _ = self._printed.partition(b"\n")
         if not end:
             return
-        self.address, problem = _told(line)
-        if problem:
-            self._faults = problem.encode()
+        told = _told(line)
+        self.address, self.token = told.get("address", ""), told.get("token", "")
+        self._told = told.get("error", "")
+        if self._told:
             self._end()
         else:
             self._set("running")
@@ -125,7 +129,7 @@ class Beside(QObject):
 
     def _failed_to_start(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:
-            self._faults = self._process.errorString().encode()
+            self._told = self._process.errorString()
             self._finished(-1)
 
     def _finished(self, code: int) -> None:
@@ -134,7 +138,7 @@ class Beside(QObject):
             return
         process.deleteLater()
         self._grace.stop()
-        self.address = ""
+        self.address = self.token = ""
         for ended in self._ended:
             if not ended.done():
                 ended.set_result(None)
@@ -152,8 +156,8 @@ class Beside(QObject):
         if time.monotonic() - self._began > STEADY:
             self._after = FIRST
         said = self._faults.decode("utf-8", "replace").strip().splitlines()
-        why = without_secrets(said[-1]) if said else f"The server ended (exit code {code})."
-        self.words = f"{why} Next try in {self._after:g} s."
+        why = self._told or (said[-1] if said else f"The server ended (exit code {code}).")
+        self.words = f"{without_secrets(why)} Next try in {self._after:g} s."
         self._again.start(int(self._after * 1000))
         self._after = min(2 * self._after, LONGEST)
         self._set("failed")
@@ -170,13 +174,11 @@ def _timer(parent: QObject, due: Callable[[], None]) -> QTimer:
     return timer
 
 
-def _told(line: bytes) -> tuple[str, str]:
-    """The address in the first line that it prints, and what is wrong."""
+def _told(line: bytes) -> dict[str, str]:
+    """What the first line says: ``address`` and perhaps ``token``, or ``error``."""
     try:
         told = json.loads(line)
-        address, problem = told.get("address", ""), told.get("error", "")
+        found = {str(key): str(value) for key, value in told.items()}
     except (ValueError, AttributeError, RecursionError):
-        address, problem = "", ""
-    if isinstance(address, str) and address and not problem:
-        return address, ""
-    return "", str(problem) or "The server does not say where it listens."
+        found = {}
+    return found if "address" in found else {"error": "The server has no address.", **found}

@@ -94,6 +94,11 @@ class ChatDelegate(QStyledItemDelegate):
         t.paint_icon(painter, mark, icon, "text1" if chosen else "text2")
         x = mark.right() + t.px(8)
         right = self._paint_end(painter, QRectF(box.x(), box.y(), box.width(), line), row)
+        if origin := row.origin[0]:
+            small = t.px(14)
+            right -= small + t.px(6)
+            door = QRectF(right, box.y() + (line - small) / 2, small, small)
+            t.paint_icon(painter, door, origin, "text3")
         role = "ui_strong" if row.status == "unread" else "ui_medium" if chosen else "ui"
         painter.setFont(t.font(role))
         painter.setPen(t.color("text1"))

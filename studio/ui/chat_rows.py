@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 FAILED = frozenset({"error", "stalled"})
 """How a last turn ended where the row should say so."""
 
+ORIGINS = {
+    "server": ("server", "Begun through the server"),
+    "terminal": ("terminal", "Begun in a terminal"),
+    "editor": ("file-pen", "Begun in an editor"),
+}
+"""Icon and words of where a chat comes from, unless that is a window."""
+
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -49,12 +56,17 @@ class Row:
         return "unread" if info.unread else "age"
 
     @property
+    def origin(self) -> tuple[str, str]:
+        """Icon and words of the door it was begun through; empty for a window."""
+        return ORIGINS.get(self.session.origin, ("", "")) if self.session else ("", "")
+
+    @property
     def spoken(self) -> str:
         if not self.id:
             return self.title
         words = {"waiting": "needs your answer", "running": "running"}
         said = words.get(self.status, self.status if self.status != "age" else "")
-        return joined((self.title, said, self.age and f"{self.age} ago"))
+        return joined((self.title, said, self.origin[1], self.age and f"{self.age} ago"))
 
 
 def age(seconds: float) -> str:
@@ -138,7 +150,8 @@ class ChatModel(QAbstractListModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return joined((row.spoken, self.progress(row.id) if row.id else ""))
         if role == Qt.ItemDataRole.ToolTipRole and row.session is not None:
-            return "\n".join(filter(None, (self.progress(row.id), row.session.folder)))
+            lines = (self.progress(row.id), row.session.folder, row.origin[1])
+            return "\n".join(filter(None, lines))
         return None
 
     def setData(

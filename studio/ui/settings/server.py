@@ -67,7 +67,7 @@ class ServerPage(Page):
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
         connect = "Give clients this base URL, and the token as the API key."
         rows.add("Connect", _side_by_side(self.base, self.copy), connect)
-        self.token = TokenRow(theme, keychain, self._tasks)
+        self.token = TokenRow(theme, keychain, self._beside, self._tasks)
         self.token.setMinimumWidth(theme.px(430))
         self.token.changed.connect(self.changed)
         rows.add("Token", self.token)

@@ -1,4 +1,4 @@
-"""The server's token: shown masked, copied, renewed."""
+"""The server's token: made when it is first looked for, shown masked, copied, renewed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
 from studio.storage.keychain import Keychain, KeychainUnavailable
+from studio.ui.beside import Beside
 from studio.ui.controls import Button, Field, Label
 from studio.ui.theme import Theme
 
@@ -20,13 +21,16 @@ ENTRY = "server"
 
 
 class TokenRow(QWidget):
-    """``changed`` comes when another token counts."""
+    """``changed`` comes when another token shall count from now on.
+
+    Where no keychain can keep one, each run of the server makes its own.
+    """
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, keychain: Keychain, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, keychain: Keychain, beside: Beside, tasks: Tasks) -> None:
         super().__init__()
-        self._keychain, self._tasks = keychain, tasks
+        self._keychain, self._beside, self._tasks = keychain, beside, tasks
         self._token = ""
         self._question: QMessageBox | None = None
         column = QVBoxLayout(self)
@@ -48,15 +52,25 @@ class TokenRow(QWidget):
         row.addWidget(self.shown, 1)
         for button in (self.show_it, self.copy, self.renew):
             row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
-        self.problem = Label(theme, "", "small", "err", wrap=True)
-        column.addWidget(self.problem)
+        self.remark = Label(theme, "", "small", "text2", wrap=True)
+        column.addWidget(self.remark)
         self._show()
 
     async def look(self) -> None:
-        """Read the token there is."""
-        self._token = await self._keychain.get(ENTRY) or ""
-        self.problem.setText(self._keychain.problem)
+        """Find the token there is, or make one."""
+        token = self._beside.token or await self._keychain.get(ENTRY) or ""
+        if not token and self._beside.state == "off" and not self._keychain.problem:
+            token = await self._keep(f"as-{secrets.token_urlsafe(32)}")
+        self._token = token
         self._show()
+
+    async def _keep(self, token: str) -> str:
+        """Keep a token; returns the one that counts, none if there is no keychain for it."""
+        try:
+            await self._keychain.set(ENTRY, token)
+        except KeychainUnavailable:
+            return ""
+        return token
 
     def _show(self) -> None:
         open_ = self.show_it.isChecked()
@@ -65,7 +79,9 @@ class TokenRow(QWidget):
         self.shown.setCursorPosition(0)
         for button in (self.show_it, self.copy, self.renew):
             button.setEnabled(bool(self._token))
-        self.problem.setVisible(bool(self.problem.text()))
+        problem = self._keychain.problem
+        self.remark.setText(f"{problem} Each run of the server makes its own token.")
+        self.remark.setVisible(bool(problem))
 
     def _ask(self) -> None:
         box = QMessageBox(self.window())
@@ -81,14 +97,7 @@ class TokenRow(QWidget):
         box.open()
 
     async def _renew(self) -> None:
-        token = f"as-{secrets.token_urlsafe(32)}"
-        try:
-            await self._keychain.set(ENTRY, token)
-        except KeychainUnavailable:
-            self.problem.setText(f"{self._keychain.problem} The token stays as it was.")
+        if not self._beside.token:
+            self._token = await self._keep(f"as-{secrets.token_urlsafe(32)}") or self._token
             self._show()
-            return
-        self._token = token
-        self.problem.setText("")
-        self._show()
         self.changed.emit()
