@@ -54,6 +54,18 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
                 from .audit import audit
 
                 return await audit(studio, options, console)
+            case "export":
+                from .transfer import export
+
+                return await export(studio, options, console)
+            case "import":
+                from .transfer import bring
+
+                return await bring(studio, options, console)
+            case "agents":
+                from .agents import agents
+
+                return await agents(studio, options, console)
             case "permissions":
                 from .permissions import permissions
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args
 
 from studio import __version__
 
+from . import kept_options
 from .exits import USAGE
 
 if TYPE_CHECKING:
@@ -380,7 +381,12 @@ _COMMANDS: dict[str, tuple[str, Fill]] = {
     "audit": ("look at every call of a tool, and who allowed it", _audit),
     "usage": ("add up what requests used and cost", _usage),
     "tools": ("look at tools, write one, try one", _tools),
+    "agents": ("look at agents, write one, check them", kept_options.agents),
     "models": ("list a provider's models", _models),
+    "export": ("write conversations to a file", kept_options.export),
+    "import": ("take conversations from files, also of ChatGPT and Claude", kept_options.bring),
+    "config": ("look at settings, and change them", kept_options.config),
+    "completion": ("make Tab complete this command in your shell", kept_options.completion),
     "serve": ("let other programs talk with your agents (OpenAI’s and Anthropic’s APIs)", _serve),
     "acp": ("let an editor work with your agents (Agent Client Protocol)", _acp),
     "simulate": ("run the provider simulator", _simulate),

@@ -48,10 +48,10 @@ def conversation(blocks: Sequence[TranscriptBlock], end: int | None = None) -> l
     summary = holding(blocks)
     blocks = blocks[:end]
     if summary is None:
-        return _whole(blocks)
+        return whole(blocks)
     words = Message("user", (Text(SUMMARY.format(text=summary.text)),))
     kept = _kept(blocks, summary.blocks)
-    return [words, *_whole([*kept, *blocks[summary.blocks :]])]
+    return [words, *whole([*kept, *blocks[summary.blocks :]])]
 
 
 def _kept(blocks: Sequence[TranscriptBlock], cut: int) -> list[TranscriptBlock]:
@@ -82,7 +82,8 @@ def _is_message(block: TranscriptBlock) -> bool:
     return isinstance(block, UserBlock) and not block.steered
 
 
-def _whole(blocks: Sequence[TranscriptBlock]) -> list[Message]:
+def whole(blocks: Sequence[TranscriptBlock]) -> list[Message]:
+    """All that was said and done, whatever was summed up for the model."""
     out: list[Message] = []
     said: list[SaidBlock] = []
     results: list[ToolResult] = []

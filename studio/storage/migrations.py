@@ -244,6 +244,11 @@ def _doors(db: Connection) -> None:
             key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL,
             session_id TEXT REFERENCES sessions ON DELETE CASCADE, turn_id TEXT)""",
         "CREATE INDEX requests_session ON requests (session_id)",
+        # Conversations that came from files, by the digest of what they hold.
+        """CREATE TABLE imports (
+            digest TEXT PRIMARY KEY,
+            session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE)""",
+        "CREATE INDEX imports_session ON imports (session_id)",
     ):
         db.execute(statement)
 

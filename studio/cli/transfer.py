@@ -1,0 +1,166 @@
+"""``agent-studio export`` and ``import``: conversations to files and back."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from studio.agent.foreign import read
+from studio.agent.studio import Studio
+from studio.agent.transfer import Conversation, as_json, conversation_of
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.providers import TITLES
+from studio.domain.transcript import Transcript
+from studio.storage.imports import Imports
+
+from .answer import STDOUT, check_place, keep
+from .console import Console
+from .exits import DONE, USAGE
+from .listings import as_markdown, whole_id
+
+LARGEST = 500_000_000
+"""Bytes of a file to import."""
+
+
+async def export(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """Some conversations or all, as our own JSON, which loses nothing, or to read."""
+    if bool(options.ids) == options.all:
+        raise ConfigurationError("Name sessions by their ids, or export --all of them.")
+    place: Path = options.output or STDOUT
+    check_place(place)
+    ids = [info.id for info in await studio.sessions.list()] if options.all else []
+    for start in options.ids:
+        ids.append(await whole_id(studio, start))
+    ids = list(dict.fromkeys(ids))
+    text = await (_json if options.format == "json" else _markdown)(studio, ids)
+    if place == STDOUT:
+        console.write(text)
+        return DONE
+    await asyncio.to_thread(keep, text, place)
+    console.say(f"{_many(len(ids))} in {place}")
+    return DONE
+
+
+async def _json(studio: Studio, ids: list[str]) -> str:
+    found: list[Conversation] = []
+    for session_id in ids:
+        if (info := await studio.store.get(session_id)) is not None:
+            events = await studio.store.events(session_id)
+            found.append(await asyncio.to_thread(conversation_of, info, events))
+    keys = [key for name in TITLES if (key := await studio.connections.key(name))]
+    body = await asyncio.to_thread(as_json, found, keys)
+    return await asyncio.to_thread(json.dumps, body, indent=1) + "\n"
+
+
+async def _markdown(studio: Studio, ids: list[str]) -> str:
+    parts: list[str] = []
+    for session_id in ids:
+        if (info := await studio.store.get(session_id)) is not None:
+            parts.append(as_markdown(info, Transcript(await studio.store.events(session_id))))
+    return "\n---\n\n".join(parts)
+
+
+async def bring(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+    """Each conversation of the files becomes a session; of a bad file nothing is taken."""
+    arriving = _Arriving(studio, options, console)
+    code = DONE
+    for path in options.files:
+        try:
+            found = await asyncio.to_thread(_read, path)
+        except ValueError as error:
+            console.say(f"{path}: {error}. Nothing of it was imported.")
+            code = USAGE
+            continue
+        for one in found:
+            await arriving.take(path, one)
+    arriving.told()
+    return code
+
+
+class _Arriving:
+    """The conversations of one command, one after the other."""
+
+    def __init__(self, studio: Studio, options: argparse.Namespace, console: Console) -> None:
+        self._studio = studio
+        self._options = options
+        self._console = console
+        self._imports = Imports(studio.database)
+        self._rows: list[dict[str, str]] = []
+
+    async def take(self, path: Path, one: Conversation) -> None:
+        title = " ".join(one.title.split()) or "Without a title"
+        digest = await asyncio.to_thread(lambda: one.digest)
+        skipped, session_id = "", await self._imports.session(digest)
+        if not one.messages:
+            skipped = "it is empty"
+        elif session_id or await self._studio.store.get(one.id):
+            skipped, session_id = "it is here already", session_id or one.id
+        else:
+            session_id = await self._create(one, digest)
+        self._rows.append(
+            {"file": str(path), "title": title, "session": session_id, "skipped": skipped}
+        )
+        if self._options.json:
+            return
+        if skipped:
+            self._console.say(f"Skipped, for {skipped}: {title}")
+        else:
+            self._console.write(f"{session_id[:8]}  {title}\n")
+
+    def told(self) -> None:
+        """Print what became of them all."""
+        if self._options.json:
+            self._console.write_json(self._rows)
+            return
+        taken = sum(not row["skipped"] for row in self._rows)
+        left = len(self._rows) - taken
+        self._console.say(f"{_many(taken)} imported" + (f", {left:,} skipped" if left else ""))
+
+    async def _create(self, one: Conversation, digest: str) -> str:
+        studio = self._studio
+        folder = self._options.folder or Path(one.folder or ".")
+        if not self._options.folder and not (one.folder and folder.is_dir()):
+            folder = await asyncio.to_thread(studio.own_folder)
+        agents = await studio.agents()
+        agent = agents.get(one.agent)
+        choice = await studio.choose(
+            agent=agent.name if agent is not None else "",
+            provider=one.provider if one.provider in TITLES else "",
+            model=one.model if one.provider in TITLES else "",
+            folder=folder,
+        )
+        session = await studio.sessions.create(
+            folder=str(folder.resolve()),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            title=one.title,
+            origin="terminal",
+            instructions=one.instructions,
+            told=one.messages,
+        )
+        try:
+            if one.updated:
+                await session.change(updated=one.updated)
+            await self._imports.note(digest, session.info.id)
+        except BaseException:
+            with suppress(StudioError):  # half of one is none
+                await studio.sessions.delete(session.info.id)
+            raise
+        return session.info.id
+
+
+def _read(path: Path) -> list[Conversation]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(f"it has more than {LARGEST // 1_000_000:,} MB")
+        return read(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"it cannot be read ({error.strerror or error})") from error
+
+
+def _many(count: int) -> str:
+    return f"{count:,} {'conversation' if count == 1 else 'conversations'}"
