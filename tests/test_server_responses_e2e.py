@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -9,12 +10,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import picture
 from house import House, house, say
-from openai import AsyncOpenAI, BadRequestError, ConflictError, NotFoundError
+from openai import (
+    APIError,
+    AsyncOpenAI,
+    BadRequestError,
+    ConflictError,
+    NotFoundError,
+    RateLimitError,
+)
 from openai.types.responses import Response
 from pydantic import BaseModel
 
-from studio.providers.simulator import Call, RequestView, Said, Text, Think, Turn, Usage
+from studio.providers.simulator import (
+    Call,
+    RequestView,
+    Said,
+    Text,
+    Think,
+    Turn,
+    Usage,
+    error_event,
+    status,
+)
 from studio.server.serving import Serving
 
 MODEL = "openai/sim-model"
@@ -168,6 +187,88 @@ async def test_a_tool_of_the_client_streamed_and_sent_whole(tmp_path: Path) -> N
             model=MODEL, input=items, tools=[WEATHER], store=False
         )
         assert second.output_text == "It is raining there."
+
+
+async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path) -> None:
+    """Its own tools run here; a step is a part of a reasoning summary, never of the words."""
+    replies = [
+        Turn(Text("I read it."), Call("read", {"path": "a.txt"})),
+        Turn(Call("weather", {"city": "Rome"})),
+        Turn(Text("Rome: sunny.")),
+    ]
+    async with served(tmp_path, replies) as (client, made):
+        (made.folder / "a.txt").write_text("Rome")
+        values = made.studio.settings.values
+        values.default_provider, values.default_model["openai"] = "openai", "sim-model"
+        values.server_steps = True
+        asked = "Weather of the city in a.txt?"
+        async with client.responses.stream(
+            model="agent/Coder", input=asked, tools=[WEATHER]
+        ) as stream:
+            first = await stream.get_final_response()
+        said, step, call = first.output
+        assert said.type == "message"
+        assert step.type == "reasoning"
+        assert "a.txt" in step.summary[0].text
+        assert call.type == "function_call"
+        assert "a.txt" not in first.output_text
+        said_so: list[Any] = [item.to_dict() for item in first.output]
+        output: Any = {
+            "type": "function_call_output",
+            "call_id": call.call_id,
+            "output": "sunny",
+        }
+        second = await client.responses.create(
+            model="agent/Coder",
+            input=[{"role": "user", "content": asked}, *said_so, output],
+            tools=[WEATHER],
+        )
+        assert second.output_text == "Rome: sunny."
+        # It went on in the session of the first: the model still has what it read.
+        assert "Rome" in json.dumps(made.asked[-1].json["input"])
+
+
+async def test_a_picture_arrives(tmp_path: Path) -> None:
+    """S-1"""
+    url = f"data:image/png;base64,{base64.b64encode(picture()).decode()}"
+    content: Any = [
+        {"type": "input_text", "text": "What is this?"},
+        {"type": "input_image", "image_url": url, "detail": "auto"},
+    ]
+    async with served(tmp_path, [Turn(Text("Red."))]) as (client, made):
+        got = await client.responses.create(
+            model=MODEL,
+            input=[{"role": "user", "content": content}],
+        )
+        assert got.output_text == "Red."
+        assert url in json.dumps(made.asked[0].json["input"])
+
+
+async def test_a_request_that_is_repeated_gets_the_same_answer(tmp_path: Path) -> None:
+    async with served(tmp_path, [Turn(Text("Once."))]) as (client, made):
+        headers = {"Idempotency-Key": "k1"}
+        first, second = [
+            await client.responses.create(model=MODEL, input="Hi", extra_headers=headers)
+            for _ in range(2)
+        ]
+        assert first.to_dict() == {**second.to_dict(), "completed_at": first.completed_at}
+        assert len(made.asked) == 1
+
+
+async def test_a_fault_of_the_provider_is_an_error_of_the_api(tmp_path: Path) -> None:
+    """Before the first word it is a status, after it an event; the library raises both."""
+    replies = [
+        Turn(faults=[status(429)]),
+        Turn(Text("One two three four five"), faults=[error_event()]),
+    ]
+    async with served(tmp_path, replies) as (client, _):
+        with pytest.raises(RateLimitError):
+            await client.responses.create(model=MODEL, input="Hi")
+        stream = await client.responses.create(model=MODEL, input="Hi", stream=True)
+        with pytest.raises(APIError) as caught:
+            async for _ in stream:
+                pass
+        assert caught.value.code
 
 
 class Person(BaseModel):
