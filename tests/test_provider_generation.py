@@ -225,6 +225,20 @@ async def test_a_stop_text_ends_what_would_have_called(http: Http) -> None:
         assert [call.name for call in reply.calls] == ["read_file"]  # to be answered all the same
 
 
+async def test_l6_a_call_that_a_stop_text_may_have_cut_is_not_run(http: Http) -> None:
+    """Some servers look for stop texts in the arguments too, and say "stop" then."""
+    cut = Turn(Call("read_file", raw='{"path": "a"'), stop="end")
+    async with Simulator([cut, cut, Turn(Call("now"), Call("read_file", {"path": "b"}))]) as sim:
+        one = MAKERS["chat"](sim, http)
+        history = one.said([Text("Hi.")])
+        (call,) = (await answer(one, list(history))).calls
+        assert call.arguments == {"path": "a"}  # mended, where no stop text can be meant
+        (call,) = (await answer(one, list(history), stop=(",",))).calls
+        assert call.arguments is None
+        calls = (await answer(one, list(history), stop=(",",))).calls
+        assert [call.arguments for call in calls] == [{}, {"path": "b"}]
+
+
 async def test_a_stream_with_stop_texts_can_be_left(http: Http) -> None:
     slow = Turn(Say("one two three four five"), pace=Pace(ttft=0, tokens_per_s=2))
     async with Simulator([slow]) as sim:

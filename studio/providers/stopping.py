@@ -10,10 +10,12 @@ stays what it said, and what the whole of it cost is known.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from studio.domain.events import Delta, TextDelta
+from studio.domain.messages import ToolCall
 
 from .base import Reply, ReplyStream, Request
 
@@ -66,12 +68,21 @@ def _begun(text: str, stop: str) -> int:
     return next((size for size in range(most, 0, -1) if text.endswith(stop[:size])), 0)
 
 
+def _is_cut(call: ToolCall) -> bool:
+    """Whether what the model wrote is no JSON as it stands; what came parsed has no text."""
+    try:
+        return bool(call.raw.strip()) and not isinstance(json.loads(call.raw), dict)
+    except (ValueError, RecursionError):
+        return True
+
+
 class _Stopping:
     """A ``ReplyStream`` that shows nothing after a stop text.
 
     A call or a thought between two pieces of text is no part of either, so no
     stop text reaches across. Calls that come later stay in the reply, for the
-    native history has them, but it says that it ended: nothing is to run.
+    native history has them, but it says that it ended: nothing is to run. Nor is
+    a call whose arguments an API's own stop text may have cut short.
     """
 
     def __init__(self, stream: ReplyStream, texts: Sequence[str]) -> None:
@@ -96,7 +107,10 @@ class _Stopping:
 
     def reply(self) -> Reply:
         reply = self._stream.reply()
-        return replace(reply, stop="end", detail="") if self._cut.done else reply
+        if self._cut.done:
+            return replace(reply, stop="end", detail="")
+        calls = [replace(one, arguments=None) if _is_cut(one) else one for one in reply.calls]
+        return replace(reply, calls=calls)
 
     def interrupted(self) -> Reply:
         return self._stream.interrupted()
