@@ -10,6 +10,7 @@ from house import House
 
 from studio.domain.messages import Block, Message, Text, ToolCall
 from studio.domain.models import Generation
+from studio.providers.simulator import Called, RequestView, Returned, Said, Turn
 from studio.server.answering import Answering
 from studio.server.wire import Asked, Call, Door, Outcome, Part, Place, Progress, Thoughts, Words
 
@@ -92,3 +93,38 @@ def answering_of(home: House) -> Answering:
 def sent(home: House, request: int = -1) -> str:
     """A request as the provider got it."""
     return json.dumps(home.asked[request].json, ensure_ascii=False)
+
+
+class Ears:
+    """A script that remembers what it was asked, as one conversation on every protocol."""
+
+    def __init__(self, *turns: Turn) -> None:
+        self._turns = turns
+        self.views: list[RequestView] = []
+
+    def __call__(self, view: RequestView) -> Turn:
+        self.views.append(view)
+        return self._turns[len(self.views) - 1]
+
+    def heard(self, request: int = -1) -> list[tuple[str, ...]]:
+        return conversation(self.views[request])
+
+
+def conversation(view: RequestView) -> list[tuple[str, ...]]:
+    """What each side says at a time without blanks, calls and results; system words are apart."""
+    found: list[tuple[str, ...]] = []
+    for item in view.items:
+        match item:
+            case Said("system", _):
+                continue
+            case Said(role, text):
+                words = "".join(text.split())
+                if found and found[-1][0] == role:
+                    words = found.pop()[1] + words
+                if words:
+                    found.append((role, words))
+            case Called():
+                found.append(("call", item.name, json.dumps(item.arguments, sort_keys=True)))
+            case Returned():
+                found.append(("result", item.text))
+    return found

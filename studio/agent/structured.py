@@ -28,15 +28,20 @@ def in_words(schema: JsonObject | None) -> str:
     )
 
 
+def unfenced(text: str) -> str:
+    """What stands inside the fence that some models put around JSON, and no blanks around it."""
+    inside = _FENCED.fullmatch(text.strip())
+    return inside[1] if inside else text.strip()
+
+
 def fitting(text: str, schema: JsonObject) -> Json:
     """The answer as a value; ValueError says in words for the model why it does not fit.
 
     A fence around it, or blanks, are no mistake. Patterns are not looked at: a
     stranger's may take for ever. Takes long for much text: call it in a thread.
     """
-    inside = _FENCED.fullmatch(text.strip())
     try:
-        value = cast("Json", json.loads(inside[1] if inside else text, parse_constant=_refuse))
+        value = cast("Json", json.loads(unfenced(text), parse_constant=_refuse))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSON ({error})") from error
     if not schema:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from studio.agent.studio import Studio
-from studio.agent.turn import settled
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import AwaitingPermission, AwaitingReply, Event, TurnStarted
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CompletionReason,
+    Event,
+    TurnStarted,
+)
 
 from . import faults
 from .ceiling import Asker, ceiling
@@ -26,94 +29,78 @@ from .wire import Asked, Door, Part, Place
 NOBODY = "Nobody is here to answer. Decide yourself, or stop."
 """What an agent hears that asks the person something."""
 
-Put: TypeAlias = Callable[[Part], None]
+CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error")
+"""Ends of a turn that are gone on from when a request is repeated."""
+
 Begun: TypeAlias = Callable[[Place], None]
 
 
 class Answering:
-    """Answers the requests of one server; ``folder`` is where its agents work.
-
-    Each answer is made in a task of its own, so that its end is orderly however
-    a client goes: the turn is stopped, and what it started is gone within 1 s.
-    """
+    """Answers the requests of one server; ``folder`` is where its agents work. See ``Answers``."""
 
     def __init__(self, studio: Studio, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
         self._placing = Placing(studio, folder)
-        self._running: set[asyncio.Task[None]] = set()
 
-    def answer(self, asked: Asked, door: Door, begun: Begun) -> AsyncGenerator[Part, None]:
+    @property
+    def placing(self) -> Placing:
+        return self._placing
+
+    async def answer(self, asked: Asked, door: Door, begun: Begun) -> AsyncGenerator[Part, None]:
         """See ``Answers``."""
-        return self._streamed(partial(self._answer, asked, door, begun))
-
-    def again(
-        self, asked: Asked, door: Door, place: Place, begun: Begun
-    ) -> AsyncGenerator[Part, None]:
-        """See ``Answers``."""
-        return self._streamed(partial(self._again, asked, door, begun, place))
-
-    async def close(self) -> None:
-        """Stop all that is being answered."""
-        for task in self._running:
-            task.cancel()
-        await settled(*self._running)
-
-    async def _streamed(
-        self, work: Callable[[Put], Coroutine[Any, Any, None]]
-    ) -> AsyncGenerator[Part, None]:
-        parts: asyncio.Queue[Part | None] = asyncio.Queue()
-        task = asyncio.create_task(work(parts.put_nowait))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        task.add_done_callback(lambda _: parts.put_nowait(None))
-        try:
-            while (part := await parts.get()) is not None:
-                yield part
-            task.result()
-        finally:
-            task.cancel()
-            await settled(task)
-
-    async def _answer(self, asked: Asked, door: Door, begun: Begun, put: Put) -> None:
         runs = await named(self._studio, asked.model, self._folder)
         placed = await self._placing.place(asked, door, runs)
-        answer = self._making(asked, door, begun, put)
+        answer = self._making(asked, door, begun)
         try:
-            await self._in(placed, answer)
+            async with aclosing(self._in(placed, answer)) as parts:
+                async for part in parts:
+                    yield part
         except ConfigurationError:
             if answer.place or not placed.found or asked.previous:
                 raise
             # The person goes on in it at this moment, or it is damaged.
-            await self._in(await self._placing.new(asked, runs), answer)
+            placed = await self._placing.new(asked, runs)
+            async with aclosing(self._in(placed, answer)) as parts:
+                async for part in parts:
+                    yield part
 
-    async def _again(self, asked: Asked, door: Door, begun: Begun, place: Place, put: Put) -> None:
+    async def again(
+        self, asked: Asked, door: Door, place: Place, begun: Begun
+    ) -> AsyncGenerator[Part, None]:
+        """See ``Answers``."""
         await self._placing.ended(place.session_id)
-        events = of_answer(
-            await self._studio.sessions.store.events(place.session_id), place.turn_id
-        )
-        answer = self._making(asked, door, begun, put)
-        for event in events:
-            answer.earlier += answer.telling.hear(event)
-        if events and answer.telling.reason not in ("cancelled", "error"):
-            answer.earlier += answer.telling.end()
-            answer.begin(place)
-        elif events and (placed := await self._placing.cut_short(place)):
-            results = parts_of(asked.messages).results  # if it was cut before it took them
-            await self._in(replace(placed, results=results), answer)
-        else:
-            await self._answer(asked, door, begun, put)
+        stored = await self._studio.sessions.store.events(place.session_id)
+        events = of_answer(stored, place.turn_id)
+        answer = self._making(asked, door, begun)
+        earlier = [part for event in events for part in answer.telling.hear(event)]
+        if events and answer.telling.reason not in CUT_SHORT:
+            begun(place)
+            for part in [*earlier, *answer.telling.end()]:
+                yield part
+            return
+        placed = await self._placing.cut_short(place) if events else None
+        if placed is None:
+            async with aclosing(self.answer(asked, door, begun)) as parts:
+                async for part in parts:
+                    yield part
+            return
+        answer.earlier = earlier
+        results = parts_of(asked.messages).results  # if it was cut before it took them
+        async with aclosing(self._in(replace(placed, results=results), answer)) as parts:
+            async for part in parts:
+                yield part
 
-    def _making(self, asked: Asked, door: Door, begun: Begun, put: Put) -> _Answer:
+    def _making(self, asked: Asked, door: Door, begun: Begun) -> _Answer:
         structured = asked.generation.schema is not None
         steps = self._studio.settings.values.server_steps
-        return _Answer(asked, door, begun, put, Telling(structured=structured, steps=steps))
+        return _Answer(asked, door, begun, Telling(structured=structured, steps=steps))
 
-    async def _in(self, placed: Placed, answer: _Answer) -> None:
+    async def _in(self, placed: Placed, answer: _Answer) -> AsyncGenerator[Part, None]:
         """Answer in this session, and leave it as it has to be."""
-        session = placed.session
+        session, telling = placed.session, answer.telling
         asker = Asker(self._studio, session)
-        parts: list[Part] = []
+        ends: list[Part] = []
         try:
             async with aclosing(await self._turn(placed, answer.asked)) as events:
                 async for event in events:
@@ -121,26 +108,29 @@ class Answering:
                         case TurnStarted() if answer.place is None:
                             placed.claim.begun.set()
                             answer.begin(Place(session.info.id, event.turn_id))
+                            for part in answer.earlier:
+                                yield part
                         case AwaitingPermission():
                             asker.ask(event.question)
                         case AwaitingReply():
                             session.reply(event.call_id, NOBODY)
                         case _:
                             pass
-                    for part in answer.telling.hear(event):
-                        answer.put(part)
-            parts = answer.telling.end()
-            if answer.telling.reason not in ("cancelled", "error"):
-                await self._placing.keep(answer.asked, answer.door, answer.telling.said, session)
+                    for part in telling.hear(event):
+                        yield part
+            ends = telling.end()
+            if telling.reason not in CUT_SHORT:
+                await self._placing.keep(answer.asked, answer.door, telling.said, session)
         except Exception as error:
             if answer.place is None:
                 raise
-            parts = [faults.of_error(error).outcome()]
+            ends = [faults.of_error(error).outcome()]
         finally:
             asker.close()
-            await self._placing.leave(session.info.id)
-        for part in parts:
-            answer.put(part)
+            used = placed.found or answer.place is not None
+            await self._placing.leave(session.info.id, used=used)
+        for part in ends:  # a client may go on from it as soon as it has the last one
+            yield part
 
     async def _turn(self, placed: Placed, asked: Asked) -> AsyncGenerator[Event, None]:
         session = placed.session
@@ -161,14 +151,11 @@ class _Answer:
     asked: Asked
     door: Door
     begun: Begun
-    put: Put
     telling: Telling
-    earlier: list[Part] = field(default_factory=list[Part])
+    earlier: Sequence[Part] = ()
     """What was told before it was cut short."""
     place: Place | None = None
 
     def begin(self, place: Place) -> None:
         self.place = place
         self.begun(place)
-        for part in self.earlier:
-            self.put(part)

@@ -39,27 +39,19 @@ async def named(studio: Studio, name: str, folder: Path) -> Runs:
     too. Raises BadRequest for any other, ConfigurationError where an agent has
     no model.
     """
-    agents = await studio.agents(folder)
     wanted = name.strip()
-    if wanted.casefold().startswith(AGENT):
-        found = agents.get(wanted[len(AGENT) :])
-        if found is None:
-            raise _unknown(name)
-        return await _agent(studio, found.name, folder)
     provider, _, model = wanted.partition("/")
     if provider in TITLES and model:
         return Runs(PLAIN, provider, model, chosen=True)
-    if found := agents.get(wanted):
-        return await _agent(studio, found.name, folder)
-    provider = await _listing(studio, wanted) if wanted else ""
+    marked = wanted.casefold().startswith(AGENT)
+    agent = (await studio.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
+    if agent is not None:
+        choice = await studio.choose(agent=agent.name, folder=folder)
+        return Runs(choice.agent, choice.provider, choice.model, chosen=False)
+    provider = "" if marked or not wanted else await _listing(studio, wanted)
     if not provider:
         raise _unknown(name)
     return Runs(PLAIN, provider, wanted, chosen=True)
-
-
-async def _agent(studio: Studio, name: str, folder: Path) -> Runs:
-    choice = await studio.choose(agent=name, folder=folder)
-    return Runs(choice.agent, choice.provider, choice.model, chosen=False)
 
 
 async def _listing(studio: Studio, model: str) -> str:

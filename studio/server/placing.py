@@ -116,11 +116,11 @@ class Placing:
         known = await asyncio.to_thread(digest, asked, door, messages)
         self._answered.keep(known, Place(session.info.id, session.transcript.turn_id))
 
-    async def leave(self, session_id: str) -> None:
-        """Nothing is answered in a session any more."""
+    async def leave(self, session_id: str, *, used: bool = True) -> None:
+        """Nothing is answered in a session any more; one that was not ``used`` is deleted."""
         claim = self._claims[session_id]
         try:
-            if claim.keeps:
+            if claim.keeps and used:
                 await self._studio.sessions.put_away(session_id)
             else:
                 await self._studio.sessions.delete(session_id)
@@ -206,7 +206,7 @@ class Placing:
             if not new.results:
                 turn_id = _turn_of(transcript.blocks[after])
                 branch = await self._studio.sessions.branch(session.info.id, turn_id)
-                return Placed(branch, self._claim(branch.info.id), new.said, found=True)
+                return Placed(branch, self._claim(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
         check(whole, door)
         return await self.new(asked, runs, _sound(parts_of(whole)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from studio.agent.permission.showing import line
+from studio.agent.structured import unfenced
 from studio.domain.events import (
     AwaitingPermission,
     CompletionReason,
@@ -105,7 +106,8 @@ class Telling:
         parts: list[Part] = []
         detail = self._limited()
         if self._structured:
-            parts += [Words(text)] if (text := "".join(self._words)) else []
+            self._words = [unfenced("".join(self._words))]
+            parts += [Words(text) for text in self._words if text]
             parts += [Progress(text)] if self._steps and (text := self._not_allowed()) else []
         else:
             parts += [self._add(text) for text in (detail, self._not_allowed()) if text]
