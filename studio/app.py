@@ -30,6 +30,10 @@ def main(options: Namespace | None) -> int:
             return _window(paths)
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
+        if options.command == "doctor":
+            from studio.cli.doctor import doctor
+
+            return asyncio.run(doctor(paths, options))
         if options.command == "serve":
             return asyncio.run(_serve(options, paths))
         if options.command == "acp":

@@ -160,6 +160,16 @@ def _chat(chat: argparse.ArgumentParser) -> None:
     chat.add_argument("--session", metavar="ID", help="go on in this session; “last” is the latest")
 
 
+def _doctor(doctor: argparse.ArgumentParser) -> None:
+    doctor.description = (
+        "Look at versions, folders, database, keychain, providers, network, sandbox, built-in "
+        "model, display, tools, agents, server and clock: a line each, and what to do. Exit code 1 "
+        "if something is broken that stops the program."
+    )
+    doctor.add_argument("--offline", action="store_true", help="ask nobody outside this computer")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _run(run: argparse.ArgumentParser) -> None:
     from studio.domain.agents import NO_CAPS, Mode
     from studio.domain.models import EFFORTS
@@ -375,6 +385,7 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
 _COMMANDS: dict[str, tuple[str, Fill]] = {
     "run": ("say something to an agent: one turn", _run),
     "chat": ("talk with an agent in the terminal", _chat),
+    "doctor": ("look at everything the program needs, and say what to do", _doctor),
     "sessions": ("look at saved sessions, undo what a turn changed", _sessions),
     "drafts": ("look at drafts of files, and decide about them", _drafts),
     "permissions": ("say what agents may do without asking", _permissions),

@@ -1,0 +1,104 @@
+"""``agent-studio doctor``: looks at everything the program needs, and says what to do.
+
+It needs none of what it looks at: no database, no settings, no keychain, no
+network. What each check finds is a ``Finding``; ``doctor_house`` looks at what
+is on this computer, ``doctor_outside`` at providers and the network,
+``doctor_display`` at what the window needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from studio.domain.redaction import redact
+from studio.storage.paths import Paths
+
+from .console import Console
+from .doctor_display import display
+from .doctor_finding import MARKS, Check, Finding
+from .doctor_house import House
+from .doctor_outside import Outside
+from .exits import DONE, USAGE
+
+WIDTH = 18
+"""Columns of a check's name."""
+
+
+async def doctor(paths: Paths, options: argparse.Namespace) -> int:
+    """Print a line for each thing; 1 if something is broken that stops the program."""
+    console = Console()
+    house = House(paths)
+    settings = await house.settings()
+    outside = Outside(paths, house.values, offline=options.offline)
+    checks = [
+        Check("Program", house.program),
+        Check("Folders", house.folders),
+        settings,
+        Check("Database", house.database),
+        Check("Keychain", outside.keychain_state),
+        *outside.providers(),
+        Check("Network", outside.network),
+        Check("Sandbox", house.sandbox),
+        Check("Built-in model", house.builtin),
+        Check("Display", display),
+        Check("Tools", house.tools),
+        Check("Agents", house.agents),
+        Check("Server port", house.port),
+    ]
+    running = [asyncio.create_task(_found(one)) for one in checks]
+    found: list[Finding] = []
+    stuck = False
+    for task in running:
+        finding, late = await task
+        stuck |= late
+        found.append(finding)
+        if not options.json:
+            _print(console, finding)
+    found.append(house.clock(outside.dates))
+    if options.json:
+        console.write_json([asdict(one) for one in found], indent=2)
+    else:
+        _print(console, found[-1])
+        console.say(_summary(found))
+    code = USAGE if any(one.state == "broken" for one in found) else DONE
+    if stuck:  # a thread that hangs would keep the program from ending
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    await outside.close()
+    return code
+
+
+async def _found(check: Check) -> tuple[Finding, bool]:
+    """What a check finds, and whether it never came to an end."""
+    task = asyncio.ensure_future(check.run())
+    await asyncio.wait([task], timeout=check.seconds)
+    if not task.done():
+        task.cancel()
+        text = f"no answer within {check.seconds:g} s"
+        return Finding(check.name, "warning", text, check.late), True
+    try:
+        return task.result(), False
+    except Exception as error:  # a doctor who falls over says of nothing else what is wrong
+        text = redact(f"could not be looked at: {type(error).__name__}: {error}")
+        return Finding(check.name, "warning", text), False
+
+
+def _print(console: Console, finding: Finding) -> None:
+    text = " ".join(finding.text.split())
+    console.write(f"{MARKS[finding.state]} {finding.name:<{WIDTH}} {text}\n")
+    if finding.advice:
+        console.write(f"  {'':<{WIDTH}} → {' '.join(finding.advice.split())}\n")
+
+
+def _summary(found: Sequence[Finding]) -> str:
+    broken = [one.name for one in found if one.state == "broken"]
+    warned = [one.name for one in found if one.state == "warning"]
+    if broken:
+        return f"Broken: {', '.join(broken)}."
+    return f"Worth a look: {', '.join(warned)}." if warned else "Everything is in order."
