@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,10 @@ class Served:
     async def ask(self, text: str = "Go", **more: Any) -> httpx2.Response:
         return await self.client.post("/v1/chat/completions", json=self.chat(text, **more))
 
-    async def raw(
-        self, body: bytes | dict[str, Any], *, path: str = "/v1/chat/completions", **headers: str
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A request on a socket of its own, sent and not yet answered."""
+    def request(
+        self, body: bytes | dict[str, Any], path: str = "/v1/chat/completions", **headers: str
+    ) -> bytes:
+        """The bytes of a request."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = {
             "Host": f"127.0.0.1:{self.port}",
@@ -52,8 +52,14 @@ class Served:
             **{name.replace("_", "-"): value for name, value in headers.items()},
         }
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items() if value)
+        return f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + data
+
+    async def raw(
+        self, body: bytes | dict[str, Any], path: str = "/v1/chat/completions", **headers: str
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A request on a socket of its own, sent and not yet answered."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + data)
+        writer.write(self.request(body, path, **headers))
         await writer.drain()
         return reader, writer
 
@@ -80,3 +86,10 @@ def events(text: str) -> list[Any]:
     """The data of server-sent events, the end mark left out."""
     data = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
     return [json.loads(one) for one in data if one != "[DONE]"]
+
+
+async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+    """Wait for what another task does."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 (what is waited for has no event)
+            await asyncio.sleep(0.005)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from served import MODEL, events, served
+from served import events, served
 
 from studio.providers.simulator import Text, Turn
 

@@ -106,6 +106,11 @@ class Replays:
         run.when_over(lambda: self._runs.discard(run))
         return run
 
+    @property
+    def running(self) -> int:
+        """Answers that are being made."""
+        return len(self._runs)
+
     def _forget(self, now: float) -> None:
         """Let go of what is too old, too much or too big; running answers stay."""
         size, count = 0, 0

@@ -86,6 +86,16 @@ class Serving:
         """Beyond this computer always, whatever the setting says."""
         return self._studio.settings.values.server_token or not self.local
 
+    @property
+    def answering(self) -> int:
+        """Answers that are being made."""
+        return 0 if self._replays is None else self._replays.running
+
+    @property
+    def connected(self) -> int:
+        """Connections of clients."""
+        return 0 if self._server is None else len(self._server.server_state.connections)
+
     async def stop(self) -> None:
         """End every answer, then every connection; within ``END`` seconds."""
         if self._server is None or self._running is None or self._replays is None:
@@ -152,6 +162,7 @@ def _configured(app: ASGIApp) -> uvicorn.Config:
         lifespan="off",
         log_config=None,
         access_log=False,
+        log_level="error",  # what strangers send is not worth a warning each
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=IDLE,
