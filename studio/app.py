@@ -28,6 +28,8 @@ def main(options: Namespace | None) -> int:
     try:
         if options is None or options.command is None:
             return _window(paths)
+        if options.command == "config":
+            return asyncio.run(_config(options, paths))
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
         if options.command == "doctor":
@@ -70,6 +72,14 @@ async def _terminal(options: Namespace, paths: Paths) -> int:
         return await command(studio, options)
     finally:
         await studio.close()
+
+
+async def _config(options: Namespace, paths: Paths) -> int:
+    from studio.cli.config import config
+
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    return await config(settings, paths, options)
 
 
 async def _editor(agent: str, paths: Paths) -> int:

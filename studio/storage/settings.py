@@ -140,9 +140,11 @@ class Settings:
     @classmethod
     def from_json(cls, data: JsonObject) -> Settings:
         """Settings of a JSON object; a value of the wrong kind counts as not given."""
-        hints = _hints()
+        hints = kinds()
         known = {
-            name: value for name, value in data.items() if name in hints and _is(value, hints[name])
+            name: value
+            for name, value in data.items()
+            if name in hints and fits(value, hints[name])
         }
         settings = cls(**cast("dict[str, Any]", known))
         settings.unknown = {
@@ -164,31 +166,32 @@ def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]
     whole = dict(models)
     for name, size in (windows if isinstance(windows, dict) else {}).items():
         entry = whole.get(name, {})
-        if _is(size, int) and isinstance(entry, dict):
+        if fits(size, int) and isinstance(entry, dict):
             whole[name] = {"context_window": size, **cast("JsonObject", entry)}
     return whole
 
 
-def _hints() -> dict[str, Any]:
+def kinds() -> dict[str, Any]:
+    """The type of each setting, by its name."""
     hints = get_type_hints(Settings)
     del hints["unknown"]
     return hints
 
 
-def _is(value: object, hint: Any) -> bool:
+def fits(value: object, hint: Any) -> bool:
     """Whether a JSON value fits a field's type."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value in parts
     if origin in (Union, UnionType):
-        return any(_is(value, part) for part in parts)
+        return any(fits(value, part) for part in parts)
     if origin is list:
         return isinstance(value, list) and all(
-            _is(item, parts[0]) for item in cast("list[object]", value)
+            fits(item, parts[0]) for item in cast("list[object]", value)
         )
     if origin is dict:
         return isinstance(value, dict) and all(
-            _is(item, parts[1]) for item in cast("dict[str, object]", value).values()
+            fits(item, parts[1]) for item in cast("dict[str, object]", value).values()
         )
     if hint in (int, float):
         kinds = (int, float) if hint is float else (int,)
@@ -205,6 +208,8 @@ class SettingsFile:
         """The settings in force: defaults until ``load``. Change them, then ``save``."""
         self.notice = ""
         """After ``load``: what the person should know, a broken file for example."""
+        self._filed: JsonObject = {}
+        """What the file held when it was last read or written here."""
         self._lock = asyncio.Lock()
 
     async def load(self) -> Settings:
@@ -216,6 +221,7 @@ class SettingsFile:
         async with self._lock:
             try:
                 self.values, self.notice = await asyncio.to_thread(self._load)
+                self._filed = self.values.to_json()
             except OSError as error:
                 raise StorageError(
                     f"{self.path} cannot be read ({error.strerror or error})."
@@ -225,33 +231,56 @@ class SettingsFile:
     async def save(self) -> None:
         """Write ``values`` as they are now; raises StorageError, and the old file stays.
 
-        Saves happen in the order of the calls. One that was begun is finished
-        even if the caller is cancelled.
+        What another program changed in the file meanwhile, and this one did not,
+        is kept and counts here too. Saves happen in the order of the calls. One
+        that was begun is finished even if the caller is cancelled.
         """
-        text = json.dumps(self.values.to_json(), indent=2)
-        await asyncio.shield(asyncio.ensure_future(self._save(text.encode() + b"\n")))
+        saving = self._save(self.values.to_json(), self._filed)
+        await asyncio.shield(asyncio.ensure_future(saving))
 
-    async def _save(self, data: bytes) -> None:
+    async def _save(self, mine: JsonObject, before: JsonObject) -> None:
         async with self._lock:
             try:
-                await asyncio.to_thread(write_atomically, self.path, data)
+                merged = await asyncio.to_thread(self._write, mine, before)
             except OSError as error:
                 raise StorageError(
                     f"{self.path} cannot be written ({error.strerror or error}). "
                     "The settings hold until the program ends."
                 ) from error
+            self._filed = merged
+            self._take(merged, mine)
+
+    def _write(self, mine: JsonObject, before: JsonObject) -> JsonObject:
+        """Write what is ours where we changed it, else what is in the file; returns all of it."""
+        theirs = self._read()
+        merged = dict(mine)
+        for name, value in Settings.from_json(theirs).to_json().items() if theirs else ():
+            if name not in mine or mine[name] == before.get(name):
+                merged[name] = value
+        write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
+        return merged
+
+    def _take(self, merged: JsonObject, mine: JsonObject) -> None:
+        """What is theirs counts here too, but for what was changed here while it was written."""
+        now, theirs = self.values.to_json(), Settings.from_json(merged)
+        for name in kinds():
+            if merged[name] != mine[name] and now[name] == mine[name]:
+                setattr(self.values, name, getattr(theirs, name))
+        self.values.unknown = {**theirs.unknown, **self.values.unknown}
+
+    def _read(self) -> JsonObject | None:
+        """The file as it is now; None where there is none, or it is no JSON object."""
+        try:
+            data = json.loads(self.path.read_bytes().decode("utf-8-sig"))
+        except (FileNotFoundError, ValueError, RecursionError):
+            return None
+        return cast("JsonObject", data) if isinstance(data, dict) else None
 
     def _load(self) -> tuple[Settings, str]:
-        try:
-            raw = self.path.read_bytes()
-        except FileNotFoundError:
+        if not self.path.exists():
             return Settings(), ""
-        try:
-            data = json.loads(raw.decode("utf-8-sig"))
-        except (ValueError, RecursionError):
-            data = None
-        if isinstance(data, dict):
-            settings = Settings.from_json(cast("JsonObject", data))
+        if (data := self._read()) is not None:
+            settings = Settings.from_json(data)
             problems = read_entries(settings.models)[1]
             return settings, " ".join([f"{self.path}:", *problems] if problems else [])
         kept = free_name(self.path, "broken")
