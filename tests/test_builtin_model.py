@@ -8,6 +8,7 @@ import select
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from studio.domain.events import (
     ToolQueued,
     TurnComplete,
 )
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Reply, Request
@@ -311,6 +312,23 @@ async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> Non
     assert text
     assert reply.stop in ("end", "max_tokens")
     await model.aclose()
+
+
+async def test_answers_have_the_form_that_is_asked_for(model: BuiltinModel) -> None:
+    provider = BuiltinProvider(model)
+    properties: JsonObject = {"name": {"type": "string"}, "age": {"type": "integer"}}
+    person: JsonObject = {
+        "type": "object",
+        "properties": properties,
+        "required": list[Json](properties),
+        "additionalProperties": False,
+    }
+    asked = request(provider.said([Text("Ada is 36. As JSON.")]))
+    asked = replace(asked, output_limit=60, temperature=0.0)
+    _, text = await ask(provider, replace(asked, schema=person))
+    assert json.loads(text).keys() == properties.keys()
+    reply, text = await ask(provider, replace(asked, stop=("a", "e")))
+    assert reply.stop == "end" and not set("ae") & set(text)
 
 
 # The words a request is put in, without a process

@@ -20,7 +20,8 @@ from studio.agent.patience import Patience
 from studio.agent.session import Session
 from studio.agent.spending import Spent, by_key, dollars, of_request, total
 from studio.domain.ledger import LedgerEntry, Sent, UsageRow
-from studio.domain.models import ModelInfo
+from studio.domain.messages import Text as Said
+from studio.domain.models import Generation, ModelInfo
 from studio.domain.models import Usage as Used
 from studio.providers.anthropic import AnthropicProvider
 from studio.providers.base import Request
@@ -184,6 +185,19 @@ async def last(home: House, session: Session) -> Sent:
 
 
 OTHER = {"anthropic": "claude-sonnet-5", "openai": "gpt-5.2", "gemini": "gemini-2.5-flash"}
+
+
+async def test_h9_another_form_of_answer_may_break_a_cache(tmp_path: Path) -> None:
+    """Anthropic keeps the messages of a conversation for one form and one choice of tools."""
+    script = [big(), big(20_000), big(), big(20_000)]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await spoken(home, MODELS["anthropic"], MODELS["anthropic"])
+        broke: list[str] = []
+        for wish in (Generation(choice="none"), Generation(choice="none")):
+            async for _ in session.turn([Said("Go")], generation=wish):
+                pass
+            broke.append((await last(home, session)).broke)
+        assert broke == ["Another form of answer was asked for, or other calls.", ""]
 
 
 @pytest.mark.parametrize("provider", CACHED)

@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from studio.domain.ledger import LedgerEntry, Sent
+from studio.domain.ledger import LedgerEntry, Sent, written
 from studio.domain.models import Effort, ModelInfo, Usage
 from studio.providers.base import Caching, Provider, Request
 from studio.providers.prices import cache_loss
@@ -37,6 +37,8 @@ class _Request:
     provider: str
     model: str
     effort: Effort | None
+    wish: str
+    """What was asked of the answer: whether to call, and its form."""
     facts: ModelInfo | None
     sent: Sent
     input: int = 0
@@ -51,7 +53,7 @@ class Ledger:
         self._now: _Request | None = None
         if last is not None and last.sent is not None:
             self._last = _Request(
-                last.provider, last.model, None, None, last.sent, last.usage.input, last.at
+                last.provider, last.model, None, "", None, last.sent, last.usage.input, last.at
             )
             self._effort_known = False
         else:
@@ -65,7 +67,8 @@ class Ledger:
         if last is not None and caching is not None and last.input >= caching.minimum:
             broke = self._changed(last, provider.name, request, history, caching)
             sent = replace(sent, expected=last.input, broke=broke)
-        self._now = _Request(provider.name, request.model, request.effort, request.facts, sent)
+        effort, wish = request.effort, _wish(request)
+        self._now = _Request(provider.name, request.model, effort, wish, request.facts, sent)
         return sent
 
     async def settle(self, sent: Sent, usage: Usage) -> Sent:
@@ -98,11 +101,17 @@ class Ledger:
             return "An earlier part of the conversation changed."
         if self._effort_known and last.effort != request.effort:
             return "The thinking setting changed."
+        if self._effort_known and last.wish != _wish(request):
+            return "Another form of answer was asked for, or other calls."
         pause = time.time() - last.at
         if pause > caching.seconds:
             kept = _span(caching.seconds)
             return f"The pause of {_span(pause)} was longer than the {kept} a cache is kept."
         return ""
+
+
+def _wish(request: Request) -> str:
+    return written([request.choice, request.only, request.schema])
 
 
 def _span(seconds: float) -> str:
