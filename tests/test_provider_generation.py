@@ -6,17 +6,19 @@ import asyncio
 import json
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from house import PROTOCOLS, house
 from hypothesis import given
 from hypothesis import strategies as st
 from steps import NOW, READ, answer, drain, request, result, words
 
-from studio.domain.events import CallStarted, ReasoningDelta
+from studio.domain.events import CallStarted, ReasoningDelta, TextDelta, TurnComplete
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text
-from studio.domain.models import ModelInfo
+from studio.domain.models import Generation, ModelInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.anthropic import AnthropicProvider
 from studio.providers.anthropic import body_of as anthropic_body
@@ -178,6 +180,19 @@ async def test_s1_an_answer_ends_before_a_stop_text(
         assert stream.reply().stop == "end" and not sim.violations
 
 
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_s1_a_turn_says_what_came_before_a_stop_text(tmp_path: Path, provider: str) -> None:
+    script = [Turn(Say("One END two")), Turn(Say("Three."))]
+    async with house(tmp_path, provider, script, strict="beyond") as home:
+        session = await home.session("Plain")
+        for expected in ("One ", "Three."):
+            wish = Generation(stop=("END",), output_limit=500)
+            events = [event async for event in session.turn([Text("Hi.")], generation=wish)]
+            assert words([event for event in events if isinstance(event, TextDelta)]) == expected
+            assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+        assert not home.simulator.violations
+
+
 NUMBERS = tuple(f"<{number}>" for number in range(9))
 
 
@@ -330,6 +345,22 @@ async def test_who_may_not_call_cannot_do_so_in_words(http: Http, surface: Surfa
         one = MAKERS[surface](sim, http)
         assert (await answer(one, one.said([Text("Hi.")]))).stop == "tool_use"
         assert (await answer(one, one.said([Text("Hi.")]), choice="none")).stop == "end"
+
+
+async def test_a_server_that_cannot_be_told_to_call_is_not_told_again(http: Http) -> None:
+    """So several do while a model thinks; the words are Alibaba's."""
+    words = (
+        "The tool_choice parameter does not support being set to required or object in thinking "
+        "mode"
+    )
+    error = {"error": {"message": words, "type": "invalid_request_error"}}
+    refuses = Raw("chat", json.dumps(error).encode(), "application/json", 400)
+    async with Simulator([refuses, Turn(Say("No.")), Turn(Say("No."))]) as sim:
+        one = MAKERS["chat"](sim, http)
+        for _ in range(2):
+            await answer(one, one.said([Text("Hi.")]), choice="required")
+        told = ["tool_choice" in exchange.json for exchange in sim.requests]
+        assert told == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -489,7 +520,7 @@ def test_strict_is_what_says_everything() -> None:
     choice: JsonObject = {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/x"}]}
     texts: JsonObject = {"type": "array", "items": {"type": "string", "description": "x"}}
     assert is_strict(PERSON)
-    for inner in (PERSON, choice, texts, {"enum": ["a", "b"]}):
+    for inner in (PERSON, choice, texts, {"type": "string", "enum": ["a"]}):
         assert is_strict(nested(inner))
     for root in (choice, texts):  # an answer is an object
         assert not is_strict(root)
@@ -502,6 +533,7 @@ def test_strict_is_what_says_everything() -> None:
         {"type": "object", "additionalProperties": False},
         {"type": "string", "pattern": "x"},
         {"oneOf": [PERSON]},
+        {"enum": ["a"]},
         {"$ref": "https://example.com/x"},
     ]
     for inner in loose:

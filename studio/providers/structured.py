@@ -87,7 +87,7 @@ def is_strict(schema: JsonObject) -> bool:
 def _is_strict(schema: Json) -> bool:
     if not isinstance(schema, dict) or not schema.keys() <= _STRICT:
         return False
-    if not schema.keys() & {"type", "enum", "const", "anyOf", "$ref"}:
+    if not schema.keys() & {"type", "anyOf", "$ref"}:
         return False
     if _is_a(schema, "object"):
         properties, required = schema.get("properties"), schema.get("required")
