@@ -40,6 +40,8 @@ END = 3.0
 """Seconds in which the server is stopped, whatever its clients do."""
 HEAD = 65_536
 """Bytes of a request's line and headers."""
+SENT_AHEAD = 131_072
+"""Bytes that the system takes for a client which does not read; more, and it is noticed late."""
 _ANY = ("0.0.0.0", "::")
 
 
@@ -188,6 +190,8 @@ def _listening(host: str, port: int) -> list[socket.socket]:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
             else:
                 one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Connections inherit it.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT_AHEAD)
             one.bind((address[0], port, *address[2:]))
             one.listen(128)
             one.setblocking(False)
