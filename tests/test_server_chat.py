@@ -550,6 +550,16 @@ def test_progress_is_a_line_of_the_thoughts_and_never_words() -> None:
     assert choice["message"]["reasoning_content"] == "Hm\nRead a.txt\nRead b.txt\n"
 
 
+def test_half_a_character_is_not_passed_on() -> None:
+    spoken = dialects.spoken(Chat(), {"model": "m", "messages": HELLO})
+    half = "No\ud83d"
+    dialects.frames(spoken, [Words(half), Thoughts(half), Outcome("refused", detail=half)])
+    (choice,) = spoken.body()["choices"]  # type: ignore[misc]
+    message = choice["message"]
+    shown = [message[name] for name in ("content", "reasoning_content", "refusal")]
+    assert shown == ["No\ufffd"] * 3
+
+
 # Clients nobody here wrote
 
 

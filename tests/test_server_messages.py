@@ -305,6 +305,7 @@ URL = {"type": "url", "url": "http://10.0.0.1/a"}
         ({"top_p": -1}, "top_p"),
         ({"thinking": "yes"}, "thinking"),
         ({"thinking": {"type": "much"}}, "thinking.type"),
+        ({"thinking": "much", "output_config": {"effort": "low"}}, "thinking"),
         ({"thinking": {"type": "enabled", "budget_tokens": "many"}}, "thinking.budget_tokens"),
         ({"output_config": {"effort": "much"}}, "output_config.effort"),
         ({"output_config": {"format": {"type": "xml"}}}, "output_config.format.type"),

@@ -145,8 +145,10 @@ class Completion:
                 return self._call(call.id, call.name, mended(written(call)))
             case Outcome():
                 self._outcome = part
-                self._refusal = part.detail or None if part.stop == "refused" else None
-                return [{"refusal": self._refusal}] if self._refusal else []
+                if part.stop != "refused" or not part.detail:
+                    return []
+                self._refusal = mended(part.detail)
+                return [{"refusal": self._refusal}]
 
     def _more(self, name: str, texts: list[str], text: str) -> list[JsonObject]:
         if not text:

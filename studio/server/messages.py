@@ -39,7 +39,7 @@ class Messages:
         instructions, messages = _conversation(fields)
         offered = _tools(fields)
         choice, only = _choice(fields, offered)
-        config = fields.inner("output_config") or Fields({})
+        thinking, config = _effort(fields), fields.inner("output_config") or Fields({})
         limit = fields.count("max_tokens")
         if limit is None:
             raise BadRequest("“max_tokens” is missing.", param="max_tokens")
@@ -50,7 +50,7 @@ class Messages:
             tools=tuple(offered.specs.values()),
             generation=Generation(
                 output_limit=limit,
-                effort=config.one_of("effort", EFFORTS) or _effort(fields),
+                effort=config.one_of("effort", EFFORTS) or thinking,
                 temperature=fields.number("temperature", 0, 1),
                 top_p=fields.number("top_p", 0, 1),
                 stop=tuple(text for text in fields.texts("stop_sequences") if text),
