@@ -14,6 +14,7 @@ import httpx2
 from house import House, house
 
 from studio.providers.simulator import Script
+from studio.server.safety import TOKEN
 from studio.server.serving import Serving
 
 PROVIDER = "openai-compatible"
@@ -43,7 +44,7 @@ class Served:
         self, body: bytes | dict[str, Any], path: str = "/v1/chat/completions", **headers: str
     ) -> bytes:
         """The bytes of a request."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else compact(body)
         lines = {
             "Host": f"127.0.0.1:{self.port}",
             "Authorization": f"Bearer {self.token}",
@@ -64,11 +65,18 @@ class Served:
         return reader, writer
 
 
+def compact(body: dict[str, Any]) -> bytes:
+    """The bytes that the client sends for this body too: a repeated request is the same."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 @contextlib.asynccontextmanager
 async def served(
-    home: Path, script: Script, *, host: str = "127.0.0.1", **more: Any
+    home: Path, script: Script, *, host: str = "127.0.0.1", token: str = "", **more: Any
 ) -> AsyncIterator[Served]:
     async with house(home, PROVIDER, script, **more) as opened:
+        if token:  # of an earlier run
+            opened.studio.keychain.keep_for_session(TOKEN, token)
         serving = Serving(opened.studio, host=host, port=0, folder=opened.folder)
         await serving.start()
         try:
