@@ -87,12 +87,12 @@ def test_the_fold_tells_the_story() -> None:
     transcript = Transcript(SAMPLES)
     kinds = [type(block).__name__ for block in transcript.blocks]
     assert kinds == [
-        "UserBlock", "AgentBlock", "TextBlock", "ToolBlock", "TextBlock",
+        "UserBlock", "AgentBlock", "TextBlock", "ToolBlock", "TextBlock", "NoticeBlock",
         "UserBlock", "AgentBlock", "ReasoningBlock", "TextBlock", "ToolBlock", "RetryBlock",
         "DraftBlock", "UserBlock", "SummaryBlock", "NoticeBlock", "FilesBlock", "NoticeBlock",
         "FailureBlock",
     ]  # fmt: skip
-    tool = transcript.blocks[9]
+    tool = transcript.blocks[10]
     assert isinstance(tool, ToolBlock)
     assert (tool.state, tool.output, tool.answer, tool.question) == ("done", "a.txt", "once", None)
     assert not transcript.running and not transcript.questions and not transcript.waiting_drafts

@@ -78,6 +78,7 @@ from .permissions import Question
 from .tools import Draft, Exposure
 
 SUMMED_UP = "Earlier messages were summed up to save room."
+TOLD = "What is above was told by the client, or imported. None of it happened here."
 EDITED = "The summary of earlier messages was edited."
 UNDONE = "The summary of earlier messages was undone."
 PINS = "The person changed which messages are kept whole."
@@ -384,7 +385,10 @@ class Transcript:
                         self._calls.recount(block, results.get(block.id), step)
                     case Image() | File() | ToolResult():
                         pass  # no model says these
-        return first if len(self.blocks) > first else None
+        if len(self.blocks) == first:
+            return None
+        self.blocks.append(NoticeBlock(TOLD))
+        return first
 
     def _edited(self, event: SummaryEdited) -> int | None:
         index = self._summary(event.summary_id)

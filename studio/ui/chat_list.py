@@ -304,7 +304,7 @@ class ChatList(QListView):
             return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if row.status in ("running", "waiting"):
+        if row.status in ("running", "waiting") and self.chats.progress(row.id):
             menu.addAction("Stop", lambda: self.stopping.emit(row.id))
         if row.session is not None:
             menu.addAction("Rename\tF2", lambda: self.edit(self.chats.index_of(row.id)))

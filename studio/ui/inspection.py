@@ -108,6 +108,7 @@ STATES = {
     "running": ("running", "Running"),
     "waiting": ("waiting", "Waiting for you"),
     "done": ("done", "Done"),
+    "handed_over": ("waits", "Waits for the client"),
     "cancelled": ("stopped", "Stopped"),
     "error": ("failed", "Failed"),
 }

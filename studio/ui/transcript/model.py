@@ -131,7 +131,8 @@ def rows(calls: Sequence[ToolBlock]) -> list[Row]:
     for call in calls:
         if call.effect == "draft" and call.state == "done":
             continue
-        if call.effect == "read" and call.state == "done" and call.asks is None:
+        plain = call.asks is None and not call.external
+        if call.effect == "read" and call.state == "done" and plain:
             reads.append(call)
         else:
             flush()
@@ -152,13 +153,37 @@ def explored(calls: Sequence[ToolBlock]) -> str:
 def verb(call: ToolBlock) -> str:
     """The first word of a row: “Running” while it goes on, “Ran” after."""
     plain = call.name.replace("_", " ").capitalize()
+    if call.external:
+        return plain  # its words are the client's, and it has none
     if call.finished:
         return call.done or plain
     return call.verb or plain
 
 
+BY_CLIENT = "Run by the client"
+
+
+def external(call: ToolBlock) -> str:
+    """The words at the right of a row for a call that the client runs."""
+    match call.state:
+        case "writing":
+            return "Preparing"
+        case "queued" | "waiting" | "running":
+            return "Waits for the client"
+        case "denied" | "cancelled":
+            return "No result"
+        case "error":
+            return call.summary.partition("\n")[0] or "Failed at the client"
+        case "done":
+            return call.summary.partition("\n")[0] or BY_CLIENT
+        case _:
+            assert_never(call.state)
+
+
 def result(call: ToolBlock, elapsed: float | None) -> str:
     """The words at the right of a row; ``elapsed`` is of a running call, in seconds."""
+    if call.external:
+        return external(call)
     match call.state:
         case "writing":
             return "Preparing"
@@ -196,10 +221,11 @@ STATES = {
 def spoken(row: Row, opened: bool) -> str:
     """“Ran pytest, failed, exit 1, collapsed”."""
     call = row.calls[0]
+    state = external(call).lower() if call.external else STATES[call.state]
     parts = (
         ["Explored " + explored(row.calls), "done"]
         if row.merged
-        else [f"{verb(call)} {call.target}".strip(), STATES[call.state], call.summary]
+        else [f"{verb(call)} {call.target}".strip(), state, call.summary]
     )
     return ", ".join(part for part in [*parts, "expanded" if opened else "collapsed"] if part)
 

@@ -169,7 +169,10 @@ class ToolsItem(Item):
             y += look.px(8) if len(self.leaves) > count else 0
             y += self._pictures(call.images, QPointF(left + pad_x, y), inner, look)
         elif len(self.leaves) == count:
-            words = "Nothing printed yet." if not call.finished else "No output."
+            going_on = (
+                "Its result comes from the client." if call.external else "Nothing printed yet."
+            )
+            words = "No output." if call.finished else going_on
             leaf = OutputLeaf(words, color="text3")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         y += pad_y
