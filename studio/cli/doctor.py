@@ -21,7 +21,7 @@ from studio.storage.paths import Paths
 from .console import Console
 from .doctor_display import display
 from .doctor_finding import MARKS, Check, Finding
-from .doctor_house import House
+from .doctor_house import DISK, House
 from .doctor_outside import Outside
 from .exits import DONE, USAGE
 
@@ -37,18 +37,18 @@ async def doctor(paths: Paths, options: argparse.Namespace) -> int:
     outside = Outside(paths, house.values, offline=options.offline)
     checks = [
         Check("Program", house.program),
-        Check("Folders", house.folders),
+        Check("Folders", house.folders, late=DISK),
         settings,
-        Check("Database", house.database),
-        Check("Keychain", outside.keychain_state),
+        Check("Database", house.database, late=DISK),
+        Check("Keychain", outside.keychain_state, late="Restart the keychain."),
         *outside.providers(),
-        Check("Network", outside.network),
-        Check("Sandbox", house.sandbox),
-        Check("Built-in model", house.builtin),
-        Check("Display", display),
-        Check("Tools", house.tools),
-        Check("Agents", house.agents),
-        Check("Server port", house.port),
+        Check("Network", outside.network, late="Look at the connection and its name server."),
+        Check("Sandbox", house.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
+        Check("Built-in model", house.builtin, late=DISK),
+        Check("Display", display, late=DISK),
+        Check("Tools", house.tools, late=f"A file in {paths.tools} does not come to its end."),
+        Check("Agents", house.agents, late=DISK),
+        Check("Server port", house.port, late="Look at the name server, for server_host."),
     ]
     running = [asyncio.create_task(_found(one)) for one in checks]
     found: list[Finding] = []
@@ -86,7 +86,12 @@ async def _found(check: Check) -> tuple[Finding, bool]:
         return task.result(), False
     except Exception as error:  # a doctor who falls over says of nothing else what is wrong
         text = redact(f"could not be looked at: {type(error).__name__}: {error}")
-        return Finding(check.name, "warning", text), False
+        return Finding(
+            check.name,
+            "warning",
+            text,
+            "Run it with another home to see whether it is the data: AGENT_STUDIO_HOME",
+        ), False
 
 
 def _print(console: Console, finding: Finding) -> None:

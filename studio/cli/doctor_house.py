@@ -26,7 +26,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.providers.builtin_process import TOO_OLD, packaged_gguf
 from studio.storage.migrations import LATEST
-from studio.storage.opening import explain, open_for_reading
+from studio.storage.opening import DAMAGED, explain, open_for_reading, primary
 from studio.storage.paths import Paths
 from studio.storage.settings import Settings
 from studio.tools.discovery import discover
@@ -41,6 +41,8 @@ LITTLE, TOO_LITTLE = 500_000_000, 20_000_000
 """Bytes free on a disk."""
 LOOKED = 2.5
 """Seconds for which the database is looked at."""
+DISK = "Look at the disk, or whether the place on the network answers."
+_KEEP = "Copy the file first: the next start puts it aside under another name and begins a new one."
 DRIFT = 120.0
 """Seconds by which a clock may be wrong."""
 
@@ -104,7 +106,7 @@ class House:
 
     async def settings(self) -> Check:
         """Reads them for the other checks; the file is left as it is, also a broken one."""
-        finding = Finding("Settings", "warning", "no answer", "")
+        finding = Finding("Settings", "warning", "no answer within 2 s", DISK)
         with suppress(TimeoutError):
             finding = await asyncio.wait_for(in_daemon_thread(self._settings), 2.0)
 
@@ -158,13 +160,12 @@ class House:
                     return Finding(name, "broken", text, "Install the newer version again.")
                 sound = _looked_through(db)
         except sqlite3.Error as error:
-            return Finding(name, "broken", str(explain(error, path)))
-        if sound not in ("ok", ""):
             advice = (
-                "Copy the file first. The next start keeps it under another name "
-                "and begins a new one."
+                _KEEP if primary(error) in DAMAGED else "Close what else uses it, and try again."
             )
-            return Finding(name, "broken", f"{path} is damaged: {sound}", advice)
+            return Finding(name, "broken", str(explain(error, path)), advice)
+        if sound not in ("ok", ""):
+            return Finding(name, "broken", f"{path} is damaged: {sound}", _KEEP)
         much = "sound" if sound else "sound as far as it was looked at"
         return Finding(name, "ok", f"{path}, {_size(size)}, {much}")
 

@@ -6,17 +6,21 @@ import ipaddress
 import os
 import socket
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from studio.agent.connections import KEYED, Connections
-from studio.domain.errors import ConfigurationError, ProviderError
+from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault
 from studio.domain.providers import TITLES
 from studio.domain.redaction import redact
+from studio.providers.faults import Border
 from studio.providers.http import Http
+from studio.providers.wire import Endpoint
 from studio.storage.keychain import ENVIRONMENT, Keychain, Status
 from studio.storage.paths import Paths
 from studio.storage.settings import Settings, SettingsFile
@@ -25,12 +29,30 @@ from studio.tools.threads import in_daemon_thread
 from .doctor_finding import Check, Finding, State
 
 LIMIT = 5.0
-"""Seconds for a provider, with what has to be imported for it."""
+"""Seconds for a provider."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-HOSTS = {
-    "anthropic": "api.anthropic.com",
-    "openai": "api.openai.com",
-    "gemini": "generativelanguage.googleapis.com",
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Where a vendor's API is, and how it gets the key: ``header``, with ``before`` before it."""
+
+    base: str
+    version: str
+    header: str
+    before: str = ""
+    others: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+CLOUDS = {
+    "anthropic": Cloud(
+        "https://api.anthropic.com",
+        "/v1",
+        "x-api-key",
+        others={"anthropic-version": "2023-06-01"},
+    ),
+    "openai": Cloud("https://api.openai.com", "/v1", "authorization", "Bearer "),
+    "gemini": Cloud("https://generativelanguage.googleapis.com", "/v1beta", "x-goog-api-key"),
 }
 _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
     "ready": ("ok", "works", ""),
@@ -52,6 +74,22 @@ _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
         "Restart it, or set keys as environment variables.",
     ),
 }
+
+
+class _Plain(Endpoint):
+    """A vendor's API without its SDK."""
+
+    def __init__(self, border: Border, http: Http, headers: Mapping[str, str]) -> None:
+        super().__init__(border, http, _fault)
+        self._headers = dict(headers)
+
+    def _authorization(self) -> dict[str, str]:
+        return self._headers
+
+
+def _fault(error: object) -> ProviderFault | None:
+    """Gemini says in the body, and with status 400, that a key is wrong."""
+    return "bad_key" if "API_KEY_INVALID" in str(error) else None
 
 
 class Outside:
@@ -106,16 +144,29 @@ class Outside:
         title, told = TITLES[name], f"{told}; " if told else ""
         await self._listen()
         try:
-            provider = await self._http.imported(lambda: self._connections.make(name, key, address))
-            models = await provider.models()
+            models = await self._models(name, key, address)
         except (ProviderError, ConfigurationError) as error:
             text = redact(f"{told}{error}", key)
             used = self._values.ollama_connected or address or name != "ollama"
             if not used:
                 return Finding(title, "note", "not running here")
             return Finding(title, "warning", text, self._advice(name, error))
-        many = "1 model" if len(models) == 1 else f"{len(models)} models"
-        return Finding(title, "ok", f"{told}answers: {many}")
+        return Finding(title, "ok", f"{told}answers" + (f": {models}" if models else ""))
+
+    async def _models(self, name: str, key: str, address: str) -> str:
+        """How many there are, in words; of the clouds only whether they answer.
+
+        Without their SDKs, whose import takes longer than the answer. Raises
+        ProviderError or ConfigurationError.
+        """
+        if (cloud := CLOUDS.get(name)) is not None:
+            base = (address or cloud.base).rstrip("/").removesuffix(cloud.version) + cloud.version
+            border = Border(name, TITLES[name], base, key)
+            headers = {cloud.header: f"{cloud.before}{key}", **cloud.others}
+            await _Plain(border, self._http, headers).get("/models")
+            return ""
+        models = await self._connections.make(name, key, address).models()
+        return "1 model" if len(models) == 1 else f"{len(models)} models"
 
     def _source(self, name: str, key: str) -> str:
         """Where the key is from, in words."""
@@ -178,7 +229,13 @@ class Outside:
             if name in KEYED and not address and not await self._connections.key(name):
                 continue
             with suppress(ValueError):
-                host = urlsplit(address).hostname if address else HOSTS.get(name)
+                host = (
+                    urlsplit(address).hostname
+                    if address
+                    else urlsplit(CLOUDS[name].base).hostname
+                    if name in CLOUDS
+                    else ""
+                )
                 if host and host != "localhost" and not _is_number(host):
                     hosts.append(host)
         return list(dict.fromkeys(hosts))
