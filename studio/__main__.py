@@ -12,6 +12,10 @@ def main() -> int:
             from studio.cli import parser
 
             options = parser().parse_args(arguments)
+            if options.command == "completion":
+                from studio.cli.completion import completion
+
+                return completion(options)
         from studio.app import main
 
         return main(options)

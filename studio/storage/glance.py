@@ -1,0 +1,101 @@
+"""A look at what is stored, without opening any of it: names for a shell to complete.
+
+As quick as can be, so it imports little and asks nobody. Whatever cannot be
+read is left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+Named: TypeAlias = tuple[str, str]
+"""A name, and a few words about it."""
+
+MOST = 50
+_NAME = re.compile(r"^name:\s*[\"']?(.*?)[\"']?\s*$", re.M)
+_ABOUT = re.compile(r"^description:\s*[\"']?(.*?)[\"']?\s*$", re.M)
+
+
+def sessions(database: Path) -> list[Named]:
+    """Short ids and titles, the one used last first."""
+    return _rows(
+        database,
+        "SELECT substr(id, 1, 8), title FROM sessions ORDER BY updated DESC LIMIT ?",
+    )
+
+
+def drafts(database: Path) -> list[Named]:
+    """Short ids and paths of those that wait, newest first."""
+    return _rows(
+        database,
+        "SELECT substr(draft_id, 1, 8), path FROM drafts WHERE status = 'waiting' "
+        "ORDER BY id DESC LIMIT ?",
+    )
+
+
+def agents(folders: list[Path]) -> list[Named]:
+    """Of agent files, by how they begin."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.md")):
+            with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
+                head = file.read(4_000).partition("\n---")[0]
+                name, about = _NAME.search(head), _ABOUT.search(head)
+                found[name[1] if name and name[1] else path.stem] = about[1] if about else ""
+    return list(found.items())
+
+
+def models(fetched: Path, built_in: Path, settings: Path, provider: str) -> list[Named]:
+    """Ids of one provider's models, or of all: as last fetched, built in, and the person's own."""
+    lists: dict[str, dict[str, str]] = {}
+    for name, known in _object(_json(built_in).get("providers")).items():
+        _add(lists, name, known)
+    for name, by_key in _object(_json(fetched).get("lists")).items():
+        for one in _object(by_key).values():
+            _add(lists, name, _object(one).get("models"))
+    for name, own in _object(_json(settings).get("own_models")).items():
+        mine = cast("list[Any]", own) if isinstance(own, list) else []
+        _add(lists, name, [{"id": one} for one in mine])
+    found: dict[str, str] = {}
+    for name, known in lists.items():
+        if provider in ("", name):
+            found |= known
+    return list(found.items())
+
+
+def default_provider(settings: Path) -> str:
+    """What the person chose; empty where they did not."""
+    found = _json(settings).get("default_provider")
+    return found if isinstance(found, str) else ""
+
+
+def _add(lists: dict[str, dict[str, str]], name: str, entries: Any) -> None:
+    into = lists.setdefault(name, {})
+    for entry in cast("list[Any]", entries) if isinstance(entries, list) else []:
+        facts = _object(entry)
+        if isinstance(model_id := facts.get("id"), str):
+            into[model_id] = str(facts.get("name") or "")
+
+
+def _rows(database: Path, query: str) -> list[Named]:
+    import sqlite3
+    from urllib.parse import quote
+
+    address = f"file:{quote(str(database))}?mode=ro"
+    with suppress(sqlite3.Error), closing(sqlite3.connect(address, uri=True, timeout=0.2)) as db:
+        return [(str(name), str(words)) for name, words in db.execute(query, (MOST,))]
+    return []
+
+
+def _json(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError, RecursionError):
+        return _object(json.loads(path.read_text("utf-8-sig")))
+    return {}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
