@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -77,16 +77,23 @@ class Placing:
         for block in parts.said:
             if reason := await self._studio.refuses(runs.provider, runs.model, block):
                 raise BadRequest(reason, code="unsupported_content")
-        session = await self._studio.sessions.create(
-            folder=str(self._folder),
-            agent=runs.agent,
-            provider=runs.provider,
-            model=runs.model,
-            model_chosen=runs.chosen,
-            origin="server",
-            instructions=asked.instructions,
-            told=parts.told,
+        making = asyncio.ensure_future(
+            self._studio.sessions.create(
+                folder=str(self._folder),
+                agent=runs.agent,
+                provider=runs.provider,
+                model=runs.model,
+                model_chosen=runs.chosen,
+                origin="server",
+                instructions=asked.instructions,
+                told=parts.told,
+            )
         )
+        try:
+            session = await asyncio.shield(making)
+        except asyncio.CancelledError:  # nobody would ever delete it
+            await self._studio.sessions.delete((await making).info.id)
+            raise
         keeps = self._studio.settings.values.server_keep
         return Placed(session, self._claim(session.info.id, keeps=keeps), parts.said)
 
@@ -97,16 +104,12 @@ class Placing:
 
     async def cut_short(self, place: Place) -> Placed | None:
         """The session in which an answer was cut short, if that is the last thing there."""
-        if place.session_id in self._claims:
-            return None
-        claim = self._claim(place.session_id)
-        session = await self._opened(place.session_id)
-        if session is not None and not session.running:
-            after = _after(session.transcript.blocks, place.turn_id)
-            if after is not None and after == len(session.transcript.blocks):
-                return Placed(session, claim, found=True)
-        await self.leave(place.session_id)
-        return None
+
+        def stuck(session: Session) -> bool:
+            blocks = session.transcript.blocks
+            return _after(blocks, place.turn_id) == len(blocks)
+
+        return await self._standing(place.session_id, stuck)
 
     async def keep(self, asked: Asked, door: Door, answer: Message, session: Session) -> None:
         """Remember where a conversation stands now."""
@@ -135,19 +138,31 @@ class Placing:
             return None
         known = await asyncio.to_thread(digest, asked, door, parts.before)
         place = self._answered.take(known)
-        if place is None or place.session_id in self._claims:
+        if place is None:
             return None
-        claim = self._claim(place.session_id)
-        session = await self._opened(place.session_id)
-        if (
-            session is not None
-            and not session.running
-            and session.transcript.turn_id == place.turn_id
-            and self._fits(session.info, asked, runs)
-        ):
-            return Placed(session, claim, parts.said, parts.results, found=True)
-        await self.leave(place.session_id)
-        return None
+
+        def stands(session: Session) -> bool:
+            last = session.transcript.turn_id == place.turn_id
+            return last and self._fits(session.info, asked, runs)
+
+        placed = await self._standing(place.session_id, stands)
+        return placed and replace(placed, said=parts.said, results=parts.results)
+
+    async def _standing(self, session_id: str, fits: Callable[[Session], bool]) -> Placed | None:
+        """A session in which nothing happens now, and that is as it has to be."""
+        if session_id in self._claims:
+            return None
+        claim, placed = self._claim(session_id), None
+        try:
+            session = await self._studio.sessions.open(session_id)
+            if not session.running and fits(session):
+                placed = Placed(session, claim, found=True)
+        except ConfigurationError:  # it was deleted
+            pass
+        finally:
+            if placed is None:
+                await self.leave(session_id)
+        return placed
 
     async def _after(self, asked: Asked, door: Door, runs: Runs) -> Placed:
         """Goes on from an answer by its number."""
@@ -160,12 +175,12 @@ class Placing:
                 code="previous_response_not_found",
             )
         place = Place(match[1], match[2]) if match else Place("", "")
-        if claim := self._claims.get(place.session_id):
-            await claim.begun.wait()
         info = await self._studio.sessions.store.get(place.session_id)
         if info is None or info.origin != "server":
             raise _no_answer(asked.previous)
-        claim = None if place.session_id in self._claims else self._claim(place.session_id)
+        while (held := self._claims.get(place.session_id)) and not held.begun.is_set():
+            await held.begun.wait()  # whoever comes first goes on in it, the others in branches
+        claim = None if held else self._claim(place.session_id)
         mine = False
         try:
             session = await self._studio.sessions.open(place.session_id)
@@ -210,12 +225,6 @@ class Placing:
         whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
         check(whole, door)
         return await self.new(asked, runs, _sound(parts_of(whole)))
-
-    async def _opened(self, session_id: str) -> Session | None:
-        try:
-            return await self._studio.sessions.open(session_id)
-        except ConfigurationError:  # it was deleted
-            return None
 
     def _claim(self, session_id: str, *, keeps: bool = True) -> Claim:
         claim = self._claims[session_id] = Claim(keeps)

@@ -97,6 +97,8 @@ class Telling:
                 self._failed = event
             case TurnComplete():
                 self._end = event
+                if event.reason == "cancelled":  # its questions fell away with it
+                    self._denied = [(asked, by) for asked, by in self._denied if by]
             case _:
                 pass
         return []
@@ -137,13 +139,15 @@ class Telling:
 
     def _deny(self, event: PermissionResolved) -> None:
         question = self._questions.get(event.question_id)
-        if question is not None:
+        if question is not None and question.call_id in self._queued:
             self._denied.append((question, event.by))
 
     def _not_allowed(self) -> str:
         """One paragraph for all that was not allowed; empty if all was."""
-        if not self._denied or self.reason == "cancelled":  # a question falls away with its turn
+        if not self._denied:
             return ""
+        places = list(self._queued)  # questions come in any order, calls in the model's
+        self._denied.sort(key=lambda one: places.index(one[0].call_id))
         calls = dict.fromkeys(line(f"{one.tool} {one.detail}") for one, _ in self._denied)
         nobody = any(by for _, by in self._denied)
         why = NOBODY_THERE if nobody else REFUSED_THERE
