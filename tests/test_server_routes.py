@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import logging
 from pathlib import Path
+from typing import Any
 
-from served import events, served
+import pytest
+from house import KEY
+from served import MODEL, PROVIDER, Served, events, served
 
-from studio.providers.simulator import Text, Turn
+from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError
+from studio.providers.simulator import Fault, Script, Text, Turn, error_event, status
+from studio.server import faults
+from studio.server.wire import BadRequest
+
+HELLO: Script = lambda view: Turn(Text("Hello there."))  # noqa: E731
+ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 
 async def test_chat_is_answered_whole_and_streamed(tmp_path: Path) -> None:
     """S-3"""
-    async with served(tmp_path, lambda view: Turn(Text("Hello there."))) as server:
+    async with served(tmp_path, HELLO) as server:
         whole = await server.ask("Hi")
         assert whole.status_code == 200, whole.text
         assert whole.json()["choices"][0]["message"]["content"] == "Hello there."
@@ -25,3 +36,205 @@ async def test_chat_is_answered_whole_and_streamed(tmp_path: Path) -> None:
         assert "".join(words) == "Hello there."
         assert streamed.text.endswith("data: [DONE]\n\n")
         assert not server.house.simulator.violations
+
+
+async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
+    """S-3: agents, and the models that are set up, as the person offers them."""
+    async with served(tmp_path, HELLO) as server:
+        studio = server.house.studio
+        values = studio.settings.values
+        values.own_models = {PROVIDER: ["org/my-model", "other"]}
+        values.enabled_models = {"simulator": []}
+        answer = (await server.client.get("/v1/models")).json()
+        assert answer["object"] == "list"
+        ids = [one["id"] for one in answer["data"]]
+        assert len(ids) == len(set(ids))
+        assert "agent/Coder" in ids and "agent/Plain" not in ids
+        assert f"{PROVIDER}/org/my-model" in ids
+        assert not [one for one in ids if one.startswith(("openai/", "anthropic/", "simulator/"))]
+        for one in answer["data"]:
+            assert one.keys() == {"id", "object", "created", "owned_by"}
+        studio.keychain.keep_for_session("anthropic", KEY)
+        await studio.look_for_providers()
+        ids = [one["id"] for one in (await server.client.get("/v1/models")).json()["data"]]
+        assert [one for one in ids if one.startswith("anthropic/")]
+        assert not server.house.asked  # nobody was asked for it
+
+        one = await server.client.get(f"/v1/models/{PROVIDER}/org/my-model")
+        assert one.json()["id"] == f"{PROVIDER}/org/my-model"
+        quoted = await server.client.get(f"/v1/models/{PROVIDER}%2Forg%2Fmy-model")
+        assert quoted.json() == one.json()
+        none = await server.client.get("/v1/models/agent/Nobody")
+        assert (none.status_code, none.json()["error"]["code"]) == (404, "model_not_found")
+
+        theirs = (await server.client.get("/v1/models", headers=ANTHROPIC)).json()
+        assert [one["id"] for one in theirs["data"]] == ids
+        assert (theirs["has_more"], theirs["first_id"], theirs["last_id"]) == (
+            False,
+            ids[0],
+            ids[-1],
+        )
+        agent = await server.client.get("/v1/models/agent/Coder", headers=ANTHROPIC)
+        assert agent.json().keys() == {"type", "id", "display_name", "created_at"}
+        assert agent.json()["display_name"] == "Coder"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/v1", 404),
+        ("GET", "/v1/models/", 404),
+        ("POST", "/chat/completions", 404),
+        ("POST", "/v1/chat/completions/", 404),
+        ("POST", "/v1/embeddings", 404),
+        ("POST", "/v1/messages/batches", 404),
+        ("GET", "/v1/chat/completions", 405),
+        ("GET", "/v1/messages", 405),
+        ("PUT", "/v1/responses", 405),
+        ("DELETE", "/v1/models", 405),
+        ("POST", "/v1/models", 405),
+        ("PATCH", "/health", 405),
+    ],
+)
+async def test_what_is_not_here_is_said_in_the_apis_shape(
+    tmp_path: Path, method: str, path: str, code: int
+) -> None:
+    async with served(tmp_path, HELLO) as server:
+        headers = {"content-type": "application/json"}
+        answer = await server.client.request(method, path, headers=headers)
+        assert answer.status_code == code
+        _shaped(answer.json(), anthropic=path.startswith("/v1/messages"))
+        asked = await server.client.request(method, path, headers=headers | ANTHROPIC)
+        openai = path.startswith(("/v1/chat", "/v1/responses"))
+        _shaped(asked.json(), anthropic=not openai)
+
+
+def _shaped(body: dict[str, Any], *, anthropic: bool) -> None:
+    if anthropic:
+        assert body["type"] == "error"
+        assert body["error"].keys() >= {"type", "message"}
+    else:
+        assert body.keys() == {"error"}
+        assert body["error"].keys() == {"message", "type", "param", "code"}
+
+
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
+
+
+async def everywhere(server: Served, *, stream: bool) -> list[Any]:
+    """The same question in each API."""
+    said = [{"role": "user", "content": "Go"}]
+    bodies = (
+        {"messages": said},
+        {"input": "Go"},
+        {"messages": said, "max_tokens": 9},
+    )
+    return [
+        await server.client.post(path, json={"model": MODEL, "stream": stream, **body})
+        for path, body in zip(PATHS, bodies, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("fault", "codes", "word"),
+    [
+        (status(401), (502, 502, 502), "provider_authentication"),
+        (status(403), (502, 502, 502), "provider_forbidden"),
+        (status(429, retry_after=7), (429, 429, 429), "rate_limit_exceeded"),
+        (status(503), (503, 503, 529), "overloaded"),
+        (status(500), (502, 502, 502), "provider_error"),
+    ],
+)
+async def test_a_providers_refusal_has_its_proper_status(
+    tmp_path: Path, fault: Fault, codes: tuple[int, ...], word: str, stream: bool
+) -> None:
+    """Also of a stream: nothing is sent before the first part is known."""
+    async with served(tmp_path, lambda view: Turn(faults=[fault])) as server:
+        answers = await everywhere(server, stream=stream)
+        assert tuple(one.status_code for one in answers) == codes, answers[0].text
+        for answer, path in zip(answers, PATHS, strict=True):
+            _shaped(answer.json(), anthropic=path == "/v1/messages")
+            if path != "/v1/messages":
+                assert answer.json()["error"]["code"] == word
+            again = word in ("rate_limit_exceeded", "overloaded", "provider_error")
+            assert answer.headers["x-should-retry"] == str(again).lower()
+            assert answer.headers.get("retry-after") == ("7" if codes[0] == 429 else None)
+            assert KEY not in answer.text
+
+
+async def test_an_error_in_the_middle_is_an_event_of_the_api(tmp_path: Path) -> None:
+    turn = Turn(Text("Some words. " * 5), faults=[error_event(at=3)])
+    async with served(tmp_path, lambda view: turn) as server:
+        chat, responses, messages = await everywhere(server, stream=True)
+        assert [one.status_code for one in (chat, responses, messages)] == [200] * 3
+        assert [one for one in events(chat.text) if "error" in one]
+        assert "response.failed" in responses.text
+        assert "event: error\n" in messages.text
+        whole = await everywhere(server, stream=False)
+        assert [one.status_code for one in whole] == [503, 503, 529]
+
+
+async def test_a_model_that_is_not_there_is_404(tmp_path: Path) -> None:
+    async with served(tmp_path, HELLO) as server:
+        for name in ("nothing", "agent/Nobody", f"{PROVIDER}/missing-model"):
+            answer = await server.client.post(PATHS[0], json={**server.chat(), "model": name})
+            assert answer.status_code == 404, answer.text
+            assert answer.json()["error"]["code"] == "model_not_found"
+
+
+async def test_what_is_too_long_is_400(tmp_path: Path) -> None:
+    async with served(tmp_path, HELLO, window=50) as server:
+        answer = await server.ask("word " * 500)
+        assert answer.status_code == 400, answer.text
+        assert answer.json()["error"]["code"] == "context_length_exceeded"
+
+
+def test_every_fault_of_a_provider_has_a_status() -> None:
+    """A client's library tries again exactly where that can help."""
+    from typing import get_args
+
+    for fault in get_args(ProviderFault):
+        found = faults.of_error(ProviderError(fault, "Words."))
+        assert 400 <= found.status < 600 and found.status != 401, fault
+        assert found.message == "Words."
+        retries = found.headers().get("x-should-retry") == "true"
+        assert retries is (fault in RETRYABLE), fault
+
+
+def test_errors_hold_no_secrets_and_no_details(caplog: pytest.LogCaptureFixture) -> None:
+    key = "sk-live-0123456789abcdef"
+    for error in (ProviderError("bad_request", f"Wrong key {key}."), ValueError(key)):
+        assert key not in faults.of_error(error).message
+    assert faults.of_error(ValueError("x")) == faults.Fault(faults.INTERNAL)
+    assert "ValueError" in caplog.text
+    caplog.clear()
+    assert "/" not in faults.of_error(StorageError("/home/me/studio.db is locked.")).message
+    mistake = faults.of_error(BadRequest("Wrong.", param="n", code="c"))
+    assert (mistake.status, mistake.param, mistake.code) == (400, "n", "c")
+    assert mistake.headers() == {}
+    assert not caplog.text
+    wait = faults.of_error(ProviderError("rate_limited", "Wait.", retry_after=1e9)).headers()
+    assert wait["retry-after"] == "3600"
+
+
+async def test_nothing_of_a_request_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with served(tmp_path, HELLO) as server:
+        await server.ask("my little secret")
+        await server.client.get("/v1/models/my-little-secret")
+    logged = [one.getMessage() for one in caplog.records if one.name != "httpx2"]
+    assert "secret" not in " ".join(logged)  # the client here logs what it asks for
+
+
+async def test_a_dialects_body_is_what_went_out(tmp_path: Path) -> None:
+    """Compact JSON, characters as they are."""
+    async with served(tmp_path, lambda view: Turn(Text("Grüße 🙂"))) as server:
+        answer = await server.ask()
+        assert "Grüße 🙂" in answer.content.decode()
+        assert json.loads(answer.content) == answer.json()
+        assert int(answer.headers["content-length"]) == len(answer.content)
+        assert "server" not in answer.headers

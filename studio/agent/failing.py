@@ -16,7 +16,7 @@ def failure(error: Exception) -> Failed:
     match error:
         case ProviderError():
             detail = f"{_asked(error)} Your message is kept.".lstrip()
-            return Failed(error.fault, str(error), detail, error.provider)
+            return Failed(error.fault, str(error), detail, error.provider, error.retry_after)
         case StorageError():
             return Failed("storage", "This could not be saved", str(error))
         case FolderGone():

@@ -432,12 +432,16 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn met an error that is shown to the person; the message is kept."""
+    """The turn met an error that is shown to the person; the message is kept.
+
+    ``retry_after`` is the wait that a provider asks for, in seconds.
+    """
 
     fault: ProviderFault | Literal["storage", "configuration", "no_folder", "internal"]
     title: str
     detail: str
     provider: str = ""
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

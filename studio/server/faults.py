@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from studio.domain.errors import ProviderError, ProviderFault, StorageError, StudioError
+from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError, StudioError
 from studio.domain.events import Failed
 from studio.domain.redaction import redact
 
@@ -38,9 +38,9 @@ _KINDS: Mapping[ProviderFault, tuple[int, str]] = {
     "no_credit": (429, "insufficient_quota"),
     "network": (502, "provider_unreachable"),
     "server": (502, "provider_error"),
-    "protocol": (502, "provider_error"),
+    "protocol": (502, "provider_protocol"),
 }
-_PASSING = frozenset({"rate_limit_exceeded", "overloaded", "provider_unreachable", "busy"})
+_PASSING = frozenset({"busy", *(_KINDS[fault][1] for fault in RETRYABLE)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def of_failed(failed: Failed) -> Fault:
         case "configuration" | "no_folder":
             return Fault(redact(failed.title), 500, "not_configured")
         case fault:
-            return of_error(ProviderError(fault, failed.title, provider=failed.provider))
+            return of_error(ProviderError(fault, failed.title, retry_after=failed.retry_after))
 
 
 def of_outcome(outcome: Outcome) -> Fault:
