@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -32,6 +33,7 @@ from studio.providers.simulator import (
     Turn,
     Usage,
     error_event,
+    stall,
     status,
 )
 from studio.server.serving import Serving
@@ -352,6 +354,27 @@ async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) 
                 await client.responses.retrieve(gone.id)
             with pytest.raises(NotFoundError):
                 await client.responses.delete(gone.id)
+
+
+async def test_an_answer_that_is_still_made_and_one_that_was_cut_short(tmp_path: Path) -> None:
+    reply = Turn(Text("One two three four five"), faults=[stall(at=6)])
+    async with served(tmp_path, [reply]) as (client, _), asyncio.timeout(20):
+        stream = await client.responses.create(model=MODEL, input="Count", stream=True)
+        async for event in stream:
+            if event.type == "response.created":
+                answer = event.response.id
+            if event.type == "response.output_text.delta":
+                break
+        assert (await client.responses.retrieve(answer)).status == "in_progress"
+        with pytest.raises(ConflictError):
+            await client.responses.delete(answer)
+        await stream.close()
+        got = await client.responses.retrieve(answer)
+        while got.status == "in_progress":  # a client can only ask again
+            got = await client.responses.retrieve(answer)
+        assert got.status == "cancelled"
+        assert got.output_text.startswith("One")
+        Response.model_validate(got.to_dict())
 
 
 async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from .placing import Placing
 from .responses import deleted, stored
 from .responses_answer import PREFIX
 from .telling import Telling, of_answer
-from .wire import About, BadRequest, Place
+from .wire import About, BadRequest, Outcome, Place
 
 _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 
@@ -43,17 +43,24 @@ class Stored:
         telling = Telling(structured=_structured(events, own[-1]))
         parts = [part for event in own for part in telling.hear(event)]
         turns = [event for event in own if isinstance(event, TurnStarted | TurnComplete)]
-        if isinstance(turns[-1], TurnComplete):
+        ended = isinstance(turns[-1], TurnComplete)
+        crashed = not ended and info.id in await store.interrupted()
+        if ended:
             parts += telling.end()
+        elif crashed:
+            parts.append(Outcome("limit"))
         ids = {event.turn_id for event in turns if isinstance(event, TurnStarted)}
         requests = [one for one in await store.ledger(info.id) if one.turn_id in ids]
-        began, ended = _times(requests, info)
+        began, last = _times(requests, info)
         about = About(place.number, _model(own), int(began))
         known: JsonObject = {
             "instructions": info.instructions or None,
             "previous_response_id": _previous(events, place),
         }
-        return stored(parts, about, ended, known)
+        body = stored(parts, about, last, known)
+        if crashed or (ended and telling.reason == "cancelled"):
+            body |= {"status": "cancelled", "incomplete_details": None}
+        return body
 
     async def delete(self, answer: str) -> JsonObject:
         """Delete the conversation that this answer ends.
