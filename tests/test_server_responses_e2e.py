@@ -6,6 +6,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -375,6 +376,20 @@ async def test_an_answer_that_is_still_made_and_one_that_was_cut_short(tmp_path:
         assert got.status == "cancelled"
         assert got.output_text.startswith("One")
         Response.model_validate(got.to_dict())
+
+
+async def test_an_answer_whose_server_was_killed_was_cut_short(tmp_path: Path) -> None:
+    async with served(tmp_path, [Turn(Text("One two"))]) as (client, made):
+        answer = (await client.responses.create(model=MODEL, input="Count")).id
+        file = made.studio.database.path
+    with contextlib.closing(sqlite3.connect(file)) as db:  # as a killed program leaves it
+        db.execute("DELETE FROM transcript WHERE body LIKE '%turn_complete%'")
+        db.execute("UPDATE turns SET reason = NULL, ended = NULL")
+        db.commit()
+    async with served(tmp_path, []) as (client, _):
+        got = await client.responses.retrieve(answer)
+    assert (got.status, got.output_text) == ("cancelled", "One two")
+    assert got.output[-1].status == "completed"
 
 
 async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:
