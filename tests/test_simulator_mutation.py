@@ -53,7 +53,9 @@ def test_names_are_unique() -> None:
     assert len(RULES) == len(set(RULES)) > 100
 
 
-@pytest.mark.parametrize("case", [*MORE, *ANSWERS], ids=lambda case: f"{case.surface} {case.words[:50]}")
+@pytest.mark.parametrize(
+    "case", [*MORE, *ANSWERS], ids=lambda case: f"{case.surface} {case.words[:50]}"
+)
 async def test_the_words_are_the_providers(http: httpx2.AsyncClient, case: Case) -> None:
     _, words = await refused(http, case)
     assert case.words in words
