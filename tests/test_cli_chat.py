@@ -110,6 +110,36 @@ async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
         assert not simulator.violations
 
 
+async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
+    """L-11, T-7: words for the agent at work go with its next step; Ctrl-C takes a question back."""
+    script = [
+        Turn(Text("One sentence that "), Text("goes on."), Call("search", {"pattern": "x"}),
+             stop="tool_use", faults=[stall(at=2, seconds=1.0)]),
+        Turn(run("echo one"), stop="tool_use"),
+        Turn(Text("Well."), stop="end"),
+    ]  # fmt: skip
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with sitting(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            await person.until("One sentence")
+            person.type("/undo\r/steer use blue\r")
+            text = await person.until("With its next step: use blue")
+            assert "/undo has to wait until the agent is done." in text
+            text = await person.until("Allow?")
+            assert "One sentence that goes on." in text  # what was typed did not break it
+            person.type("\x03")
+            await person.until("Stopped.")
+            await person.until(at_rest)
+            person.type("on\r")
+            await person.until("Well.")
+            person.type("\x04")
+            assert await person.end() == 0
+        assert "use blue" in str(asked(simulator)[1].json)
+        assert "stopped the turn" in str(asked(simulator)[2].json)
+        assert not simulator.violations
+
+
 async def test_nothing_that_a_model_says_is_obeyed(tmp_path: Path) -> None:
     """T-7: codes in answers, entities, links, tools' targets and questions are shown."""
     evil = "a\x1b]0;title\x07b \x1b[2J\x1b[31mred &#x202e;flip &#27;[2J\n\n```\n\x9b2J\n```\n\nend"

@@ -19,6 +19,8 @@ from .console import visible
 
 CHUNK = 60
 """Lines of one code block that are printed together; what a redraw may cost at most."""
+MUCH = 4_000
+"""Characters of one block, from which on its beginning is printed before its end is there."""
 LONG = 12_000
 """Characters of one block that are laid out; a longer one is printed as it was written."""
 
@@ -28,7 +30,7 @@ class Stream:
 
     What is cut off can be printed for good; ``rest`` is the block that is still
     being written. The work is linear in the words: a block is only read again
-    when it has grown by a tenth.
+    when it has grown by a quarter.
     """
 
     def __init__(self) -> None:
@@ -42,7 +44,7 @@ class Stream:
         if "\n" not in text or len(self.rest) < self._next:
             return []
         blocks = self._cut()
-        self._next = len(self.rest) + len(self.rest) // 10
+        self._next = len(self.rest) + len(self.rest) // 4
         return blocks
 
     def end(self) -> list[str]:
@@ -74,10 +76,13 @@ class Stream:
                 "\n".join([fence, *body[at : at + CHUNK], close]) for at in range(0, cut, CHUNK)
             ]
             lines = [fence, *body[cut:], lines[-1]]
+        elif len("\n".join(lines)) > MUCH:
+            # Where something begins at the margin: an item, a row, a quoted line.
+            at = next((n for n in range(len(lines) - 1, 0, -1) if lines[n][:1].strip()), 0)
+            blocks += _nonempty("\n".join(lines[:at]))
+            head = lines[:2] if last.type == "table_open" and at > 2 else []
+            lines = [*head, *lines[at:]]
         self.rest = "\n".join(lines)
-        if len(self.rest) > LONG and last.type != "fence":
-            whole, _, self.rest = self.rest.rpartition("\n")
-            blocks += _nonempty(whole)
         return blocks
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from studio.domain.blocks import ReasoningBlock, ToolBlock
+from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CallStarted,
     Event,
-    Failed,
     ReasoningDelta,
     ReasoningEnded,
-    RetryScheduled,
     Silent,
-    StepEnded,
     StepStarted,
     TextDelta,
     ToolFinished,
@@ -42,12 +39,13 @@ class ChatPrinter(TextPrinter):
         self._stream = Stream()
         self._state = ""
         """What is waited for, where nothing else moves."""
+        self._silence = ""
         self._painted: tuple[object, str] = (None, "")
         screen.live = self.live
 
     def live(self, width: int, rows: int) -> str:
         """What moves: the block being written, the tools at work, what is waited for."""
-        key = (width, rows, self._stream.rest, self._state, *self._open_tools())
+        key = (width, rows, self._stream.rest, self._state, self._silence, *self._open_tools())
         thinking = self._thinking()
         if self._painted[0] != (key, thinking):
             self._painted = ((key, thinking), self._paint(width, rows, thinking))
@@ -60,16 +58,18 @@ class ChatPrinter(TextPrinter):
         elif thinking:
             thought = paint.plain(thinking[-width * _THOUGHT :], width, "dim italic")
             out += "".join(thought.splitlines(keepends=True)[-_THOUGHT:])
-        tools = "\n".join(f"◌ {verb} {line(target)}" for verb, target in self._open_tools())
-        if tools:
-            out += paint.plain(tools, width)
-        elif not out and self._state:
-            out += paint.plain(self._state, width, "dim")
+        for head, printed in self._open_tools():
+            out += paint.plain(head, width)
+            out += paint.plain(f"  {printed}"[:width], width, "dim") if printed else ""
+        if told := self._silence or (self._state if not out else ""):
+            out += paint.plain(told, width, "dim")
         return "".join(out.splitlines(keepends=True)[-rows:])
 
     def _show(self, event: Event, index: int | None) -> None:
-        if not isinstance(event, TextDelta | ToolOutput | Silent):
+        last = self._transcript.blocks[-1] if self._transcript.blocks else None
+        if not (isinstance(last, TextBlock) and last.live):
             self._settle()
+        self._silence = ""
         match event:
             case TurnStarted() | StepStarted():
                 self._state = "Waiting for the answer…"
@@ -84,18 +84,14 @@ class ChatPrinter(TextPrinter):
                 if (tool := self._tool(index)) is not None:
                     self._say_tool(tool)
             case Silent():
-                self._state = f"Nothing from {self._provider} for {span(event.seconds)}."
-            case RetryScheduled() | Failed():
-                super()._show(event, index)
+                self._silence = f"Nothing from {self._provider} for {span(event.seconds)}."
             case AwaitingPermission() | AwaitingReply():
                 self._state = ""
             case TurnComplete():
                 self._state = ""
                 super()._show(event, index)
-            case ReasoningDelta() | CallStarted() | ToolQueued() | ToolStarted() | StepEnded():
-                pass
-            case ToolOutput():
-                pass
+            case ReasoningDelta() | CallStarted() | ToolQueued() | ToolStarted() | ToolOutput():
+                pass  # that moves
             case _:
                 super()._show(event, index)
         self._screen.refresh()
@@ -117,8 +113,12 @@ class ChatPrinter(TextPrinter):
         screen.show(screen.paint.plain(text, screen.width, "dim"))
 
     def _open_tools(self) -> list[tuple[str, str]]:
+        """Of each tool at work its row, and the last line that it printed."""
         return [
-            (block.verb or block.name, block.target)
+            (
+                f"◌ {block.verb or block.name} {line(block.target)}",
+                block.output[-500:].rstrip().rpartition("\n")[2],
+            )
             for block in self._transcript.blocks
             if isinstance(block, ToolBlock) and not block.finished
         ]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from studio.agent.session import Session
 from studio.agent.spending import dollars, total
 from studio.agent.studio import Studio
-from studio.domain.errors import ProviderError, StudioError
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.messages import Said, Text
 
 from .console import Console
@@ -70,7 +70,7 @@ class Talk:
         await self.use(self.session)
         try:
             while (text := await self.screen.read()) is not None:
-                self.take(text.strip())
+                self.take(text)
                 if self._work is not None and not self.screen.types_ahead:
                     await asyncio.wait([self._work])
         finally:
@@ -90,15 +90,22 @@ class Talk:
 
     def take(self, text: str) -> None:
         """Something was typed and sent."""
+        # A terminal that is not UTF-8 sends halves of characters nobody can store.
+        text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):
             return
         said = (*self.attached, Text(text))
-        self.attached = []
-        if self._work is not None:
-            self.session.queue(said)
-            self.console.say(f"Queued: {text}")
-        else:
+        if self._work is None:
+            self.attached = []
             self.begin(self.converse(said))
+            return
+        try:
+            self.session.queue(said)
+        except ConfigurationError as error:
+            self.console.say(str(error))
+            return
+        self.attached = []
+        self.console.say(f"Queued: {text}")
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that nothing else may be done beside."""
