@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from elsewhere import asker
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QColor, QFontDatabase, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
@@ -23,8 +24,11 @@ from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 from studio.agent.studio import Studio
 from studio.domain.agents import Caps
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
+from studio.domain.messages import Message, ToolCall, ToolResult
+from studio.domain.messages import Text as Said
 from studio.domain.permissions import Rule
 from studio.domain.sessions import SessionInfo
+from studio.domain.tools import ToolSpec
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.drafts import DraftsPage
 from studio.ui.settings import SettingsDialog
@@ -727,4 +731,68 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("21-limits")
         dialog.general.ensureWidgetVisible(dialog.general.traces.content)
         await pictures.take("21-traces")
+        dialog.close()
+
+
+@on_window_loop
+async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
+    """22: what the server asks, what a client told, chats of other doors, the server's page."""
+    told = [
+        Message("user", (Said("What is the weather in Oslo?"),)),
+        Message("assistant", (ToolCall("c1", "get_weather", {"city": "Oslo"}),)),
+        Message("user", (ToolResult("c1", "get_weather", (Said("12 degrees, rain"),)),)),
+        Message("assistant", (Said("It rains in Oslo, at 12 degrees."),)),
+    ]
+    weather = ToolSpec("get_weather", "Weather of a city.", {"type": "object"}, external=True)
+    script = [Turn(Text("One moment."), Call("get_weather", {"city": "Bergen"}), stop="tool_use")]
+    async with at_atlas(tmp_path, atlas, script) as person:
+        pictures, window = Photographer(person, tmp_path), person.window
+        for door in ("terminal", "editor"):
+            session = await person.studio.sessions.create(
+                folder=str(atlas), agent="Coder", provider="anthropic", model="claude-sonnet-5-5",
+                title=f"Begun in the {door}", origin=door,
+            )  # fmt: skip
+        session = await person.studio.sessions.create(
+            folder=str(atlas), agent="Assistant", provider="anthropic", model="claude-sonnet-5-5",
+            origin="server", told=told,
+        )  # fmt: skip
+        async for _ in session.turn([Said("And in Bergen?")], tools=[weather]):
+            pass
+        await window._open(session.info.id)
+        await window.listing.refresh()
+        person.press(Key.Key_I, CTRL)
+        window.sidebar.show_server("running", "http://127.0.0.1:8765")
+        await pictures.take("22-told")
+        window.chat.following.state = "went_on"
+        window.chat.ways.show()
+        await pictures.take("22-went-on", (LARGE, SMALL))
+        person.press(Key.Key_I, CTRL)
+
+        async with asker(tmp_path / "studio", session.info.id) as program:
+            await program.ask(
+                "q1",
+                "pytest tests/test_retry.py --count 50 && git push origin main:refs/heads/nightly",
+                title="Assistant wants to run a command",
+                reason="To check that the fix holds.",
+                why="Clients of the server may only have agents read.",
+                facts=[["folder", str(atlas)], ["network", "No network"], ["limit", "2 min"]],
+            )
+            await program.ask("q2", "ls")
+            here = await until(lambda: window._elsewhere)
+            card = await until(lambda: here.card and here.card.isVisible() and here.card)
+            await until(card.more.text)
+            await pictures.take("22-asked", (LARGE, SMALL))
+            await person.studio.questions.answer(card.asked.id, "deny")
+            await until(lambda: card.asked.question.detail == "ls")
+            await person.studio.questions.answer(card.asked.id, "deny")
+            await until(lambda: not card.isVisible())
+
+        person.studio.settings.values.server_rules = {"allow": ["run(pytest *)"]}
+        window.open_settings("server")
+        dialog = window.settings_dialog
+        assert isinstance(dialog, SettingsDialog) and dialog.server is not None
+        await until(dialog.isVisible)
+        await pictures.take("22-server")
+        dialog.server.ensureWidgetVisible(dialog.server.origins)
+        await pictures.take("22-server-below")
         dialog.close()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from studio.domain.errors import ConfigurationError
-
-from .ways_on import WaysOn
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
@@ -18,16 +17,18 @@ class Page(Protocol):
     """What following needs of the chat page."""
 
     session: Session | None
-    ways: WaysOn
 
     def show_again(self, session: Session) -> None: ...
 
 
 class Following:
-    """``state`` says whether another program works in the chat, or has gone on with it."""
+    """``state`` says whether another program works in the chat, or has gone on with it.
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    ``looked`` is called each time that is known anew.
+    """
+
+    def __init__(self, page: Page, looked: Callable[[], None]) -> None:
+        self._page, self._looked = page, looked
         self._studio: Studio | None = None
         self.state: Literal["", "working", "went_on"] = ""
 
@@ -54,7 +55,7 @@ class Following:
             self.state = "working"
         elif fresh is not session or before:
             self.state = "went_on"
-        page.ways.show()
+        self._looked()
 
     async def free(self) -> None:
         """See to it that a turn can begin here; raises ConfigurationError while none can."""

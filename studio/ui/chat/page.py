@@ -86,7 +86,7 @@ class ChatPage(QWidget):
         self.choices = Choices(self.composer, self.later)
         self.trusting = Trusting(self, self)
         self.ways = WaysOn(self)
-        self.following = Following(self)
+        self.following = Following(self, self.ways.show)
         self.sending = Sending(self)
         self.queueing = Queueing(self)
         self._opening = Opening()

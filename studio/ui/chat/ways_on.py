@@ -14,6 +14,7 @@ from studio.domain.errors import ConfigurationError
 
 from .choices import Choices
 from .composer import Composer
+from .following import Following
 from .runs import Runs
 from .strip import Strip
 from .trusting import Trusting
@@ -24,8 +25,6 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.agents import Caps, Mode
     from studio.domain.blocks import UserBlock
 
-    from .following import Following
-
 
 class Page(Protocol):
     """What the ways on need of the chat page."""
@@ -35,9 +34,8 @@ class Page(Protocol):
     choices: Choices
     strip: Strip
     trusting: Trusting
+    following: Following
 
-    @property
-    def following(self) -> Following: ...
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
     @property
