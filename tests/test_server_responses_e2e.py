@@ -16,6 +16,7 @@ from documents import picture
 from house import House, house, say
 from openai import (
     APIError,
+    APIStatusError,
     AsyncOpenAI,
     BadRequestError,
     ConflictError,
@@ -401,8 +402,9 @@ async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:
         for asking in (client.responses.retrieve, client.responses.delete):
             with pytest.raises(NotFoundError):
                 await asking(answer)
-        with pytest.raises(NotFoundError):
+        with pytest.raises(APIStatusError) as caught:
             await client.responses.create(model=MODEL, input="Hi", previous_response_id=answer)
+        assert caught.value.code == "previous_response_not_found"
         assert await made.studio.sessions.store.get(session.info.id)
 
 
@@ -414,7 +416,7 @@ async def test_what_cannot_be_answered(tmp_path: Path) -> None:
         with pytest.raises(BadRequestError) as hosted:
             await client.responses.create(model=MODEL, input="Hi", tools=[{"type": "web_search"}])
         assert hosted.value.param == "tools[0].type"
-        with pytest.raises(NotFoundError) as earlier:
+        with pytest.raises(APIStatusError) as earlier:
             await client.responses.create(
                 model=MODEL, input="Hi", previous_response_id=f"resp_{'0' * 64}"
             )
