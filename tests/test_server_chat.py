@@ -185,14 +185,16 @@ def test_a_name_told_two_messages_ago_is_there() -> None:
     ]
 
 
-def test_calls_of_the_old_form_are_answered_in_order() -> None:
+@pytest.mark.parametrize("order", ["crcr", "ccrr"])
+def test_calls_of_the_old_form_are_answered_in_order(order: str) -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
+    answers = iter(("one", "two"))
     got = told(
         HELLO[0],
-        call,
-        {"role": "function", "name": "f", "content": "one"},
-        call,
-        {"role": "function", "name": "f", "content": "two"},
+        *(
+            call if one == "c" else {"role": "function", "name": "f", "content": next(answers)}
+            for one in order
+        ),
     )
     calls = [one for message in got for one in message.blocks if isinstance(one, ToolCall)]
     results = [one for message in got for one in message.blocks if isinstance(one, ToolResult)]
