@@ -62,11 +62,14 @@ def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Studio]]:
 
 
 async def _terminal(options: Namespace, paths: Paths) -> int:
+    gc.disable()  # imports make no garbage
     from studio.cli import command
 
     settings = SettingsFile(paths.settings)
     await settings.load()
     studio = await build(paths, settings)
+    gc.freeze()
+    gc.enable()
     try:
         studio.on_trouble(lambda text: print(text, file=sys.stderr))
         return await command(studio, options)
@@ -104,7 +107,7 @@ async def _serve(options: Namespace, paths: Paths) -> int:
         await settings.load()
         return await build(paths, settings)
 
-    return await serve(made, options)
+    return await serve(made, options, paths)
 
 
 async def _simulate(port: int) -> int:

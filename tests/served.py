@@ -14,8 +14,8 @@ import httpx2
 from house import House, house
 
 from studio.providers.simulator import Script
-from studio.server.safety import TOKEN
 from studio.server.serving import Serving
+from studio.storage.server_token import ENTRY
 
 PROVIDER = "openai-compatible"
 MODEL = f"{PROVIDER}/sim-model"
@@ -76,7 +76,7 @@ async def served(
 ) -> AsyncIterator[Served]:
     async with house(home, PROVIDER, script, **more) as opened:
         if token:  # of an earlier run
-            opened.studio.keychain.keep_for_session(TOKEN, token)
+            opened.studio.keychain.keep_for_session(ENTRY, token)
         serving = Serving(opened.studio, host=host, port=0, folder=opened.folder)
         await serving.start()
         try:

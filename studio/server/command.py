@@ -12,14 +12,17 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.storage.keychain import Keychain
+from studio.storage.paths import Paths
+from studio.storage.server_token import ServerToken
 
-from .safety import Token
-from .serving import Serving
+if TYPE_CHECKING:
+    from studio.agent.studio import Studio
+
+    from .serving import Serving
 
 EXPOSED = (
     "Every computer that can reach this address can ask, if it has the token. What is said is "
@@ -27,7 +30,7 @@ EXPOSED = (
 )
 
 
-async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> int:
+async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace, paths: Paths) -> int:
     """Serve until Ctrl+C, SIGTERM, or the parent's end; returns the exit code.
 
     A parent (``options.with_parent``) is told in one line of JSON: the
@@ -35,7 +38,7 @@ async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> i
     Raises StudioError where there is none.
     """
     if options.show_token or options.renew_token:
-        return await _token(Token(Keychain()), renew=options.renew_token)
+        return await _token(ServerToken(Keychain(), paths.data), renew=options.renew_token)
     if not options.with_parent:
         return await _serve(build, options)
     try:
@@ -46,6 +49,8 @@ async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> i
 
 
 async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> int:
+    from .serving import Serving
+
     studio = await build()
     try:
         studio.on_trouble(lambda text: _print(text, sys.stderr))
@@ -101,7 +106,7 @@ async def _say(serving: Serving, *, parent: bool) -> None:
     _print("Stop with Ctrl+C.")
 
 
-async def _token(token: Token, *, renew: bool) -> int:
+async def _token(token: ServerToken, *, renew: bool) -> int:
     shown = await (token.renew() if renew else token.get())
     if not token.kept:
         raise ConfigurationError(
@@ -109,8 +114,6 @@ async def _token(token: Token, *, renew: bool) -> int:
             "and shows it."
         )
     _print(shown)
-    if renew:
-        _print("A server that runs takes it when it is started again.", sys.stderr)
     return 0
 
 

@@ -9,7 +9,6 @@ unasked.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import ipaddress
 import re
@@ -21,14 +20,11 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.storage.keychain import Keychain, KeychainUnavailable
 from studio.storage.settings import SettingsFile
 
 from .bodies import too_large
 from .faults import Fault, of_error
 
-TOKEN = "server"
-"""The token's name in the keychain."""
 OPEN = frozenset({"/health"})
 """Paths that need no token and say nothing."""
 
@@ -40,38 +36,6 @@ _AGE = "600"
 
 Refuse: TypeAlias = Callable[[Scope, Fault], Response]
 """Words a refusal in the shape of the API that was asked."""
-
-
-class Token:
-    """The secret that clients show: made when it is first needed, kept in the keychain."""
-
-    def __init__(self, keychain: Keychain) -> None:
-        self._keychain = keychain
-        self._making = asyncio.Lock()
-
-    async def get(self) -> str:
-        async with self._making:
-            return await self._keychain.get(TOKEN) or await self._make()
-
-    async def renew(self) -> str:
-        """A new one; the old one is worth nothing from now on."""
-        async with self._making:
-            return await self._make()
-
-    @property
-    def kept(self) -> bool:
-        """Whether it outlives the program; else it has to be shown now."""
-        return self._keychain.source(TOKEN) == "keychain"
-
-    async def _make(self) -> str:
-        token = f"as-{secrets.token_urlsafe(32)}"
-        try:
-            if self._keychain.status not in ("ready", "untried"):
-                raise KeychainUnavailable(self._keychain.status)
-            await self._keychain.set(TOKEN, token)
-        except KeychainUnavailable:  # what it may hold is not overwritten later
-            self._keychain.keep_for_session(TOKEN, token)
-        return token
 
 
 class Gate:
@@ -100,7 +64,7 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         origin = headers.get("origin")
-        if origin is not None and origin in self._settings.values.server_origins:
+        if origin is not None and self._welcome(origin):
             send = _shared(send, origin)
         try:
             fault = self._foreign(scope, headers)
@@ -130,7 +94,7 @@ class Gate:
                 "unknown_host",
             )
         origins = headers.getlist("origin")
-        if origins and (len(origins) > 1 or origins[0] not in self._settings.values.server_origins):
+        if origins and (len(origins) > 1 or not self._welcome(origins[0])):
             return Fault(
                 "Web pages may not ask this server. Add the page’s origin to the setting "
                 "server_origins to let it.",
@@ -138,6 +102,11 @@ class Gate:
                 "origin_not_allowed",
             )
         return None
+
+    def _welcome(self, origin: str) -> bool:
+        """Whether the person lets in the pages of an origin; it is as browsers write it."""
+        allowed = self._settings.values.server_origins
+        return origin in {one.strip().lower().rstrip("/") for one in allowed} - {"", "null"}
 
     def _here(self, scope: Scope, host: str) -> bool:
         found = _HOST.fullmatch(host)

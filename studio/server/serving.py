@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
 from studio.storage.requests import RequestStore
+from studio.storage.server_token import ServerToken
 
 from .answering import Answering
 from .chat import Chat
@@ -30,7 +31,7 @@ from .messages import Messages
 from .replays import Replays
 from .responses import Responses
 from .routes import Routes
-from .safety import Gate, Token
+from .safety import Gate
 from .stored import Stored
 from .wire import Dialect, Door
 
@@ -53,7 +54,7 @@ class Serving:
     """
 
     def __init__(self, studio: Studio, *, host: str, port: int, folder: Path) -> None:
-        self.token = Token(studio.keychain)
+        self.token = ServerToken(studio.keychain, studio.paths.data)
         self.address = ""
         """Once it listens: ``http://127.0.0.1:8765``."""
         self.local = True

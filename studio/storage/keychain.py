@@ -144,6 +144,14 @@ class Keychain:
                 self._asked_in_vain = time.monotonic()
         return self._session.get(name) or self._read.get(name) or environment_key(name)
 
+    def forget(self, name: str) -> None:
+        """Ask the keychain again when this key is wanted next: another program changed it.
+
+        One that is kept for the session stays.
+        """
+        self._changed(name)
+        self._read.pop(name, None)
+
     async def set(self, name: str, key: str) -> Source:
         """Keep a key in the keychain and return ``"keychain"``.
 

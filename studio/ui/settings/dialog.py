@@ -177,10 +177,12 @@ class SettingsDialog(QDialog):
 
     def add_server(self, studio: Studio, beside: Beside) -> None:
         """The page about the server that runs beside the window."""
+        from studio.storage.server_token import ServerToken
+
         from .server import ServerPage
 
-        values = studio.settings.values
-        page = ServerPage(self.theme, values, self._keychain, beside, studio.tools, self._tasks)
+        values, token = studio.settings.values, ServerToken(self._keychain, studio.paths.data)
+        page = ServerPage(self.theme, values, token, beside, studio.tools, self._tasks)
         page.changed.connect(self._server_changed)
         self.server = page
         self._add("server", "Server", "server", page)

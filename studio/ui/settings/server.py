@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
-from studio.storage.keychain import Keychain
+from studio.storage.server_token import ServerToken
 from studio.storage.settings import Settings
 from studio.ui.beside import Beside
 from studio.ui.controls import Button, Field, Label, Status, Toggle
@@ -34,7 +34,7 @@ class ServerPage(Page):
         self,
         theme: Theme,
         settings: Settings,
-        keychain: Keychain,
+        token: ServerToken,
         beside: Beside,
         tools: Callable[[], Collection[str]],
         tasks: Tasks,
@@ -46,13 +46,13 @@ class ServerPage(Page):
         )
         self._settings, self._beside, self._tasks = settings, beside, tasks
         self._chooser: QFileDialog | None = None
-        self._add_switch(keychain)
+        self._add_switch(token)
         self._add_clients(tools)
         self._add_place()
         self.column.addStretch(1)
         beside.changed.connect(self._show_state)
 
-    def _add_switch(self, keychain: Keychain) -> None:
+    def _add_switch(self, token: ServerToken) -> None:
         theme, rows = self.theme, Rows(self.theme)
         self.status = Status(theme)
         self.on = self._toggle("server_on", "Run the server")
@@ -65,9 +65,8 @@ class ServerPage(Page):
         self.copy = Button(theme, "Copy")
         self.copy.setAccessibleName("Copy base URL")
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
-        connect = "Give clients this base URL, and the token as the API key."
-        rows.add("Connect", _side_by_side(self.base, self.copy), connect)
-        self.token = TokenRow(theme, keychain, self._beside, self._tasks)
+        self.connecting = rows.add("Connect", _side_by_side(self.base, self.copy), " ")
+        self.token = TokenRow(theme, token, self._beside, self._tasks)
         self.token.setMinimumWidth(theme.px(430))
         self.token.changed.connect(self.changed)
         rows.add("Token", self.token)
@@ -153,6 +152,9 @@ class ServerPage(Page):
         address = self._beside.address or f"http://{host}:{values.server_port}"
         self.base.setText(f"{address}/v1")
         self.base.setCursorPosition(0)
+        needed = values.server_token or not _loopback(values.server_host)
+        shown = ", and the token as the API key." if needed else ". They need no token."
+        self.connecting.setText(f"Give clients this base URL{shown}")
         reach = "Only programs on this computer reach it."
         if not _loopback(values.server_host):
             reach = "Other computers reach it, unencrypted. Whoever has the token can use it."

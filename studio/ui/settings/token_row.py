@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
-from studio.storage.keychain import Keychain, KeychainUnavailable
+from studio.storage.server_token import ENTRY, ServerToken
 from studio.ui.beside import Beside
 from studio.ui.controls import Button, Field, Label
 from studio.ui.theme import Theme
 
 from .known import masked
 from .tasks import Tasks
-
-ENTRY = "server"
-"""The token's name in the keychain."""
 
 
 class TokenRow(QWidget):
@@ -28,9 +23,10 @@ class TokenRow(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, keychain: Keychain, beside: Beside, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, token: ServerToken, beside: Beside, tasks: Tasks) -> None:
         super().__init__()
-        self._keychain, self._beside, self._tasks = keychain, beside, tasks
+        self._secret, self._beside, self._tasks = token, beside, tasks
+        self._keychain = token.keychain
         self._token = ""
         self._question: QMessageBox | None = None
         column = QVBoxLayout(self)
@@ -39,7 +35,7 @@ class TokenRow(QWidget):
         row = QHBoxLayout()
         row.setSpacing(8)
         column.addLayout(row)
-        self.shown = Field(theme, "Made when the server starts", role="code")
+        self.shown = Field(theme, "None yet", role="code")
         self.shown.setReadOnly(True)
         self.shown.setAccessibleName("Token")
         self.show_it = Button(theme, "Show")
@@ -60,17 +56,9 @@ class TokenRow(QWidget):
         """Find the token there is, or make one."""
         token = self._beside.token or await self._keychain.get(ENTRY) or ""
         if not token and self._beside.state == "off" and not self._keychain.problem:
-            token = await self._keep(f"as-{secrets.token_urlsafe(32)}")
-        self._token = token
+            token = await self._secret.get()
+        self._token = token if self._beside.token or self._secret.kept else ""
         self._show()
-
-    async def _keep(self, token: str) -> str:
-        """Keep a token; returns the one that counts, none if there is no keychain for it."""
-        try:
-            await self._keychain.set(ENTRY, token)
-        except KeychainUnavailable:
-            return ""
-        return token
 
     def _show(self) -> None:
         open_ = self.show_it.isChecked()
@@ -98,6 +86,7 @@ class TokenRow(QWidget):
 
     async def _renew(self) -> None:
         if not self._beside.token:
-            self._token = await self._keep(f"as-{secrets.token_urlsafe(32)}") or self._token
+            token = await self._secret.renew()
+            self._token = token if self._secret.kept else self._token
             self._show()
         self.changed.emit()
