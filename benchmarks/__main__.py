@@ -23,6 +23,7 @@ WITH_ROWS = (
     "stop",
     "snapshot",
     "decisions",
+    "command",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""

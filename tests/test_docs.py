@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.library import AgentLibrary
-from studio.cli import parser
+from studio.cli import exits, parser
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
 from studio.storage.settings import Settings
@@ -107,3 +107,10 @@ async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path)
     agent = found.by_name["Own"]
     assert (agent.role, agent.steps, agent.caps.tokens, agent.mask) == ("notes", 3, 9, ("email",))
     assert not found.problems
+
+
+def test_exit_codes_in_the_table_are_the_programs() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    table = text[text.index("| Exit code |") : text.index("## In scripts")]
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.M)}
+    assert codes == {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}  # fmt: skip
