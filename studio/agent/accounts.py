@@ -14,6 +14,9 @@ from studio.storage.settings import Settings, SettingsFile
 from .budget import HOUR, Account, Amount, Budget, Rate
 from .spending import Spent, total
 
+LOOK = 2.0
+"""A day may have thousands of requests, and a server thousands of turns."""
+
 
 def session_caps(session: SessionInfo, values: Settings) -> Caps:
     """The caps of a session: its own, else those that the settings give every one."""
@@ -26,7 +29,7 @@ class Accounts:
     """Knows what may be used, and learns from storage what was.
 
     Other programs with the same data book on accounts of their own: what they
-    used counts from a turn's beginning on.
+    used counts from a turn's beginning on, at most ``LOOK`` seconds late.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class Accounts:
         self._spent = spent
         self._day = Account("day", NO_CAPS)
         self._midnight = 0.0
+        self._looked = -LOOK
         self._chats: dict[str, Account] = {}
 
     async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget:
@@ -73,6 +77,9 @@ class Accounts:
         if midnight != self._midnight:
             self._midnight, self._day.used = midnight, Amount()
         self._day.caps = Caps(values.day_tokens, values.day_dollars)
+        if time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
         if self._day.caps != NO_CAPS:
             spent = total((await self._spent("day", since=midnight)).values())
             used = self._day.used

@@ -52,7 +52,7 @@ class Books:
         Of one session or of all, from the time ``since`` on. A day is a local
         date, ``2026-11-22``.
         """
-        apart: list[int] = []
+        apart: tuple[int, ...] = ()
         rows = await self._store.usage_by(by, session_id, since)
         if any(row.unpriced and not is_local(row.provider, row.model) for row in rows):
             apart = await asyncio.to_thread(sizes)

@@ -21,6 +21,7 @@ from studio.domain.permissions import Rule
 
 LARGEST = 200_000
 """Bytes of an agent file."""
+MOST_PARSED = 1_000
 PROJECT_AGENTS = Path(".agents") / "agents"
 _KEYS = {
     "name",
@@ -68,6 +69,8 @@ class AgentLibrary:
     def __init__(self, shipped: Path, own: Path) -> None:
         self._shipped = shipped
         self._own = own
+        self._parsed: dict[tuple[Path, bool], tuple[str, Agent]] = {}
+        """What files said when they were looked at last: most turns find them as they were."""
 
     async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
         """``trusted``: the project's files may widen rights."""
@@ -82,7 +85,7 @@ class AgentLibrary:
         for folder, trusted in places:
             for path in sorted(folder.glob("*.md")) if folder.is_dir() else []:
                 try:
-                    agent = parse_agent(_text(path), path, trusted=trusted)
+                    agent = self._agent(path, trusted)
                 except OSError as error:
                     problems.append(f"{path}: {error.strerror or error}")
                 except ValueError as error:
@@ -93,6 +96,16 @@ class AgentLibrary:
                         agent = agent if trusted else _within(agent, replaced)
                     agents[agent.name] = agent
         return Agents(agents, tuple(problems))
+
+    def _agent(self, path: Path, trusted: bool) -> Agent:
+        text = _text(path)
+        known = self._parsed.get((path, trusted))
+        if known is None or known[0] != text:
+            known = text, parse_agent(text, path, trusted=trusted)
+            if len(self._parsed) >= MOST_PARSED:  # of folders that were worked in long ago
+                self._parsed.clear()
+            self._parsed[path, trusted] = known
+        return known[1]
 
 
 def _within(agent: Agent, replaced: Agent) -> Agent:

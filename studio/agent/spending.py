@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
 
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import NOTHING, ModelInfo, Usage
@@ -117,6 +119,12 @@ def rates_of(provider: str, model: str, size: int, facts: ModelInfo | None) -> R
 
     Imports the price tables: call it in a thread.
     """
+    return _rates(provider, model, size, facts, date.today())
+
+
+@lru_cache(maxsize=1024)
+def _rates(provider: str, model: str, size: int, facts: ModelInfo | None, _: date) -> Rates | None:
+    """The tables know dates: what held yesterday is asked for again."""
 
     def price(**more: int) -> float | None:
         return cost(provider, model, Usage(size, **more), facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from studio.domain.models import ModelInfo, Usage
@@ -59,7 +60,8 @@ def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None =
     return max(whole - cached, 0.0) if whole is not None and cached is not None else 0.0
 
 
-def sizes() -> list[int]:
+@lru_cache(maxsize=1)
+def sizes() -> tuple[int, ...]:
     """Tokens sent above which a request to some model has other prices, fewest first.
 
     A model's requests between two of them all have the same prices. Imports the
@@ -75,7 +77,7 @@ def sizes() -> list[int]:
         for price in (price for prices in dated for price in vars(prices).values()):
             if isinstance(price, TieredPrices):
                 found.update(tier.start for tier in price.tiers)
-    return sorted(found)
+    return tuple(sorted(found))
 
 
 def is_local(provider: str, model: str) -> bool:
@@ -103,6 +105,7 @@ def _prices(provider: str, model: str, facts: ModelInfo | None) -> types.ModelPr
     return ModelPrice(**prices) if known else None
 
 
+@lru_cache(maxsize=1024)
 def _listed(provider: str, model: str) -> types.ModelInfo | None:
     """The tables' entry; servers that imitate OpenAI are looked up by the model's id.
 
