@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import stat
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from glass import Glass, sitting
 from house import KEY, asked
-from terminal import Terminal, at_provider
+from terminal import ROOT, Terminal, at_provider
 
 from studio.providers.simulator import Call, Text, Turn, stall
 
@@ -272,7 +273,11 @@ async def test_commands(tmp_path: Path) -> None:
             await told("/steer x", "The agent is not at work.")
             await told("/nonsense", "There is no command /nonsense.")
             await told("/sessions", "write it")
-            await told("/help", "/quit")
+            await told("/help", "leave; so does Ctrl-D")
+            documented = (ROOT / "docs" / "chat.md").read_text()
+            helped = person.glass.text.rpartition("› /help")[2]
+            for name in re.findall(r"^(/[a-z]+)", helped, re.M):
+                assert f"`{name}" in documented
             person.type("/quit\r")
             assert await person.end() == 0
         assert "alpha" in str(asked(simulator)[2].json["messages"][-1])

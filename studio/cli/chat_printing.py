@@ -116,7 +116,7 @@ class ChatPrinter(TextPrinter):
         """Of each tool at work its row, and the last line that it printed."""
         return [
             (
-                f"◌ {block.verb or block.name} {line(block.target)}",
+                f"◌ {block.verb if block.state == 'running' else block.name} {line(block.target)}",
                 block.output[-500:].rstrip().rpartition("\n")[2],
             )
             for block in self._transcript.blocks
@@ -126,5 +126,5 @@ class ChatPrinter(TextPrinter):
     def _thinking(self) -> str:
         last = self._transcript.blocks[-1] if self._transcript.blocks else None
         if isinstance(last, ReasoningBlock) and last.live:
-            return " ".join(last.text[-2000:].split())
+            return " ".join(last.text[-2000:].split()) or "Thinking…"
         return ""

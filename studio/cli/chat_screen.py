@@ -166,7 +166,9 @@ class Screen(Console):
         while not self._left:
             typed, self._typed = self._typed, Document()
             try:
-                said = await self._messages.prompt_async(default=typed, handle_sigint=False)
+                said = await self._messages.prompt_async(
+                    default=typed, pre_run=self._look_again, handle_sigint=False
+                )
             except (EOFError, KeyboardInterrupt, OSError):  # also a closed terminal
                 said = None
             if said is not _ASIDE:
@@ -227,6 +229,11 @@ class Screen(Console):
             await asyncio.sleep(max(wait, FRAME))
 
     async def _ask(self, question: _Question) -> None:
+
+        def taken_back() -> None:  # while the prompt was being made
+            if question.answer.done() or self._left:
+                self._end(self._answers, None)
+
         if question.answer.done():
             return
         clear_typeahead(self._input)
@@ -234,7 +241,7 @@ class Screen(Console):
             forget_typed(self._input.fileno())
         try:
             said = await self._answers.prompt_async(
-                self._above(question.prompt), handle_sigint=False
+                self._above(question.prompt), pre_run=taken_back, handle_sigint=False
             )
         except (EOFError, KeyboardInterrupt):
             said = None
@@ -242,6 +249,11 @@ class Screen(Console):
         if not question.answer.done():
             self.say(f"{question.prompt}{answer or ''}")
             question.answer.set_result(answer)
+
+    def _look_again(self) -> None:
+        """The person may have left while the prompt was being made."""
+        if self._left:
+            self._end(self._messages, None)
 
     def _end(self, prompt: PromptSession[object], result: object) -> None:
         if prompt.app.is_running and not prompt.app.is_done:
