@@ -4,7 +4,9 @@
 its events, ``console`` is the terminal itself, ``listings`` prints what is
 saved and which models there are, ``usage`` what requests used and cost,
 ``drafts`` decides what is written, ``audit`` which tools were called, ``tools``
-which there are, ``permissions`` what agents may do.
+which there are, ``permissions`` what agents may do. ``chat`` is a conversation,
+``chat_screen`` its terminal; ``doctor`` looks at what the program needs, and is
+called by ``app`` before anything is built.
 """
 
 from __future__ import annotations
