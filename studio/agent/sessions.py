@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -143,6 +144,8 @@ class Sessions:
                 self._forget(session_id)
                 await session.close()
                 self.store.let_go(session_id)
+                with suppress(OSError):  # there may be long results in it
+                    await asyncio.to_thread(lambda: self._around.spill(session_id).rmdir())
 
     def _forget(self, session_id: str) -> Session | None:
         self._unseen.pop(session_id, None)
@@ -203,6 +206,9 @@ class Sessions:
             with suppress(StorageError):  # nobody will miss it
                 await session.close()
         await self.store.delete(session_id)
+        await asyncio.to_thread(
+            lambda: shutil.rmtree(self._around.spill(session_id), ignore_errors=True)
+        )
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""

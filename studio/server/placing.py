@@ -23,10 +23,12 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
 
-from .conversations import Answered, Parts, check, digest, parts_of
+from .conversations import Answered, Parts, check, digest, parts_of, weight
 from .naming import Runs
 from .wire import Asked, BadRequest, Door, Place
 
+SMALL = 100_000
+"""Characters and bytes that are hashed at once; more is, in a thread."""
 _NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
 
 
@@ -116,7 +118,7 @@ class Placing:
         if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
             return
         messages = (*asked.messages, answer)
-        known = await asyncio.to_thread(digest, asked, door, messages)
+        known = await _digest(asked, door, messages)
         self._answered.keep(known, Place(session.info.id, session.transcript.turn_id))
 
     async def leave(self, session_id: str, *, used: bool = True) -> None:
@@ -136,7 +138,7 @@ class Placing:
         """The session that stands exactly where the conversation does."""
         if not parts.before:
             return None
-        known = await asyncio.to_thread(digest, asked, door, parts.before)
+        known = await _digest(asked, door, parts.before)
         place = self._answered.take(known)
         if place is None:
             return None
@@ -241,6 +243,12 @@ class Placing:
         )
 
 
+async def _digest(asked: Asked, door: Door, messages: Sequence[Message]) -> bytes:
+    if weight(messages) < SMALL:
+        return digest(asked, door, messages)
+    return await asyncio.to_thread(digest, asked, door, messages)
+
+
 def _sound(parts: Parts) -> Parts:
     """Without words that are none; raises BadRequest where nothing is left to be answered."""
     if all(isinstance(block, Text) and not block.text.strip() for block in parts.said):
@@ -290,7 +298,6 @@ def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:
 def _no_answer(previous: str) -> BadRequest:
     return BadRequest(
         f"Previous response with id '{previous[:100]}' not found.",
-        status=404,
         param="previous_response_id",
         code="previous_response_not_found",
     )
