@@ -201,3 +201,13 @@ async def test_what_is_asked_of_the_first_request_alone(tmp_path: Path, provider
         (home.folder / "a").write_text("x\n")
         session = await home.session()
         assert reason(await turn(session, generation=Generation(only="read"))) == "done"
+
+
+async def test_what_comes_after_a_stop_text_is_not_gone_on_with(tmp_path: Path) -> None:
+    script = [Turn(Words("One. STOP two."), Call("read", {"path": "a"}))]
+    async with house(tmp_path, "openai", script) as home:
+        session = await home.session()
+        events = await turn(session, generation=Generation(stop=("STOP",)))
+        assert reason(events) == "done"
+        assert "".join(e.text for e in events if isinstance(e, TextDelta)) == "One. "
+        assert len(home.asked) == 1

@@ -318,7 +318,8 @@ class Turn:
                 await self._asking.resume()
                 continue
             self._squeezed = 0
-            if reply.calls or reply.stop == "pause":
+            cut = reply.stop == "end" and self._setting.generation.stop
+            if (reply.calls and not cut) or reply.stop == "pause":
                 continue
             if reply.stop == "max_tokens":
                 return Ended("token_limit", "The answer reached the model's output limit.")
