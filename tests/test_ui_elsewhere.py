@@ -46,6 +46,7 @@ async def review(studio: Studio) -> None:
 async def listening(person: Person) -> None:
     here = await until(lambda: person.window._elsewhere)
     await until(lambda: here._watcher)
+    await until(lambda: person.studio.catalogue.listing(OLLAMA).state in ("ready", "failed"))
 
 
 async def card(person: Person) -> AskedCard:

@@ -60,7 +60,10 @@ async def saved(studio: Studio) -> None:
     await studio.settings.save()
 
 
-def page_of(person: Person) -> ServerPage:
+async def page_of(person: Person) -> ServerPage:
+    """The page, once nothing else is under way."""
+    catalogue = person.studio.catalogue
+    await until(lambda: catalogue.listing("ollama").state in ("ready", "failed"))
     person.window.open_settings("server")
     dialog = person.window.settings_dialog
     assert dialog is not None and dialog.server is not None
@@ -83,7 +86,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
 
     script = [Turn(Text("Hello Alice"))]
     async with at_window(tmp_path, "ollama", script, setup=setup) as person:
-        page = page_of(person)
+        page = await page_of(person)
         await until(lambda: page.isVisible())
         assert page.status.accessibleName() == "Off" and not page.on.isChecked()
         assert page.base.text() == f"http://127.0.0.1:{port}/v1"
@@ -143,7 +146,7 @@ async def test_one_that_cannot_listen_says_why_and_is_tried_again(
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        beside, page = person.window.beside, page_of(person)
+        page, beside = await page_of(person), person.window.beside
         await until(lambda: beside.state == "failed", LONG)
         assert f"Port {port} is taken" in beside.words and "Next try in" in beside.words
         assert page.about.text() == beside.words
@@ -232,7 +235,7 @@ async def test_one_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) 
 @on_window_loop
 async def test_the_page_keeps_what_is_set_and_says_what_is_wrong(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", []) as person:
-        page, values = page_of(person), person.window.settings.values
+        page, values = await page_of(person), person.window.settings.values
         await until(lambda: page.isVisible())
 
         page.port.setText("99999")
@@ -285,7 +288,7 @@ async def test_the_page_keeps_what_is_set_and_says_what_is_wrong(tmp_path: Path)
 async def test_rules_for_clients_are_added_and_removed(tmp_path: Path) -> None:
     """T-7, S-4: what clients may have agents do is the person's to say."""
     async with at_window(tmp_path, "ollama", []) as person:
-        rules, values = page_of(person).rules, person.window.settings.values
+        rules, values = (await page_of(person)).rules, person.window.settings.values
         await until(lambda: rules.isVisible())
         rules.field.setText("fly(*)")
         rules.add()
@@ -331,7 +334,7 @@ async def test_the_token_is_made_kept_in_the_keychain_and_renewed(tmp_path: Path
         studio.keychain._backend = memory
 
     async with at_window(tmp_path, "ollama", [], prepare=prepare) as person:
-        row = page_of(person).token
+        row = (await page_of(person)).token
         await until(lambda: row.copy.isEnabled())
         first = memory.kept["agent-studio", "server"]
         assert len(first) > 40 and row.shown.text().endswith(first[-4:])
@@ -343,14 +346,17 @@ async def test_the_token_is_made_kept_in_the_keychain_and_renewed(tmp_path: Path
         await until(lambda: memory.kept["agent-studio", "server"] != first)
         second = memory.kept["agent-studio", "server"]
         await until(lambda: row.shown.text().endswith(second[-4:]))
-        files = [p for p in (tmp_path / "studio").rglob("*") if p.is_file()]
-        assert not any(t.encode() in p.read_bytes() for p in files for t in (first, second))
+    files = [p for p in (tmp_path / "studio").rglob("*") if p.is_file()]
+    assert files
+    assert not any(t.encode() in p.read_bytes() for p in files for t in (first, second))
 
 
 @on_window_loop
 async def test_the_mark_in_the_sidebar_opens_the_page(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", []) as person:
         sidebar = person.window.sidebar
+        await page_of(person)
+        person.window.settings_dialog.close()  # type: ignore[union-attr]
         assert not sidebar.server.isVisible()
         sidebar.show_server("running", "http://127.0.0.1:1")
         sidebar.server.click()
