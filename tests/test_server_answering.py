@@ -472,3 +472,17 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
             events = repr(await home.studio.store.events(session_id))
             for other in range(20):
                 assert (f"word{other}x" in events) == (other == number)
+
+
+async def test_memory_does_not_grow_with_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.agent.accounts.KNOWN", 3)
+    async with house(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
+        answering = answering_of(home)
+        for _ in range(6):
+            await answered(answering, asking(home, "Go"))
+        assert await _free(home, answering)
+        assert len(home.studio.accounts._chats) == 3
+        assert not home.studio.store._journals
+        assert not home.studio.sessions._unseen

@@ -17,6 +17,9 @@ from .spending import Spent, total
 LOOK = 2.0
 """A day may have thousands of requests, and a server thousands of turns."""
 
+KNOWN = 1000
+"""Sessions whose account is kept at most; that of another is made of what is stored."""
+
 
 def session_caps(session: SessionInfo, values: Settings) -> Caps:
     """The caps of a session: its own, else those that the settings give every one."""
@@ -62,11 +65,14 @@ class Accounts:
         return account.used if account is not None else Amount()
 
     async def _chat(self, session: SessionInfo) -> Account:
-        account = self._chats.get(session.id)
+        account = self._chats.pop(session.id, None)
         if account is None:
             used = total((await self._spent("session", session.id)).values())
             account = Account("session", NO_CAPS, Amount(used.usage.total, used.cost))
-            account = self._chats.setdefault(session.id, account)
+            account = self._chats.pop(session.id, account)  # another turn may have been quicker
+            if len(self._chats) >= KNOWN:
+                del self._chats[next(iter(self._chats))]
+        self._chats[session.id] = account
         account.caps = session_caps(session, self._settings.values)
         return account
 
