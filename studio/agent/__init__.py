@@ -18,7 +18,8 @@ gives them their tools; ``ledger`` compares each request with the one before.
 
 ``sessions`` are all of them. ``library`` reads agents from markdown,
 ``connections`` makes providers from settings and keys, ``input`` makes blocks
-of what a person attaches, ``spending`` adds up costs for the ``books`` and
+of what a person attaches, ``transfer`` writes conversations for files and reads
+them, ``foreign`` those of other programs, ``beginning`` an agent's file, ``spending`` adds up costs for the ``books`` and
 ``accounts``, ``auditing`` tells who allowed what, ``tracing`` sends spans. ``assembly`` puts it all
 into a ``studio``, which the doors hold.
 """

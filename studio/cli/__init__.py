@@ -1,7 +1,10 @@
 """The terminal door: one turn with the same engine, and a look at what is saved.
 
-``options`` reads the command line, ``run`` drives a turn, ``printing`` shows
-its events, ``console`` is the terminal itself, ``listings`` prints what is
+``options`` and ``kept_options`` read the command line, ``run`` drives a turn,
+``asking`` gathers what it says, also what is ``piped`` in, ``printing`` shows its
+events, ``answer`` is what came of it, ``console`` the terminal itself. ``transfer``
+takes conversations out and in, ``agents`` looks at agents; ``config`` (settings) and
+``completion`` (Tab) begin without the rest. ``listings`` prints what is
 saved and which models there are, ``usage`` what requests used and cost,
 ``drafts`` decides what is written, ``audit`` which tools were called, ``tools``
 which there are, ``permissions`` what agents may do. ``chat`` is a conversation,

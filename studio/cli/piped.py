@@ -39,9 +39,13 @@ async def piped(patience: float | None = None) -> Image | File | None:
 async def _read(patience: float | None) -> bytes:
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started without one)
         return b""
-    # Not through sys.stdin: a thread that still reads from it when the program
-    # ends holds a lock the interpreter wants.
-    file, loop, begun = sys.stdin.fileno(), asyncio.get_running_loop(), asyncio.Event()
+    try:
+        # Not through sys.stdin: a thread that still reads from it when the program
+        # ends holds a lock the interpreter wants.
+        file = sys.stdin.fileno()
+    except OSError:  # it is no file
+        return b""
+    loop, begun = asyncio.get_running_loop(), asyncio.Event()
 
     def read() -> bytes:
         data = bytearray()

@@ -21,6 +21,8 @@ from .console import Console
 from .exits import DONE, USAGE
 from .listings import as_markdown, whole_id
 
+SHORTEST = 8
+"""Characters of a key; what is shorter is a word like any other."""
 LARGEST = 500_000_000
 """Bytes of a file to import."""
 
@@ -50,7 +52,8 @@ async def _json(studio: Studio, ids: list[str]) -> str:
         if (info := await studio.store.get(session_id)) is not None:
             events = await studio.store.events(session_id)
             found.append(await asyncio.to_thread(conversation_of, info, events))
-    keys = [key for name in TITLES if (key := await studio.connections.key(name))]
+    known = [await studio.connections.key(name) for name in TITLES]
+    keys = [key for key in known if len(key) >= SHORTEST]
     body = await asyncio.to_thread(as_json, found, keys)
     return await asyncio.to_thread(json.dumps, body, indent=1) + "\n"
 
