@@ -34,6 +34,7 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
     script = [
         Turn(Text("Hello **you**.\n\n```python\nx = 1\n```\n"), run("echo one"), stop="tool_use"),
         Turn(Text("Done."), stop="end"),
+        Turn(Call("ask", {"question": "Which colour?", "choices": ["Red", "Blue"]})),
         Turn(Text("And again."), stop="end"),
     ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
@@ -48,12 +49,16 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
             text = await person.until("Done.")
             assert "✓ Ran echo one  exit 0" in text
             person.type("more\r")
+            text = await person.until("Answer:")
+            assert "Which colour?\n  1. Red\n  2. Blue\n" in text
+            person.type("2\r")
             await person.until("And again.")
             await person.until(at_rest)
             person.type("\x04")
             assert await person.end() == 0
             assert "To go on: agent-studio chat --session " in person.glass.text
-        assert "hello" in str(asked(simulator)[2].json) and len(asked(simulator)) == 3
+        assert "hello" in str(asked(simulator)[2].json) and len(asked(simulator)) == 4
+        assert "Blue" in str(asked(simulator)[3].json["messages"][-1])
         assert not simulator.violations
 
 
@@ -373,3 +378,14 @@ async def test_without_a_terminal(tmp_path: Path) -> None:
     assert ended.err == 'A chat needs a terminal. For one message there is: agent-studio run "…"\n'
     unknown = await terminal("chat", "--agent", "Nobody", said=b"")
     assert unknown.code == 1
+
+
+async def test_other_commands_do_not_pay_for_it(tmp_path: Path) -> None:
+    """What a chat draws with is imported for a chat alone."""
+    terminal = Terminal(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    ended = await terminal("run", "--provider", "simulator", "Hello")
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()
+    }
+    assert ended.code == 0 and "studio" in imported
+    assert not imported & {"prompt_toolkit", "rich", "markdown_it"}

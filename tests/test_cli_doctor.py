@@ -254,13 +254,13 @@ async def test_a_name_that_nobody_knows(terminal: Terminal) -> None:
 async def test_broken_files_of_tools_and_agents(terminal: Terminal) -> None:
     """T-1: named with their line."""
     for folder, file, text in (
-        ("tools", "bad.py", "def broken(:\n"),
+        ("tools", "bad.py", f"\nraise ValueError('{KEY}')\n"),
         ("agents", "bad.md", "---\nname: Bad\ncolour: red\n---\nHello.\n"),
     ):
         (terminal.home / folder).mkdir()
         (terminal.home / folder / file).write_text(text)
     found = await looked(terminal, "--offline")
-    assert found["Tools"]["state"] == "warning" and "bad.py, line 1" in found["Tools"]["text"]
+    assert found["Tools"]["state"] == "warning" and "bad.py, line 2" in found["Tools"]["text"]
     assert found["Agents"]["state"] == "warning" and "bad.md, line 3" in found["Agents"]["text"]
 
 

@@ -56,8 +56,7 @@ async def _with_screen(studio: Studio, session: Session) -> int:
     # What others print, of a broken tool for example, must not run into the line.
     with on_signals(signals), screen.keys(), patch_stdout():
         await commands.look()
-        if session.transcript.blocks:
-            commands.recall()
+        commands.recall()
         await talk.go_on()
     await history.saved()
     return DONE
@@ -76,5 +75,6 @@ async def _plainly(studio: Studio, session: Session) -> int:
         "SIGHUP": screen.leave,
     }
     with on_signals(signals):
+        commands.recall()
         await talk.go_on()
     return DONE

@@ -13,7 +13,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from studio.domain.redaction import redact
 from studio.storage.paths import Paths
@@ -83,7 +83,8 @@ async def _found(check: Check) -> tuple[Finding, bool]:
         text = f"no answer within {check.seconds:g} s"
         return Finding(check.name, "warning", text, check.late), True
     try:
-        return task.result(), False
+        finding = task.result()
+        return replace(finding, text=redact(finding.text)), False
     except Exception as error:  # a doctor who falls over says of nothing else what is wrong
         text = redact(f"could not be looked at: {type(error).__name__}: {error}")
         return Finding(
