@@ -51,8 +51,10 @@ class House:
 
 
 def asked(simulator: Simulator) -> list[Exchange]:
-    """The requests for a reply, not those for facts about a model."""
-    return [one for one in simulator.requests if not one.path.endswith("/show")]
+    """The requests for a reply, not those for facts about models."""
+    return [
+        one for one in simulator.requests if one.method == "POST" and not one.path.endswith("/show")
+    ]
 
 
 @contextlib.asynccontextmanager

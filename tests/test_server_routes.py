@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from house import KEY
-from served import MODEL, PROVIDER, Served, events, served
+from served import MODEL, PROVIDER, Served, events, served, until
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError
 from studio.providers.simulator import Fault, Script, Text, Turn, error_event, status
@@ -54,9 +54,13 @@ async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
         assert not [one for one in ids if one.startswith(("openai/", "anthropic/", "simulator/"))]
         for one in answer["data"]:
             assert one.keys() == {"id", "object", "created", "owned_by"}
+        listing = studio.catalogue.listing  # the provider is asked beside, and not waited for
+        await until(lambda: listing(PROVIDER).state == "ready")
+        values.base_urls["anthropic"] = server.house.simulator.url("anthropic")
         studio.keychain.keep_for_session("anthropic", KEY)
         await studio.look_for_providers()
         ids = [one["id"] for one in (await server.client.get("/v1/models")).json()["data"]]
+        assert {f"{PROVIDER}/{one.id}" for one in listing(PROVIDER).models} < set(ids)
         assert [one for one in ids if one.startswith("anthropic/")]
         assert not server.house.asked  # nobody was asked for it
 

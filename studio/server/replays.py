@@ -46,6 +46,7 @@ class Replays:
         self._kept: dict[str, _Kept] = {}
         self._runs: set[Run] = set()
         self._beginning = asyncio.Lock()
+        self._closed = False
 
     async def run(
         self, asked: Asked, door: Door, body: bytes, *, key: str = "", client: str = ""
@@ -56,6 +57,8 @@ class Replays:
         ``client`` tells clients with different tokens apart. Raises BadRequest
         for a key that came with another ``body``, StorageError.
         """
+        if self._closed:
+            raise BadRequest(STOPPING.message, status=STOPPING.status, code=STOPPING.code)
         if not key:
             return self._new(asked, door, self._clock())
         if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
@@ -121,7 +124,8 @@ class Replays:
                 del self._kept[key]
 
     async def close(self) -> None:
-        """End every answer that is being made, and wait until its turn is saved."""
+        """Begin no more, end every answer that is being made, wait until its turn is saved."""
+        self._closed = True
         runs = list(self._runs)
         for run in runs:
             run.stop(STOPPING)

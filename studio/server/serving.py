@@ -27,6 +27,7 @@ from .answering import Answering
 from .chat import Chat
 from .connections import Connection
 from .count import Count
+from .listing import refresh
 from .messages import Messages
 from .replays import Replays
 from .responses import Responses
@@ -74,12 +75,13 @@ class Serving:
         address that is not this computer's.
         """
         app = self._app()
+        await self._studio.look_for_providers()
+        await refresh(self._studio)
         sockets = await asyncio.to_thread(_listening, self._host, self._port)
         addresses = [one.getsockname()[0] for one in sockets]
         self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
         self._port = sockets[0].getsockname()[1]
         self.address = f"http://{_written(self._host, addresses)}:{self._port}"
-        await self._studio.look_for_providers()
         self._server = _Server(_configured(app))
         self._running = asyncio.create_task(self._server.serve(sockets))
         await self._server.ready.wait()
