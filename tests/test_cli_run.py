@@ -8,9 +8,11 @@ import stat
 from asyncio.subprocess import PIPE
 from pathlib import Path
 
+import pytest
 from house import asked, house, say
 from terminal import Terminal, at_provider, finish, session_of
 
+from studio.cli.piped import PATIENCE
 from studio.providers.simulator import Call, RequestView, Text, Turn, Usage, stall
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
@@ -123,8 +125,9 @@ async def test_what_is_piped_in_goes_along(tmp_path: Path) -> None:
         late = await terminal.start(*BASE, "--attach", "-", "--quiet", "Why", stdin=PIPE)
         assert late.stdin is not None
         known = len(asked(simulator))
-        await asyncio.sleep(1.5)  # longer than it waits unasked
-        assert len(asked(simulator)) == known and late.returncode is None
+        with pytest.raises(TimeoutError):  # longer than it waits unasked
+            await asyncio.wait_for(late.wait(), PATIENCE + 0.5)
+        assert len(asked(simulator)) == known
         assert (await finish(late, b"disk full\n")).out == "Seen.\n"
 
         message = await terminal(*BASE, "-", said=b"disk full?")
