@@ -233,6 +233,24 @@ async def test_a_tool_of_a_messages_client(tmp_path: Path, stream: bool) -> None
         assert len(server.house.asked) == 2
 
 
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_tool_runner_of_anthropics_library(tmp_path: Path, stream: bool) -> None:
+    """It asks for a thread on the server first, hears that there is none, and sends the whole."""
+
+    @anthropic.beta_async_tool
+    async def weather(city: str) -> str:
+        """Tells the weather."""
+        return f"{city}: sunny"
+
+    async with messaging(tmp_path, forecast) as (client, server):
+        runner: Any = client.beta.messages.tool_runner(
+            model=MODEL, max_tokens=500, messages=ROME, tools=[weather], stream=stream
+        )
+        message = await runner.until_done()
+        assert message.content[0].text == "It is Rome: sunny there."
+        assert [role for role, _ in told(server)] == ["user", "assistant", "tool"]
+
+
 async def test_an_agents_tool_runs_here_and_the_chat_clients_goes_back(tmp_path: Path) -> None:
     """S-1: a step here is told beside the answer, and the model keeps what it read."""
     async with chatting(tmp_path, reading()) as (client, server):

@@ -12,7 +12,7 @@ from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
 
 from .fields import Fields
-from .messages_answer import Answer, error_body
+from .messages_answer import NO_THREADS, Answer, error_body
 from .messages_blocks import Conversation, words
 from .offered import Offered, schema_of
 from .wire import About, Asked, BadRequest
@@ -36,6 +36,7 @@ class Messages:
     def asked(self, body: JsonObject) -> Asked:
         fields = Fields(body)
         model = fields.needed("model")
+        _refuse_thread(fields)
         instructions, messages = _conversation(fields)
         offered = _tools(fields)
         choice, only = _choice(fields, offered)
@@ -66,7 +67,14 @@ class Messages:
         return Answer(about, _thinks_aloud(Fields(body)))
 
     def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-        return error_body(message, status)
+        return error_body(message, status, code)
+
+
+def _refuse_thread(fields: Fields) -> None:
+    """A conversation that the server holds: the SDK tries one for tools, then goes without."""
+    if fields.get("thread") is not None:
+        why = "Threads are not held here. Send the whole conversation, without “thread”."
+        raise BadRequest(why, param="thread", code=NO_THREADS)
 
 
 def _conversation(fields: Fields) -> tuple[str, tuple[Message, ...]]:

@@ -25,6 +25,9 @@ _STOPS: dict[str, str] = {
     "refused": "refusal",
     "limit": "max_tokens",
 }
+NO_THREADS = "thread_unsupported_request"
+"""The code at which Anthropic's library sends the whole conversation instead."""
+
 _ERRORS: dict[int, str] = {
     401: "authentication_error",
     402: "billing_error",
@@ -40,10 +43,12 @@ _ERRORS: dict[int, str] = {
 }
 
 
-def error_body(message: str, status: int) -> JsonObject:
-    """An error in Anthropic's shape."""
+def error_body(message: str, status: int, code: str = "") -> JsonObject:
+    """An error in Anthropic's shape, which knows no codes but for what is to be done at once."""
     other = "invalid_request_error" if status < 500 else "api_error"
     inner: JsonObject = {"type": _ERRORS.get(status, other), "message": message}
+    if code == NO_THREADS:
+        inner["details"] = {"error_code": code}
     return {"type": "error", "error": inner}
 
 
