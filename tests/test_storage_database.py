@@ -92,7 +92,9 @@ async def test_a_cancelled_caller_does_not_undo_a_write(tmp_path: Path) -> None:
 
     def slow(c: sqlite3.Connection) -> None:
         gate.wait()
-        c.execute("INSERT INTO sessions VALUES ('s','','','','','','',1,1,'',0,NULL,'',0,0,0)")
+        c.execute(
+            "INSERT INTO sessions VALUES ('s','','','','','','',1,1,'',0,NULL,'',0,0,0,'window','')"
+        )
 
     task = asyncio.create_task(db.write(slow))
     await asyncio.sleep(0)

@@ -91,7 +91,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
         assert page.status.accessibleName() == "Off" and not page.on.isChecked()
         assert page.base.text() == f"http://127.0.0.1:{port}/v1"
         page.on.click()
-        beside = person.window.beside
+        beside = person.window.serving.beside
         await until(lambda: beside.state == "running", LONG)
         assert beside.address == f"http://127.0.0.1:{port}"
         assert page.status.accessibleName() == "Running"
@@ -126,8 +126,8 @@ async def test_it_starts_with_the_window_and_ends_with_it(tmp_path: Path) -> Non
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        assert person.window.ready.done() and person.window.beside.state == "starting"
-        await until(lambda: person.window.beside.state == "running", LONG)
+        assert person.window.ready.done() and person.window.serving.beside.state == "starting"
+        await until(lambda: person.window.serving.beside.state == "running", LONG)
         assert listens(port)
     assert not listens(port)
 
@@ -146,7 +146,7 @@ async def test_one_that_cannot_listen_says_why_and_is_tried_again(
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        page, beside = await page_of(person), person.window.beside
+        page, beside = await page_of(person), person.window.serving.beside
         await until(lambda: beside.state == "failed", LONG)
         assert f"Port {port} is taken" in beside.words and "Next try in" in beside.words
         assert page.about.text() == beside.words

@@ -64,7 +64,6 @@ class AskedCard(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.card = Card(theme, "raised", "warn_line")
-        self.card.setMaximumWidth(theme.px(WIDTH))
         outer = QHBoxLayout(self)
         outer.setContentsMargins(theme.px(24), theme.px(12), theme.px(24), theme.px(12))
         outer.addStretch(1)
@@ -112,7 +111,8 @@ class AskedCard(QWidget):
         buttons.addWidget(self.more, 1)
         buttons.addWidget(self.deny)
         column.addLayout(buttons)
-        theme.changed.connect(self.update)
+        theme.changed.connect(self._follow)
+        self._follow()
         self.hide()
 
     def show_question(self, asked: Asked | None, more: int = 0) -> None:
@@ -126,6 +126,10 @@ class AskedCard(QWidget):
             self._shown_at = self._now()  # nobody can mean what was not there yet
             self._fill(asked)
         self.show()
+
+    def _follow(self) -> None:
+        self.card.setMaximumWidth(self._theme.px(WIDTH))
+        self.update()
 
     def take_focus(self) -> None:
         (self.allow if self.allow.isEnabled() else self.deny).setFocus(

@@ -21,6 +21,7 @@ from studio.ui.listing import Listing
 from studio.ui.notifying import Notifier
 from studio.ui.panes import step_focus
 from studio.ui.running import RunningMenu
+from studio.ui.serving import Serving
 from studio.ui.sidebar import Sidebar
 from studio.ui.sides import Sides
 from studio.ui.telling import Telling
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from studio.agent.session import Session
     from studio.agent.studio import Studio
     from studio.domain.events import Event
-    from studio.ui.beside import Beside
     from studio.ui.elsewhere import Elsewhere
     from studio.ui.inspector import Inspector
     from studio.ui.settings import SettingsDialog
@@ -59,7 +59,6 @@ class MainWindow(QMainWindow):
         self._boxes = Boxes(self)
         self.settings_dialog: SettingsDialog | None = None
         self._closing = False
-        self._beside: Beside | None = None
         self._elsewhere: Elsewhere | None = None
 
         self.setWindowTitle("Agent Studio")
@@ -86,6 +85,7 @@ class MainWindow(QMainWindow):
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
         self.sidebar.settings.connect(self.open_settings)
+        self.serving = Serving(settings, self.sidebar)
         self.sidebar.server_wanted.connect(lambda: self.open_settings("server"))
         self.sidebar.page.connect(self.open_page)
         self.sidebar.rename.connect(self._rename)
@@ -131,7 +131,7 @@ class MainWindow(QMainWindow):
             self._watching.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
-        self._serve()
+        self.serving.follow()
         self._later(self._listen(studio))
 
     async def _listen(self, studio: Studio) -> None:
@@ -287,36 +287,13 @@ class MainWindow(QMainWindow):
             self.settings_dialog.provider_changed.connect(self._settings_changed)
             self.settings_dialog.general_changed.connect(self._settings_changed)
             self.settings_dialog.add_permissions(studio)
-            self.settings_dialog.add_server(studio, self.beside)
-            self.settings_dialog.server_changed.connect(self._serve)
+            self.settings_dialog.add_server(studio, self.serving.beside)
+            self.settings_dialog.server_changed.connect(self.serving.follow)
             self.settings_dialog.set_models(
                 lambda current: model_items(studio, studio.connected, current, ())
             )
         self.settings_dialog.open_page(page, provider)
         self._later(self._offer_agents(self.settings_dialog))
-
-    @property
-    def beside(self) -> Beside:
-        """The server's process, made when it is first wanted."""
-        if self._beside is None:
-            from studio.ui.beside import Beside
-
-            self._beside = Beside(parent=self)
-            self._beside.changed.connect(self._show_server)
-        return self._beside
-
-    def _serve(self) -> None:
-        """Have the server run, or not, as the settings say."""
-        if self._closing:
-            return
-        if self.settings.values.server_on:
-            self.beside.start()
-        elif self._beside is not None:
-            self._beside.stop()
-
-    def _show_server(self) -> None:
-        beside = self.beside
-        self.sidebar.show_server(beside.state, beside.address or beside.words)
 
     async def _offer_agents(self, dialog: SettingsDialog) -> None:
         assert self.studio is not None
@@ -460,8 +437,7 @@ class MainWindow(QMainWindow):
     async def _finish(self) -> None:
         if self.settings_dialog is not None:
             await self.settings_dialog.aclose()
-        if self._beside is not None:
-            await self._beside.aclose()
+        await self.serving.aclose()
         self._runs.leave()
         self.listing.stop()
         self._watching.stop()

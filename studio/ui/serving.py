@@ -1,0 +1,49 @@
+"""Has the server run beside the window as the settings say, and tells in the sidebar."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+
+from studio.storage.settings import SettingsFile
+from studio.ui.sidebar import Sidebar
+
+if TYPE_CHECKING:
+    from studio.ui.beside import Beside
+
+
+class Serving(QObject):
+    """``follow`` the settings, at the start and whenever something about the server changed."""
+
+    def __init__(self, settings: SettingsFile, sidebar: Sidebar) -> None:
+        super().__init__(sidebar)
+        self._settings, self._sidebar = settings, sidebar
+        self._ended = False
+
+    @cached_property
+    def beside(self) -> Beside:
+        """The server's process, made when it is first wanted."""
+        from studio.ui.beside import Beside
+
+        made = Beside(parent=self)
+        made.changed.connect(self._show)
+        return made
+
+    def follow(self) -> None:
+        """Have the server run, or not; one that runs takes the settings as they are now."""
+        if self._settings.values.server_on and not self._ended:
+            self.beside.start()
+        elif "beside" in self.__dict__:
+            self.beside.stop()
+
+    async def aclose(self) -> None:
+        """The window ends, and the server with it."""
+        self._ended = True
+        if "beside" in self.__dict__:
+            await self.beside.aclose()
+
+    def _show(self) -> None:
+        beside = self.beside
+        self._sidebar.show_server(beside.state, beside.address or beside.words)
