@@ -24,6 +24,7 @@ WITH_ROWS = (
     "snapshot",
     "decisions",
     "command",
+    "beside",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""
