@@ -76,10 +76,10 @@ async def serving(terminal: Terminal) -> AsyncIterator[Answerer]:
 
 
 async def said(command: Path, *arguments: str, **environment: str) -> str:
-    """What a peer prints; it has to end well."""
+    """What a peer prints, at home; it has to end well."""
     process = await asyncio.create_subprocess_exec(
         command, *arguments, stdout=PIPE, stderr=PIPE, stdin=asyncio.subprocess.DEVNULL,
-        env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
+        cwd=environment["HOME"], env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
     )  # fmt: skip
     async with asyncio.timeout(60):
         out, err = await process.communicate()
