@@ -475,9 +475,10 @@ class Session:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
     async def _none_elsewhere(self) -> None:
-        if await self._store.running_elsewhere(self.info.id):
+        elsewhere = await self._store.elsewhere(self.info.id)
+        if elsewhere.running:
             raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
-        if await self._store.changed_elsewhere(self.info.id):
+        if elsewhere.changed:
             raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
 
     async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:

@@ -72,6 +72,7 @@ class Sessions:
             instructions=instructions,
         )
         await self.store.create(info)
+        self.store.journal(info.id).newest = 0
         session = self._open[info.id] = Session(info, self.store, self._around, (), ())
         if told:
             await session.recount(told)
@@ -124,10 +125,9 @@ class Sessions:
 
     async def _outdated(self, session: Session) -> bool:
         """Whether another program went on with the session, or ended in the middle of a turn."""
-        if await self.store.changed_elsewhere(session.info.id):
-            return True
+        elsewhere = await self.store.elsewhere(session.info.id)
         theirs = session.transcript.running and not session.running and not session.damage
-        return theirs and not await self.store.running_elsewhere(session.info.id)
+        return elsewhere.changed or (theirs and not elsewhere.running)
 
     def _show(self, session: Session) -> None:
         for watcher in self._watchers:

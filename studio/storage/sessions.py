@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from sqlite3 import Connection
 from typing import Any, TypeAlias, TypedDict, Unpack, get_args
@@ -40,6 +40,18 @@ _Usage: TypeAlias = list[UsageRow]
 _Entries: TypeAlias = list[LedgerEntry]
 _Audit: TypeAlias = list[AuditEntry]
 _Rows: TypeAlias = list[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What other programs do with a session.
+
+    ``running``: one has a turn in it. ``changed``: one has added to it since it
+    was opened here, as far as is known here what there was.
+    """
+
+    running: bool
+    changed: bool
 
 
 class Changes(TypedDict, total=False):
@@ -166,16 +178,18 @@ class SessionStore:
         rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
         return int(rows[0][0] or 0)
 
-    async def changed_elsewhere(self, session_id: str) -> bool:
-        """Whether another program has added to a session that is open here, as far as is known."""
+    async def elsewhere(self, session_id: str) -> Elsewhere:
+        """What other programs do with a session, or did while it is open here."""
         journal = self._journals.get(session_id)
-        if journal is None or journal.closed or not journal.settled:
-            return False
-        known = journal.newest
-        newest = await self.newest(session_id)
+        if journal is not None and (journal.closed or not journal.settled):
+            journal = None
+        known = journal.newest if journal is not None else None
+        newest, owner = await self._db.read(lambda db: _latest(db, session_id))
         # What was written here meanwhile is no news.
-        still = journal.settled and journal.newest == known
-        return still and known is not None and newest != known
+        still = journal is not None and journal.settled and journal.newest == known
+        changed = still and known is not None and newest != known
+        theirs = owner not in ("", self._db.owner)
+        return Elsewhere(theirs and bool(await self._db.alive({owner})), changed)
 
     async def events(self, session_id: str) -> _Events:
         """Everything that happened, in order; what cannot be read is left out.
@@ -333,12 +347,7 @@ class SessionStore:
 
     async def running_elsewhere(self, session_id: str) -> bool:
         """Whether another program that has the database open runs a turn of this session."""
-        rows = await self._rows(
-            "SELECT owner, reason FROM turns WHERE session_id = ? ORDER BY id DESC LIMIT 1",
-            session_id,
-        )
-        owners = {owner for owner, reason in rows if reason is None} - {self._db.owner}
-        return bool(await self._db.alive(owners))
+        return (await self.elsewhere(session_id)).running
 
     async def _flush(self, session_id: str) -> None:
         journal = self._journals.get(session_id)
@@ -351,6 +360,17 @@ class SessionStore:
 
     async def _rows(self, query: str, *values: str | float) -> _Rows:
         return await self._db.read(lambda db: db.execute(query, values).fetchall())
+
+
+def _latest(db: Connection, session_id: str) -> tuple[int, str]:
+    """The number of a session's newest event, and whose turn has no end; empty if it has one."""
+    seq = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
+    turn = db.execute(
+        "SELECT owner, reason FROM turns WHERE session_id = ? ORDER BY id DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    owner: str = turn[0] if turn is not None and turn[1] is None else ""
+    return seq.fetchone()[0] or 0, owner
 
 
 def _create(info: SessionInfo, db: Connection) -> None:
