@@ -27,7 +27,7 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.domain.tools import ToolSpec
-from studio.providers.simulator import Call, Think, Turn, stall, status
+from studio.providers.simulator import Call, Think, Turn, cut, stall, status
 from studio.providers.simulator import Text as Says
 from studio.server.answering import Answering
 from studio.server.conversations import Answered, digest
@@ -276,6 +276,18 @@ async def test_a_failed_answer_is_asked_for_anew(tmp_path: Path) -> None:
         assert (await answered(answering, asked)).outcome.stop == "error"
         assert (await answered(answering, asked)).outcome.stop == "end"
         assert ears.heard() == [("user", "One"), ("assistant", "Hi."), ("user", "Two")]
+
+
+async def test_the_beginning_of_an_answer_that_broke_off_is_gone_on_from(tmp_path: Path) -> None:
+    ears = Ears(Turn(Says("Once upon a time"), faults=[cut(at=-2)]), HI)
+    async with house(tmp_path, COMPATIBLE, ears) as home:
+        answering = answering_of(home)
+        first, second = await talk(answering, home, "One", "Two")
+        assert first.outcome.stop == "error" and first.text
+        assert second.place.session_id == first.place.session_id
+        words = [one[1] for one in ears.heard()]
+        assert words[0] == "One" and words[-1].endswith("Two")
+        assert "".join(first.text.split()) in words
 
 
 async def test_call_ids_that_repeat_are_told_apart(tmp_path: Path) -> None:

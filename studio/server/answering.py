@@ -119,8 +119,7 @@ class Answering:
                     for part in telling.hear(event):
                         yield part
             ends = telling.end()
-            if telling.reason not in CUT_SHORT:
-                await self._placing.keep(answer.asked, answer.door, telling.said, session)
+            await self._placing.keep(answer.asked, answer.door, telling.said, session)
         except Exception as error:
             if answer.place is None:
                 raise
