@@ -407,7 +407,7 @@ async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
 async def _free(home: House, answering: Answering) -> bool:
     """Nothing is held on to any more."""
     sessions, kept = home.studio.sessions, home.studio.paths.cache / "outputs"
-    return not (sessions._open or answering.placing._claims or list(kept.iterdir()))
+    return not (sessions._open or answering.placing._claims or kept.exists())
 
 
 # Sessions
