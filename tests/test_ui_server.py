@@ -42,9 +42,9 @@ def listens(port: int) -> bool:
         return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
-def post(base: str, token: str) -> tuple[int, dict]:
+def post(base: str, token: str, model: str = "ollama/sim-model") -> tuple[int, dict]:
     """A client's request; the status, and what the answer says."""
-    asked = {"model": "ollama/sim-model", "messages": [{"role": "user", "content": "Hi"}]}
+    asked = {"model": model, "messages": [{"role": "user", "content": "Hi"}]}
     head = {"content-type": "application/json", "authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"{base}/chat/completions", json.dumps(asked).encode(), head)
     try:
@@ -364,3 +364,36 @@ async def test_the_mark_in_the_sidebar_opens_the_page(tmp_path: Path) -> None:
         assert dialog is not None and dialog.server is not None and dialog.server.isVisible()
         assert QApplication.activeModalWidget() is None
         person.press(Key.Key_Escape)
+
+
+@on_window_loop
+async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_path: Path) -> None:
+    """P-4: through its input alone; also one that is typed while it runs."""
+    port = free_port()
+
+    def setup(file) -> None:
+        file.values.server_port = port
+
+    script = [Turn(Text("Hello")), Turn(Text("Again"))]
+    async with at_window(tmp_path, "anthropic", script, setup=setup) as person:
+        person.studio.settings.values.server_on = True
+        await saved(person.studio)
+        person.window.serving.follow()
+        beside = person.window.serving.beside
+        await until(lambda: beside.state == "running", LONG)
+        base, model = f"{beside.address}/v1", "anthropic/sim-model"
+
+        def key() -> str:
+            return person.simulator.requests[-1].headers["x-api-key"]
+
+        status, said = await asyncio.to_thread(post, base, beside.token, model)
+        assert status == 200, said
+        first = person.studio.keychain.session["anthropic"]
+        assert key() == first
+        other = "sk-test-another-0123456789"
+        person.studio.keychain.keep_for_session("anthropic", other)
+        status, said = await asyncio.to_thread(post, base, beside.token, model)
+        assert status == 200 and key() == other, said
+        process = Path(f"/proc/{beside._process.processId()}")
+        for file in ("environ", "cmdline"):
+            assert first.encode() not in (process / file).read_bytes()

@@ -22,6 +22,7 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
+    Exposed,
     FilesRestored,
     MessageQueued,
     MessageTaken,
@@ -87,6 +88,7 @@ class Session:
         *,
         interrupted: bool = False,
         damage: str = "",
+        new: bool = False,
     ) -> None:
         self.info = info
         self.damage = damage
@@ -106,7 +108,9 @@ class Session:
         self._aside: asyncio.Future[None] | None = None
         """What is done to the native history while no turn runs."""
         self._unheard = Unheard(events, self.drafts)
-        self._preparation = Preparing(self, store, surroundings, rules, self._unheard, self._record)
+        self._preparation = Preparing(
+            self, store, surroundings, rules, self._unheard, self._record, new=new
+        )
         self._review = Review(
             self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
         )
@@ -308,8 +312,10 @@ class Session:
         first = next((one.blocks for one in messages if one.role == "user"), ())
         said = [block for block in first if isinstance(block, Text | File)]
         if said and not info.title:
-            await self.change(title=_title(said))
+            await self.change(title=title_of(said))
         self._record(Recounted(tuple(messages), info.agent, info.provider, info.model))
+        if any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
+            self._record(Exposed("untrusted", "results that the client tells of"))
         await self.flush()
 
     async def decide(self, draft_id: str, decision: Decision) -> DraftStatus:
@@ -485,7 +491,7 @@ class Session:
         async with self._compacting:
             await self._none_elsewhere()
         if started.said and not self.info.title:
-            await self.change(title=_title(started.said))
+            await self.change(title=title_of(started.said))
         return await self._preparation.turn(started, wish)
 
     # What happens is folded, saved and told, once
@@ -514,7 +520,8 @@ class Session:
         self.info = replace(self.info, state=state, updated=time.time())
 
 
-def _title(said: Sequence[Said]) -> str:
+def title_of(said: Sequence[Said]) -> str:
+    """What a chat is called that begins so."""
     words = " ".join(part.text for part in said if isinstance(part, Text)).split()
     if not words:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.providers.shapes import as_object
 from studio.storage.keychain import Keychain
 from studio.storage.paths import Paths
 from studio.storage.server_token import ServerToken
@@ -66,7 +67,7 @@ async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> 
             await serving.start()
             try:
                 if options.with_parent:
-                    _watch_parent(ended.set)
+                    _watch_parent(ended.set, Parent(studio).hear)
                 await _say(serving, parent=options.with_parent)
                 await ended.wait()
             finally:
@@ -132,14 +133,39 @@ class _Signals:
             asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
 
 
-def _watch_parent(end: Callable[[], None]) -> None:
-    """Call ``end`` when standard input closes, which it does however the parent ends."""
+class Parent:
+    """What the window says that started us: keys that no keychain has, and changes of others."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._studio = studio
+        self._looking: asyncio.Task[None] | None = None
+
+    def hear(self, line: bytes) -> None:
+        """``{"keys": {NAME: KEY or null}}``; a null key is looked up again."""
+        try:
+            keys = as_object(as_object(json.loads(line)).get("keys"))
+        except (ValueError, RecursionError):
+            return
+        keychain = self._studio.keychain
+        for name, key in keys.items():
+            if isinstance(key, str) and key.strip():
+                keychain.keep_for_session(name, key)
+            else:
+                keychain.forget(name, session=True)
+        self._looking = asyncio.ensure_future(self._studio.look_for_providers())
+
+
+def _watch_parent(end: Callable[[], None], hear: Callable[[bytes], None]) -> None:
+    """Pass on its lines; call ``end`` when standard input closes, however the parent ends."""
     loop = asyncio.get_running_loop()
 
     def watch() -> None:
-        with suppress(OSError):
-            while os.read(0, 4096):  # not sys.stdin: its lock would be held at our own end
-                pass
+        rest = b""
+        with suppress(OSError, RuntimeError):
+            while data := os.read(0, 4096):  # not sys.stdin: its lock would be held at our own end
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    loop.call_soon_threadsafe(hear, line)
         with suppress(RuntimeError):  # the loop is closed: it has ended by itself
             loop.call_soon_threadsafe(end)
 

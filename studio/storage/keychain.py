@@ -105,6 +105,16 @@ class Keychain:
         self._read: dict[str, str | None] = {}
         self._session: dict[str, str] = {}
         self._changes: dict[str, int] = {}
+        self._listeners: list[Callable[[str], None]] = []
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Hear the name of each key that was kept or deleted here, once that is done."""
+        self._listeners.append(listener)
+
+    @property
+    def session(self) -> Mapping[str, str]:
+        """The keys that are kept until the program ends, and nowhere else."""
+        return self._session
 
     def known(self) -> list[str]:
         """Every key that was read or kept since the program began."""
@@ -144,13 +154,15 @@ class Keychain:
                 self._asked_in_vain = time.monotonic()
         return self._session.get(name) or self._read.get(name) or environment_key(name)
 
-    def forget(self, name: str) -> None:
+    def forget(self, name: str, *, session: bool = False) -> None:
         """Ask the keychain again when this key is wanted next: another program changed it.
 
-        One that is kept for the session stays.
+        One that is kept for the session stays, unless that ``session`` is the other program's.
         """
         self._changed(name)
         self._read.pop(name, None)
+        if session:
+            self._session.pop(name, None)
 
     async def set(self, name: str, key: str) -> Source:
         """Keep a key in the keychain and return ``"keychain"``.
@@ -173,6 +185,7 @@ class Keychain:
                 self._read[name] = kept
 
         await self._call(keep, note)
+        self._tell(name)
         return "keychain"
 
     def keep_for_session(self, name: str, key: str) -> Source:
@@ -180,6 +193,7 @@ class Keychain:
         key = _checked(key)
         self._changed(name)
         self._session[name] = key
+        self._tell(name)
         return "session"
 
     async def delete(self, name: str) -> None:
@@ -200,7 +214,14 @@ class Keychain:
                 self._read[name] = None
 
         self._read.pop(name, None)
-        await self._call(remove, note)
+        try:
+            await self._call(remove, note)
+        finally:
+            self._tell(name)
+
+    def _tell(self, name: str) -> None:
+        for listener in self._listeners:
+            listener(name)
 
     def _resting(self) -> bool:
         """Whether reading failed a moment ago: a locked keychain asks the person each time."""

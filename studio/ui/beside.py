@@ -10,7 +10,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
@@ -38,8 +38,15 @@ class Beside(QObject):
 
     changed = Signal()
 
-    def __init__(self, command: Sequence[str] = COMMAND, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        command: Sequence[str] = COMMAND,
+        parent: QObject | None = None,
+        keys: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """``keys`` are those that no keychain has: the server gets them through its input."""
         super().__init__(parent)
+        self._keys = keys
         self.state: State = "off"
         self.address = self.token = ""
         self.words = ""
@@ -71,6 +78,12 @@ class Beside(QObject):
         else:
             self._end()
 
+    def tell(self, keys: Mapping[str, str | None]) -> None:
+        """Keys that changed: the new one, or None for one to be looked up again."""
+        if self._process is not None and keys:
+            line = json.dumps({"keys": dict(keys)}) + "\n"
+            self._process.write(line.encode())
+
     async def aclose(self) -> None:
         """Stop it, and wait until it has ended."""
         self.stop()
@@ -93,6 +106,7 @@ class Beside(QObject):
         self._set("starting")
         program, *arguments = self._command
         process.start(program, arguments)
+        self.tell(self._keys())
 
     def _end(self) -> None:
         """Ask it to end: its standard input does."""

@@ -131,6 +131,7 @@ class MainWindow(QMainWindow):
             self._watching.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
+        self.serving.live(studio.keychain)
         self.serving.follow()
         self._later(self._listen(studio))
 

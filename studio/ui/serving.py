@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
+from studio.storage.server_token import ENTRY
 from studio.storage.settings import SettingsFile
 from studio.ui.sidebar import Sidebar
 
 if TYPE_CHECKING:
+    from studio.storage.keychain import Keychain
     from studio.ui.beside import Beside
 
 
@@ -21,13 +23,19 @@ class Serving(QObject):
         super().__init__(sidebar)
         self._settings, self._sidebar = settings, sidebar
         self._ended = False
+        self._keychain: Keychain | None = None
+
+    def live(self, keychain: Keychain) -> None:
+        """The server gets the keys of this window that no keychain has, and hears of changes."""
+        self._keychain = keychain
+        keychain.subscribe(self._key_changed)
 
     @cached_property
     def beside(self) -> Beside:
         """The server's process, made when it is first wanted."""
         from studio.ui.beside import Beside
 
-        made = Beside(parent=self)
+        made = Beside(parent=self, keys=self._keys)
         made.changed.connect(self._show)
         return made
 
@@ -43,6 +51,14 @@ class Serving(QObject):
         self._ended = True
         if "beside" in self.__dict__:
             await self.beside.aclose()
+
+    def _keys(self) -> dict[str, str]:
+        kept = self._keychain.session if self._keychain is not None else {}
+        return {name: key for name, key in kept.items() if name != ENTRY}
+
+    def _key_changed(self, name: str) -> None:
+        if "beside" in self.__dict__ and name != ENTRY:
+            self.beside.tell({name: self._keys().get(name)})
 
     def _show(self) -> None:
         beside = self.beside
