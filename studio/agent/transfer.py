@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar, cast
@@ -88,13 +89,15 @@ def distinct(messages: Iterable[Message]) -> tuple[Message, ...]:
     """With no id of a call twice: some providers count from the beginning in each turn."""
     names: dict[str, str] = {}
     taken: set[str] = set()
+    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
 
     def renamed(block: Block) -> Block:
         match block:
             case ToolCall():
-                name, number = block.id, 2
+                name = block.id
                 while name in taken:
-                    name, number = f"{block.id}-{number}", number + 1
+                    numbers[block.id] += 1
+                    name = f"{block.id}-{numbers[block.id] + 1}"
                 taken.add(name)
                 names[block.id] = name
                 return replace(block, id=name)

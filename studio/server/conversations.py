@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -67,19 +67,19 @@ def check(messages: Sequence[Message], door: Door, open_calls: Sequence[str] = (
     ``open_calls`` are those of the answer that the request goes on from. Calls
     without a result are no mistake: they are closed.
     """
-    waiting = list(open_calls)
+    waiting = Counter(open_calls)
     role = ""
     for number, message in enumerate(messages):
         if message.role == "assistant" and role != "assistant":
-            waiting = []
+            waiting.clear()
         role = message.role
         for place, block in enumerate(message.blocks):
             if isinstance(block, ToolCall):
-                waiting.append(block.id)
+                waiting[block.id] += 1
             elif isinstance(block, ToolResult):
-                if block.call_id not in waiting:
+                if not waiting[block.call_id]:
                     raise _no_call(door, block.call_id, number, place)
-                waiting.remove(block.call_id)
+                waiting[block.call_id] -= 1
 
 
 def _no_call(door: Door, call_id: str, message: int, place: int) -> BadRequest:
@@ -109,13 +109,14 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The same conversation with one id for one call: some clients count anew each time."""
     used: set[str] = set()
     names: dict[str, str] = {}
+    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
 
     def renamed(block: Block) -> Block:
         if isinstance(block, ToolCall):
-            name, number = block.id, 1
+            name = block.id
             while name in used:
-                number += 1
-                name = f"{block.id}_{number}"
+                numbers[block.id] += 1
+                name = f"{block.id}_{numbers[block.id] + 1}"
             used.add(name)
             names[block.id] = name
             return replace(block, id=name)

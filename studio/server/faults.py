@@ -21,6 +21,8 @@ from .wire import BadRequest, Outcome
 log = logging.getLogger(__name__)
 
 INTERNAL = "Something went wrong in Agent Studio. Its log says what."
+AMBIGUOUS = "ambiguous_length"
+"""A request of which nobody knows where it ends: what follows it is not read."""
 _LONGEST = 3600.0
 """Seconds that a client is asked to wait at most."""
 
@@ -69,6 +71,8 @@ class Fault:
         if self.status == 429 or self.status >= 500:
             passing = self.code in _PASSING or self.retry_after is not None
             headers["x-should-retry"] = "true" if passing else "false"
+        if self.code == AMBIGUOUS:
+            headers["connection"] = "close"
         return headers
 
     def outcome(self) -> Outcome:

@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from studio.storage.settings import SettingsFile
 
 from .bodies import too_large
-from .faults import Fault, of_error
+from .faults import AMBIGUOUS, Fault, of_error
 
 OPEN = frozenset({"/health"})
 """Paths that need no token and say nothing."""
@@ -84,7 +84,10 @@ class Gate:
         await self._refuse(scope, fault)(scope, receive, send)
 
     def _foreign(self, scope: Scope, headers: Headers) -> Fault | None:
-        """A request that a page or a name of somebody else sent here."""
+        """A request that a page or a name of somebody else sent here, or one within another."""
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # Where it ends is not the same for a proxy before us as it is here.
+            return Fault("A request has one length.", 400, AMBIGUOUS)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._here(scope, hosts[0]):
             return Fault(

@@ -139,12 +139,15 @@ def _parsed(text: str, wanted: type) -> Json:
     return cast("Json", value) if isinstance(value, wanted) else text
 
 
-def violations(schema: JsonObject, value: Json) -> list[str]:
-    """Where a value does not fit a schema, in words; nothing of one that is no schema."""
+def violations(schema: JsonObject, value: Json, *, patterns: bool = True) -> list[str]:
+    """Where a value does not fit a schema, in words; nothing of one that is no schema.
+
+    Without ``patterns`` a schema that has any is held to be none.
+    """
     from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException
 
     validate = _compiled(json.dumps(schema, sort_keys=True))
-    if validate is None:
+    if validate is None or not (patterns or _without_patterns(validate)):
         return []
     try:
         validate(value)
@@ -152,7 +155,15 @@ def violations(schema: JsonObject, value: Json) -> list[str]:
         return [_violation(one) for one in error.errors[:5]]
     except JsonSchemaValueException as error:
         return [_violation(error)]
+    except Exception:  # it leads to itself, or divides by nothing: it says nothing of any value
+        return []
     return []
+
+
+def _without_patterns(validate: Callable[[Any], Any]) -> bool:
+    """Whether no pattern was compiled for it, wherever in the schema it was hidden."""
+    names = cast("dict[str, Any]", getattr(validate, "__globals__", {}))
+    return names.get("REGEX_PATTERNS") == {}
 
 
 def is_schema(schema: JsonObject) -> bool:
