@@ -205,6 +205,40 @@ async def test_in_a_real_shell(tmp_path: Path, shell: str) -> None:
     assert [sorted(one) for one in plain] == [sorted(wanted) for _, wanted in cases], done
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="files may not be called so there")
+def test_names_of_strangers_are_words_and_nothing_else(tmp_path: Path) -> None:
+    """An agent file of somebody else's folder: no name runs, hides, or keeps Tab waiting."""
+    names = ["$(touch ran)", "`touch ran`", ";touch ran;", "a'b", "*", "~root", "-rf", "a b"]
+    folder = tmp_path / ".agents" / "agents"
+    folder.mkdir(parents=True)
+    for number, name in enumerate([*names, "x\x1b]0;title\x07", "\u202eabc"]):
+        text = f"---\nname: {name}\ndescription: all \x1b[2Jclear\n---\nWork.\n"
+        (folder / f"{number}.md").write_text(text)
+    os.mkfifo(folder / "pipe.md")
+    place = environment(tmp_path)
+
+    def tab(script: str) -> str:
+        done = subprocess.run(
+            ["bash", "--norc", "-c", script],
+            env=place,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        )
+        return done.stdout
+
+    lines = """try() {{ _agent_studio agent-studio; }}
+    COMP_WORDS=(agent-studio run --agent ''); COMP_CWORD=3; try
+    eval "set -- ${{COMPREPLY[*]}}"; printf '%s\\n' "$@" """
+    offered = tab(BASH.replace("{lines}", lines).format()).splitlines()
+    assert {*names} <= {*offered} and not (tmp_path / "ran").exists()
+    for shell in SCRIPTS:
+        raw = tab(f"agent-studio completion {shell} -- run --agent ''")
+        assert all(one.isprintable() for one in raw.replace("\t", "").splitlines()), raw
+
+
 def test_bash_gets_back_what_follows_a_colon(tmp_path: Path) -> None:
     """It takes ``llama3:8b`` and ``--provider=ollama`` apart, and completes the last piece."""
     place = environment(tmp_path)

@@ -75,7 +75,9 @@ _POWERSHELL = r"""Register-ArgumentCompleter -Native -CommandName agent-studio -
     & agent-studio completion powershell -- @words "=$current" | ForEach-Object {
         $name, $about = $_ -split "`t", 2
         if ($name -ne ':files') {
-            $shown = if ($name -match '\s') { "'$name'" } else { $name }
+            $plain = $name -match '^[\w./:=+-]+$'
+            $quoted = "'" + ($name -replace '[\u0027\u2018-\u201b]', '$0$0') + "'"
+            $shown = if ($plain) { $name } else { $quoted }
             if (-not $about) { $about = $name }
             [System.Management.Automation.CompletionResult]::new(
                 $shown, $name, 'ParameterValue', $about)
@@ -99,12 +101,19 @@ def completion(options: argparse.Namespace) -> int:
     if options.shell == "bash":
         words, cut = _joined(words)
     lines = [
-        name[cut:] if name == FILES else f"{name[cut:]}\t{' '.join(about.split())[:WIDTH]}"
+        name[cut:] if name == FILES else f"{name[cut:]}\t{_shown(about)[:WIDTH]}"
         for name, about in offered(words, Paths.default(), Path.cwd())
+        if name.isprintable()  # another may be a stranger's: a terminal would obey it
     ]
     text = "".join(f"{line}\n" for line in lines)
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     return 0
+
+
+def _shown(about: str) -> str:
+    """A description in a line, without codes that a terminal would obey."""
+    line = " ".join(about.split())
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
 
 
 def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:

@@ -42,6 +42,8 @@ def agents(folders: list[Path]) -> list[Named]:
     found: dict[str, str] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.md")):
+            if not path.is_file():  # opening a pipe would wait for ever
+                continue
             with suppress(OSError), path.open(encoding="utf-8", errors="replace") as file:
                 head = file.read(4_000).partition("\n---")[0]
                 name, about = _NAME.search(head), _ABOUT.search(head)
