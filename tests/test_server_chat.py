@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.models import Generation
 from studio.domain.tools import ToolSpec
-from studio.server.chat import Chat
+from studio.server.dialects.chat import Chat
 from studio.server.wire import (
     INSTRUCTED,
     Asked,

@@ -25,7 +25,7 @@ from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCa
 from studio.domain.models import Generation
 from studio.domain.tools import ToolSpec
 from studio.server.count import tokens
-from studio.server.messages import Messages
+from studio.server.dialects.messages import Messages
 from studio.server.wire import (
     INSTRUCTED,
     Asked,

@@ -22,8 +22,8 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Generation, Usage
 from studio.domain.tools import ToolSpec
-from studio.server.responses import Responses, deleted, settings, stored
-from studio.server.responses_answer import Answer
+from studio.server.dialects.responses import Responses, deleted, settings, stored
+from studio.server.dialects.responses_answer import Answer
 from studio.server.wire import (
     About,
     BadRequest,

@@ -14,7 +14,7 @@ from studio.domain.models import NOTHING
 from studio.domain.tools import ToolSpec
 from studio.providers.attachments import as_text, encoded
 
-from .messages import Messages
+from .dialects.messages import Messages
 from .naming import named
 from .wire import Asked
 

@@ -24,13 +24,13 @@ from studio.storage.requests import RequestStore
 from studio.storage.server_token import ServerToken
 
 from .answering import Answering
-from .chat import Chat
 from .connections import Connection
 from .count import Count
+from .dialects.chat import Chat
+from .dialects.messages import Messages
+from .dialects.responses import Responses
 from .listing import refresh
-from .messages import Messages
 from .replays import Replays
-from .responses import Responses
 from .routes import Routes
 from .safety import Gate
 from .stored import Stored

@@ -15,10 +15,10 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
+from .dialects.responses import deleted, stored
+from .dialects.responses_answer import PREFIX
 from .naming import AGENT, PLAIN
 from .placing import Placing
-from .responses import deleted, stored
-from .responses_answer import PREFIX
 from .telling import Telling, of_answer
 from .wire import About, BadRequest, Outcome, Place
 

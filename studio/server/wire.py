@@ -12,6 +12,7 @@ API's JSON and these values; who answers is none of its business. One request::
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
@@ -196,10 +197,14 @@ class Dialect(Protocol):
         ...
 
 
-def event(data: str, name: str = "") -> bytes:
-    """One server-sent event."""
+def event(data: JsonObject, name: str = "") -> bytes:
+    """One server-sent event.
+
+    In ASCII: some clients take the line separators of Unicode for the end of a
+    line, and half of a character, cut in two by a provider, breaks nothing.
+    """
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {data}\n\n".encode()
+    return f"{head}data: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
 def joined(texts: Sequence[str]) -> str:

@@ -11,8 +11,7 @@ from typing import TypeVar
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.providers.wire import mended
-
-from .wire import BadRequest
+from studio.server.wire import BadRequest
 
 T = TypeVar("T", bound=str)
 

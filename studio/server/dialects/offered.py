@@ -1,15 +1,12 @@
-"""The client's own tools: as they are offered, as one is chosen, as they were called."""
+"""The client's own tools: as they are offered, and as they were called."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import replace
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
-from studio.domain.models import Generation, ToolChoice
 from studio.domain.tools import ToolSpec
 from studio.providers.wire import sendable, sound
 
@@ -17,7 +14,6 @@ from .fields import Fields
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """What the APIs take; Anthropic's is the longest."""
-_CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 
 
 class Offered:
@@ -42,40 +38,6 @@ class Offered:
         if (name := choice.needed("name")) not in self.specs:
             raise choice.refused("name", f"There is no tool “{name}”.", "invalid_value")
         return name
-
-
-def choose(
-    fields: Fields, offered: Offered, generation: Generation
-) -> tuple[tuple[ToolSpec, ...], Generation]:
-    """What OpenAI's ``tool_choice`` makes of the tools and of how they may be used.
-
-    Chat Completions has one more object around a name than Responses. Raises BadRequest.
-    """
-    tools = tuple(offered.specs.values())
-    choice: ToolChoice | None
-    if isinstance(fields.get("tool_choice"), dict):
-        chosen = fields.inner("tool_choice")
-        assert chosen is not None
-        match chosen.text("type"):
-            case "function":
-                name = offered.chosen(chosen.inner("function") or chosen)
-                return tools, replace(generation, choice="required", only=name)
-            case "allowed_tools":
-                allowed = chosen.inner("allowed_tools") or chosen
-                names = _allowed(allowed, offered)
-                tools = tuple(spec for spec in tools if spec.name in names)
-                choice = allowed.one_of("mode", _CHOICES)
-            case kind:
-                raise chosen.refused("type", f"A choice of type “{kind}” is not known here.")
-    else:
-        choice = fields.one_of("tool_choice", _CHOICES)
-    if choice == "required" and not tools:
-        raise fields.refused("tool_choice", "A call is required, but there are no “tools”.")
-    return tools, replace(generation, choice=choice or "auto")
-
-
-def _allowed(allowed: Fields, offered: Offered) -> Sequence[str]:
-    return [offered.chosen(tool.inner("function") or tool) for tool in allowed.objects("tools")]
 
 
 def schema_of(fields: Fields, name: str) -> JsonObject:

@@ -14,8 +14,7 @@ from studio.domain.messages import ToolCall
 from studio.domain.models import NOTHING, Usage
 from studio.providers.anthropic_accumulator import unreadable
 from studio.providers.wire import mended
-
-from .wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
+from studio.server.wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
 
 _Kind: TypeAlias = Literal["text", "thinking"]
 _STOPS: dict[str, str] = {
@@ -87,7 +86,7 @@ class Answer:
             case Outcome(stop="error"):
                 self._close()
                 error = error_body(mended(part.detail), part.status)
-                self._frames.append(event(_json(error), "error"))
+                self._frames.append(event(error, "error"))
             case Outcome():
                 self._close()
                 self._finish(part)
@@ -128,7 +127,10 @@ class Answer:
         given = unreadable(call.raw) if call.arguments is None else call.arguments
         block: JsonObject = {"type": "tool_use", "id": call.id, "name": call.name}
         self._send("content_block_start", **self._index, content_block={**block, "input": {}})
-        delta: JsonObject = {"type": "input_json_delta", "partial_json": _json(given)}
+        delta: JsonObject = {
+            "type": "input_json_delta",
+            "partial_json": json.dumps(given, separators=(",", ":")),
+        }
         self._send("content_block_delta", **self._index, delta=delta)
         self._send("content_block_stop", **self._index)
         self._content.append({**block, "input": given})
@@ -155,7 +157,7 @@ class Answer:
         return {"index": len(self._content)}
 
     def _send(self, name: str, **fields: Json) -> None:
-        self._frames.append(event(_json({"type": name, **fields}), name))
+        self._frames.append(event({"type": name, **fields}, name))
 
 
 def _block(kind: _Kind, text: str) -> JsonObject:
@@ -172,8 +174,3 @@ def _usage(usage: Usage) -> JsonObject:
         "output_tokens": usage.output,
         "output_tokens_details": {"thinking_tokens": usage.reasoning},
     }
-
-
-def _json(value: JsonObject) -> str:
-    """In ASCII: some clients take the line separators of Unicode for the end of a line."""
-    return json.dumps(value, separators=(",", ":"))

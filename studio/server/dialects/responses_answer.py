@@ -7,7 +7,6 @@ object of the last event is the one that an answer in one piece has.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
 from studio.providers.wire import mended
+from studio.server.wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
 
 from .offered import written
-from .openai_errors import error_type
-from .wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
+from .openai import DONE, error_type
 
 PREFIX = "resp_"
 """What stands before an answer's number."""
@@ -229,7 +228,7 @@ class Answer:
         else:
             self._ended |= {"status": "completed", "completed_at": int(self._clock())}
             self._send("response.completed", response=self.body())
-        self._frames.append(event("[DONE]"))
+        self._frames.append(DONE)
 
     def _fail(self, outcome: Outcome) -> None:
         """The event has its words twice: inside as the service sends them, outside as documented.
@@ -244,10 +243,9 @@ class Answer:
         self._send("response.failed", response=self.body())
 
     def _send(self, name: str, **fields: Json) -> None:
-        """Events are ASCII: half of a character, cut in two by a provider, breaks nothing."""
         data: JsonObject = {"type": name, "sequence_number": self._events, **fields}
         self._events += 1
-        self._frames.append(event(json.dumps(data, separators=(",", ":")), name))
+        self._frames.append(event(data, name))
 
 
 def _unlogged(kind: _Kind) -> JsonObject:

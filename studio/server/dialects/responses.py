@@ -12,13 +12,13 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation
 from studio.providers.wire import sound
+from studio.server.wire import About, Asked, Part, joined
 
 from .fields import Fields
-from .offered import Offered, choose, schema_of
-from .openai_errors import error_body
+from .offered import Offered, schema_of
+from .openai import choose, error_body
 from .responses_answer import PREFIX, Answer
 from .responses_items import Items
-from .wire import About, Asked, Part, joined
 
 _TRUNCATIONS = ("disabled", "auto")
 _NOT_HERE = {

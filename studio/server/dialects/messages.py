@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
+from studio.server.wire import About, Asked, BadRequest
 
 from .fields import Fields
 from .messages_answer import NO_THREADS, Answer, error_body
 from .messages_blocks import Conversation, words
 from .offered import Offered, schema_of
-from .wire import About, Asked, BadRequest
 
 _Choice: TypeAlias = Literal["auto", "any", "tool", "none"]
 _CHOICES: dict[_Choice, ToolChoice] = {

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast
 
 from studio.domain.messages import Block, Image, Message, Reasoning, Said, Text, ToolResult
+from studio.server.wire import INSTRUCTED, joined
 
 from .enclosed import document, picture
 from .fields import Fields
 from .offered import called
-from .wire import INSTRUCTED, joined
 
 _Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")

@@ -18,10 +18,10 @@ from studio.domain.messages import (
 from studio.providers.anthropic_accumulator import UNREADABLE
 from studio.providers.attachments import as_text
 from studio.providers.wire import sound
+from studio.server.wire import INSTRUCTED, joined
 
 from .enclosed import plain
 from .fields import Fields
-from .wire import INSTRUCTED, joined
 
 _Role: TypeAlias = Literal["user", "assistant", "system"]
 _ROLES: tuple[_Role, ...] = ("user", "assistant", "system")

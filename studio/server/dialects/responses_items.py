@@ -12,11 +12,11 @@ from typing import Literal, TypeAlias, cast
 
 from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
 from studio.providers.attachments import as_text
+from studio.server.wire import INSTRUCTED, joined
 
 from .enclosed import document, picture
 from .fields import Fields
 from .offered import called
-from .wire import INSTRUCTED, joined
 
 _Side: TypeAlias = Literal["user", "assistant", "results"]
 
