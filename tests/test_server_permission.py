@@ -228,8 +228,8 @@ async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None
     """What was too long for the model is kept in a file that it may read."""
     async with house(tmp_path, COMPATIBLE, []) as home:
         session = await home.session()
-        policy = await ceiling(home.studio, session.info.id, home.folder)
         kept = home.studio.spill(session.info.id) / "1.txt"
+        policy = ceiling(home.studio).at(Workspace(home.folder, readable=[kept.parent]))
         assert policy.explain(READ, str(kept)).verdict == "allow"
         other = home.studio.spill("other") / "1.txt"
         assert policy.explain(READ, str(other)).verdict == "ask"

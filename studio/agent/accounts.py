@@ -50,12 +50,17 @@ class Accounts:
         self._looked = -LOOK
         self._chats: dict[str, Account] = {}
 
-    async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget:
-        """What a turn may use: the agent's caps, the session's, the day's, its parent's."""
+    async def budget(
+        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+    ) -> Budget:
+        """What a turn may use: the agent's caps, the session's, the day's, its parent's.
+
+        ``new``: the session has used nothing yet.
+        """
         values = self._settings.values
         turn = Caps(values.turn_tokens, values.turn_dollars)
         await self._catch_up()
-        chat = await self._chat(session)
+        chat = await self._chat(session, new)
         above = parent.accounts if parent is not None else ()
         return Budget([Account("turn", turn.within(agent.caps)), chat, *above, self._day])
 
@@ -64,10 +69,10 @@ class Accounts:
         account = self._chats.get(session_id)
         return account.used if account is not None else Amount()
 
-    async def _chat(self, session: SessionInfo) -> Account:
+    async def _chat(self, session: SessionInfo, new: bool) -> Account:
         account = self._chats.pop(session.id, None)
         if account is None:
-            used = total((await self._spent("session", session.id)).values())
+            used = Spent() if new else total((await self._spent("session", session.id)).values())
             account = Account("session", NO_CAPS, Amount(used.usage.total, used.cost))
             account = self._chats.pop(session.id, account)  # another turn may have been quicker
             if len(self._chats) >= KNOWN:

@@ -25,7 +25,7 @@ from .clock import Clock
 from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings
-from .incoming import Incoming
+from .incoming import AnyKind, Incoming
 from .permission.gate import Gate
 from .permission.policy import Policy
 from .permission.unreadable import unreadable
@@ -73,24 +73,26 @@ class Equipping:
         self._incoming = Incoming(chat.transcript)
 
     async def workspace(self) -> Workspace:
+        return await asyncio.to_thread(self._place)
+
+    def _place(self) -> Workspace:
         info = self._chat.info
-
-        def make() -> Workspace:
-            return Workspace(info.folder, readable=[self._around.spill(info.id)])
-
-        return await asyncio.to_thread(make)
+        return Workspace(info.folder, readable=[self._around.spill(info.id)])
 
     async def equipment(
         self, ground: Ground, rules: Sequence[Rule], within: Policy | None = None
     ) -> Equipment:
-        """``rules`` are the turn's own; ``within`` is what the turn may do that began it.
+        """``rules`` are the turn's own; ``within`` is what it may do at most, in its folder
+        or, of the turn that began it, in that one's.
 
         Raises ConfigurationError.
         """
         agent = ground.agent
-        self._incoming.kinds = await asyncio.to_thread(self._around.masks, agent)
-        spill = await asyncio.to_thread(self._around.spill, self._chat.info.id)
-        workspace = await self.workspace()
+
+        def look() -> tuple[list[AnyKind], Workspace]:
+            return self._around.masks(agent), self._place()
+
+        self._incoming.kinds, workspace = await asyncio.to_thread(look)
         policy = Policy(
             self._chat.info.permission_mode,
             {
@@ -104,7 +106,7 @@ class Equipping:
             tools=agent.tools,
         )
         if within is not None:
-            policy = policy.within(within)
+            policy = policy.within(within.at(workspace))
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
         if sandbox.kind != "none" and (refused := policy.unreadable()):
@@ -115,6 +117,7 @@ class Equipping:
             trusted=ground.layers.trust == "trusted",
         )
         offered = [spec for spec in ground.offered if spec.external or policy.offers(spec)]
+        spill = self._around.spill(self._chat.info.id)
         return Equipment(policy, offered, workspace, sandbox, risk, spill)
 
     def execution(

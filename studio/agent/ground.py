@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,7 @@ from .budget import Budget, Rate
 from .incoming import AnyKind
 from .patience import Patience
 from .permission.policy import Policy
-from .permission.rules import Layers, Rules
+from .permission.rules import Layers, Rules, Trust
 from .routing import Routing
 from .standing import Standing
 from .watching import Folders
@@ -41,13 +40,15 @@ CLIENT = (
 class Surroundings(Protocol):
     """What a session needs of the rest of the house for one turn."""
 
-    async def agent(self, name: str, folder: Path) -> Agent: ...
+    async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent: ...
     async def provider(self, name: str) -> Provider: ...
     def model(self, provider: str, model: str) -> ModelInfo: ...
     async def refresh_tools(self) -> None: ...
     def tools(self) -> dict[str, Tool]: ...
     def limits(self, agent: Agent, mode: Mode) -> Limits: ...
-    async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget: ...
+    async def budget(
+        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+    ) -> Budget: ...
     def environment(self) -> dict[str, str]: ...
     async def sandbox(self) -> Sandbox: ...
     @property
@@ -100,15 +101,15 @@ async def ground_of(
     of a tool here that has its name.
     """
     folder = Path(info.folder)
-    if not await asyncio.to_thread(folder.is_dir):
+    layers = await around.rules.layers(folder)
+    if layers.gone:
         raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
-    agent = await around.agent(info.agent, folder)
+    agent = await around.agent(info.agent, folder, layers.trust)
     provider = await around.provider(info.provider)
     if not info.model:
         raise ConfigurationError("No model is chosen. Choose one below the message.")
     await around.refresh_tools()
     tools = around.tools()
-    layers = await around.rules.layers(folder)
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)

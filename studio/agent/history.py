@@ -56,7 +56,9 @@ class NativeHistory:
     ``studio.domain.ledger``: a request's prefix is where the chain ended then.
     """
 
-    def __init__(self, store: SessionStore, session_id: str) -> None:
+    def __init__(self, store: SessionStore, session_id: str, *, new: bool = False) -> None:
+        self.new = new
+        """Whether nothing was ever sent or stored: the session was made a moment ago."""
         self.items: list[JsonObject] = []
         self.chain: list[str] = [""]
         self.epoch = 0
@@ -91,7 +93,7 @@ class NativeHistory:
         """
         await self.save()  # what a failing disk left behind
         self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
-        stored = await self._store.native(self._session_id)
+        stored = None if self.new else await self._store.native(self._session_id)
         if stored is None:
             self.epoch = 0
             begun = await self._begin("", fresh)
@@ -155,8 +157,11 @@ class NativeHistory:
 
     async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
         provider, messages = fresh.provider, fresh.conversation()
-        items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
+        items: list[JsonObject] = []
+        if messages:
+            items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
         tools = cast("list[JsonObject]", encode(fresh.tools))
+        self.new = False
         self.epoch = await self._store.begin_epoch(
             self._session_id,
             provider.name,

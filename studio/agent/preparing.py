@@ -127,8 +127,10 @@ class Preparing:
         rules: Sequence[Rule],
         unheard: Unheard,
         record: Callable[[Event], None],
+        *,
+        new: bool = False,
     ) -> None:
-        self.history = NativeHistory(store, chat.info.id)
+        self.history = NativeHistory(store, chat.info.id, new=new)
         self.room = Room(chat.transcript, self.history, lambda: surroundings.summarise, chat.flush)
         self.opened: list[Event] = []
         """What happened when the history was opened for the turn that is being made."""
@@ -159,7 +161,7 @@ class Preparing:
         for block in started.said:
             if reason := provider.refuses(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
-        said = self._unheard.said
+        new, said = self.history.new, self._unheard.said
         said[:] = [readable(block, provider, fact) for block in said]
         self.opened = [*routed, *await self.open(ground)]
         if ground.layers.notice and ground.layers.notice != self._noticed:
@@ -172,12 +174,13 @@ class Preparing:
         words = self._unheard.words(started.said)
         if not words and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
-        last = await self._store.last_sent(info.id)
+        last = None if new else await self._store.last_sent(info.id)
         if self._ledger is None:
             self._ledger = Ledger(last)
         parent = wish.parent
         capped = replace(agent, caps=wish.caps.within(agent.caps))
-        budget = await self._around.budget(info, capped, parent.budget if parent else None)
+        above = parent.budget if parent else None
+        budget = await self._around.budget(info, capped, above, new=new)
         purse = self._purse(budget, ground, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
@@ -242,7 +245,7 @@ class Preparing:
         else:
             begun = bool(self._chat.transcript.total_usage.total)
             above = wish.parent.budget if wish.parent else None
-            budget = await self._around.budget(info, agent, above)
+            budget = await self._around.budget(info, agent, above, new=self.history.new)
             routed = await routing.route(
                 info, agent, said, begun=begun, mode=wish.mode, budget=budget
             )

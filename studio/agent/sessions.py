@@ -73,7 +73,8 @@ class Sessions:
         )
         await self.store.create(info)
         self.store.journal(info.id).newest = 0
-        session = self._open[info.id] = Session(info, self.store, self._around, (), ())
+        session = Session(info, self.store, self._around, (), (), new=True)
+        self._open[info.id] = session
         if told:
             await session.recount(told)
         self._show(session)
@@ -144,8 +145,6 @@ class Sessions:
                 self._forget(session_id)
                 await session.close()
                 self.store.let_go(session_id)
-                with suppress(OSError):  # there may be long results in it
-                    await asyncio.to_thread(lambda: self._around.spill(session_id).rmdir())
 
     def _forget(self, session_id: str) -> Session | None:
         self._unseen.pop(session_id, None)

@@ -50,7 +50,7 @@ from .library import AgentLibrary, Agents
 from .patience import Patience
 from .permission.decision import Decision
 from .permission.policy import Policy
-from .permission.rules import Rules
+from .permission.rules import Rules, Trust
 from .routing import Routing
 from .session import Session
 from .sessions import Sessions
@@ -150,15 +150,15 @@ class Studio:
             if problem not in known:
                 self.trouble(problem)
 
-    async def agents(self, folder: Path | None = None) -> Agents:
-        return await self.library.load(folder, trusted=await self._trusted(folder))
+    async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
+        """``trust`` is the person's in the folder, where that was looked up already."""
+        if folder is not None and trust is None:
+            trust = await self.rules.trusted(folder)
+        return await self.library.load(folder, trusted=trust == "trusted")
 
-    async def _trusted(self, folder: Path | None) -> bool:
-        return folder is not None and await self.rules.trusted(folder) == "trusted"
-
-    async def agent(self, name: str, folder: Path) -> Agent:
+    async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        agents = await self.agents(folder)
+        agents = await self.agents(folder, trust)
         agent = agents.get(name)
         if agent is None:
             known = ", ".join(sorted(agents.by_name))
@@ -282,8 +282,11 @@ class Studio:
             steps, seconds = values.background_steps, values.background_seconds
         return Limits(agent.steps or max(steps, 1), agent.seconds or max(seconds, 1.0))
 
-    async def budget(self, session: SessionInfo, agent: Agent, parent: Budget | None) -> Budget:
-        return await self.accounts.budget(session, agent, parent)
+    async def budget(
+        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+    ) -> Budget:
+        """``new``: the session has used nothing yet."""
+        return await self.accounts.budget(session, agent, parent, new=new)
 
     @property
     def rate(self) -> Rate:
@@ -310,7 +313,8 @@ class Studio:
         return self.settings.values.summarise
 
     def spill(self, session_id: str) -> Path:
-        return private_folder(self.paths.cache / "outputs" / session_id)
+        """Where a session's long results are kept whole; made when there is one."""
+        return self.paths.cache / "outputs" / session_id
 
     def trash(self) -> Path:
         """Where deleted files are kept; those that cannot be restored any more are removed."""

@@ -48,14 +48,15 @@ class Undo:
         self._record = record
         self._turn_id = ""
         self._folder = ""
-        self._acted = False
+        self._acted = self._wrote = False
         self._told = ""
         self._unbroken = Unbroken()
         self.settled = self._unbroken.settled
 
     async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:
         """A turn begins to work in a folder; one that may act will need to know what is in it."""
-        self._turn_id, self._folder, self._acted = turn_id, folder, False
+        self._turn_id, self._folder = turn_id, folder
+        self._acted = self._wrote = False
         if acts:
             (await self._watched()).begin()
 
@@ -71,6 +72,7 @@ class Undo:
     async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
         """Around a draft that is carried out or undone, whenever that is."""
         turn_id = self._turn_of(draft.id)
+        self._wrote = self._wrote or turn_id == self._turn_id
         watched = await self._watched()
         async with watched.writing(self._owner(turn_id), draft_paths(draft)):
             yield
@@ -80,6 +82,9 @@ class Undo:
 
     async def end(self, turn_id: str) -> list[Event]:
         """What is told at a turn's end: what it changed, and what can not be undone."""
+        if turn_id == self._turn_id and not (self._acted or self._wrote):
+            self._turn_id = ""
+            return []
         watched = await self._watched()
         if self._acted:
             await watched.settled()

@@ -102,7 +102,7 @@ class Answering:
         asker = Asker(self._studio, session)
         ends: list[Part] = []
         try:
-            async with aclosing(await self._turn(placed, answer.asked)) as events:
+            async with aclosing(self._turn(placed, answer.asked)) as events:
                 async for event in events:
                     match event:
                         case TurnStarted() if answer.place is None:
@@ -131,12 +131,12 @@ class Answering:
         for part in ends:  # a client may go on from it as soon as it has the last one
             yield part
 
-    async def _turn(self, placed: Placed, asked: Asked) -> AsyncGenerator[Event, None]:
+    def _turn(self, placed: Placed, asked: Asked) -> AsyncGenerator[Event, None]:
         session = placed.session
         return session.turn(
             placed.said,
             mode="background",
-            within=await ceiling(self._studio, session.info.id, self._folder),
+            within=ceiling(self._studio),
             tools=asked.tools,
             results=placed.results,
             generation=asked.generation,

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import cast, get_args
 
 from studio.agent.permission.policy import Policy
@@ -18,24 +17,19 @@ from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.permissions import Question, Rule, Verdict
-from studio.tools import Workspace
 
 NOBODY = "nobody was at the window to allow it"
 """Whose no it is where no window is open, for the audit and the model."""
 
 
-async def ceiling(studio: Studio, session_id: str, folder: Path) -> Policy:
-    """The bounds of one turn; raises ConfigurationError for a rule that cannot be read.
+def ceiling(studio: Studio) -> Policy:
+    """The bounds of one turn, in its folder; raises ConfigurationError for a rule that
+    cannot be read.
 
     A rule that is not understood may be one that forbids: then nothing is answered.
     """
     rules = client_rules(studio.settings.values.server_rules, studio.tools())
-
-    def made() -> Policy:
-        workspace = Workspace(folder, readable=[studio.spill(session_id)])
-        return Policy("ask", {"server": rules}, workspace=workspace, wary=True)
-
-    return await asyncio.to_thread(made)
+    return Policy("ask", {"server": rules}, wary=True)
 
 
 def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:

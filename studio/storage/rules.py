@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass
+from sqlite3 import Connection
 from typing import Any, TypeAlias, get_args
 
 from studio.domain.permissions import Rule, Verdict
@@ -36,10 +37,12 @@ class RuleStore:
     async def list(self) -> Standing:
         """Those for everywhere first, then folder by folder; there the rules for whole tools
         first, so that one with a pattern counts also where it is older."""
-        query = "SELECT id, folder, verdict, tool, pattern, added FROM standing_rules ORDER BY id"
-        rows = await self._db.read(lambda db: db.execute(query).fetchall())
-        found = [one for row in rows if (one := _standing(row)) is not None]
-        return sorted(found, key=lambda one: (one.folder, one.rule.pattern != "*"))
+        return await self._db.read(_list)
+
+    async def of(self, folder: str) -> tuple[Standing, str]:
+        """Those that count in a folder, and the digest of its files that were trusted."""
+        found, digest = await self._db.read(lambda db: (_list(db), _trusted(db, folder)))
+        return [one for one in found if one.folder in ("", folder)], digest
 
     async def add(self, rule: Rule, folder: str = "") -> None:
         """Keep a rule; keeping it twice is the same as once."""
@@ -62,9 +65,7 @@ class RuleStore:
 
     async def trusted(self, folder: str) -> str:
         """The digest of the files that were trusted; empty if none were."""
-        query = "SELECT digest FROM trusted WHERE folder = ?"
-        row = await self._db.read(lambda db: db.execute(query, (folder,)).fetchone())
-        return row[0] if row and isinstance(row[0], str) else ""
+        return await self._db.read(lambda db: _trusted(db, folder))
 
     async def folders(self) -> list[str]:
         """The folders whose files were trusted."""
@@ -81,6 +82,19 @@ class RuleStore:
         insert = "INSERT OR REPLACE INTO trusted VALUES (?, ?, ?)"
         values = (folder, digest, time.time())
         await self._db.write(lambda db: db.execute(insert, values) and None)
+
+
+def _list(db: Connection) -> list[StandingRule]:
+    rows = db.execute(
+        "SELECT id, folder, verdict, tool, pattern, added FROM standing_rules ORDER BY id"
+    )
+    found = [one for row in rows if (one := _standing(row)) is not None]
+    return sorted(found, key=lambda one: (one.folder, one.rule.pattern != "*"))
+
+
+def _trusted(db: Connection, folder: str) -> str:
+    row = db.execute("SELECT digest FROM trusted WHERE folder = ?", (folder,)).fetchone()
+    return row[0] if row and isinstance(row[0], str) else ""
 
 
 def _standing(row: tuple[Any, ...]) -> StandingRule | None:

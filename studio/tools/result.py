@@ -178,7 +178,7 @@ def shorten(text: str, limit: int, spill: Path | None = None) -> str:
     if spill is not None:
         path = spill / f"{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:16]}.txt"
         try:
-            spill.mkdir(parents=True, exist_ok=True)
+            spill.mkdir(mode=0o700, parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", errors="replace", newline="")
             kept = f" The whole text is in {path}"
         except OSError:

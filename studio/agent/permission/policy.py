@@ -94,6 +94,16 @@ class Policy:
         policy._parent = parent if self._parent is None else self._parent.within(parent)
         return policy
 
+    def at(self, workspace: Workspace) -> Policy:
+        """This policy for the paths of a folder; itself where it is of one already."""
+        if self._workspace is not None:
+            return self
+        policy = self._copy()
+        policy._workspace = workspace
+        if policy._parent is not None:
+            policy._parent = policy._parent.at(workspace)
+        return policy
+
     def _copy(self) -> Policy:
         policy = Policy(
             self.mode,

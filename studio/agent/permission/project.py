@@ -20,12 +20,16 @@ LARGEST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """``digest`` is of every file that could widen rights; ``empty`` if there is none."""
+    """``digest`` is of every file that could widen rights; ``empty`` if there is none.
+
+    ``gone``: there is no such folder.
+    """
 
     rules: tuple[Rule, ...]
     digest: str
     empty: bool = False
     problem: str = ""
+    gone: bool = False
 
 
 def read_project(folder: Path) -> Project:
@@ -43,7 +47,9 @@ def read_project(folder: Path) -> Project:
         rules = tuple(_rules(data or b""))
     except ValueError as error:
         return Project((), total.hexdigest(), problem=f"{path}: {error}")
-    return Project(rules, total.hexdigest(), empty=data is None and not found)
+    empty = data is None and not found
+    gone = empty and not folder.is_dir()
+    return Project(rules, total.hexdigest(), empty=empty, gone=gone)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -28,11 +28,15 @@ CHANGED = (
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The rules of a folder: the person's and its own. ``notice`` is for the person."""
+    """The rules of a folder: the person's and its own. ``notice`` is for the person.
+
+    ``gone``: there is no such folder.
+    """
 
     rules: Mapping[Layer, Sequence[Rule]] = field(default_factory=dict[Layer, Sequence[Rule]])
     trust: Trust = "nothing"
     notice: str = ""
+    gone: bool = False
 
 
 class Rules:
@@ -56,19 +60,19 @@ class Rules:
 
     async def layers(self, folder: Path) -> Layers:
         """The rules that stand in a folder. Without trust its files only forbid."""
-        name = await _name(folder)
-        project = await asyncio.to_thread(read_project, folder)
-        trust = await self._trust(name, project)
-        own = [one for one in await self._store.list() if one.folder in ("", name)]
+        name, project = await asyncio.to_thread(_look, folder)
+        own, known = await self._store.of(name)
+        trust = _trust(known, project)
         rules: dict[Layer, Sequence[Rule]] = {
             "person": [one.rule for one in own],
             "project": [r for r in project.rules if trust == "trusted" or r.verdict != "allow"],
         }
-        return Layers(rules, trust, project.problem or (CHANGED if trust == "changed" else ""))
+        notice = project.problem or (CHANGED if trust == "changed" else "")
+        return Layers(rules, trust, notice, gone=project.gone)
 
     async def trusted(self, folder: Path) -> Trust:
-        project = await asyncio.to_thread(read_project, folder)
-        return await self._trust(await _name(folder), project)
+        name, project = await asyncio.to_thread(_look, folder)
+        return _trust(await self._store.trusted(name), project)
 
     async def folders(self) -> Sequence[str]:
         """The folders the person trusted, whatever became of their files."""
@@ -77,17 +81,11 @@ class Rules:
     async def trust(self, folder: Path) -> None:
         """Take the files in the folder for the person's own, and let those in its
         ``.agents`` widen rights, as they are now: a change of these, or new ones, end it."""
-        project = await asyncio.to_thread(read_project, folder)
-        await self._store.trust(await _name(folder), project.digest)
+        name, project = await asyncio.to_thread(_look, folder)
+        await self._store.trust(name, project.digest)
 
     async def untrust(self, folder: Path) -> None:
         await self._store.trust(await _name(folder), "")
-
-    async def _trust(self, name: str, project: Project) -> Trust:
-        known = await self._store.trusted(name)
-        if not known:
-            return "nothing" if project.empty else "untrusted"
-        return "trusted" if known == project.digest else "changed"
 
 
 def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
@@ -104,3 +102,15 @@ def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Ru
 
 async def _name(folder: Path | None) -> str:
     return "" if folder is None else str(await asyncio.to_thread(folder.resolve))
+
+
+def _look(folder: Path) -> tuple[str, Project]:
+    """The name under which a folder is known, and what its files say."""
+    return str(folder.resolve()), read_project(folder)
+
+
+def _trust(known: str, project: Project) -> Trust:
+    """``known`` is the digest of the files that the person trusted; empty if none."""
+    if not known:
+        return "nothing" if project.empty else "untrusted"
+    return "trusted" if known == project.digest else "changed"
