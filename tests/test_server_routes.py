@@ -53,7 +53,10 @@ async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
         assert f"{PROVIDER}/org/my-model" in ids
         assert not [one for one in ids if one.startswith(("openai/", "anthropic/", "simulator/"))]
         for one in answer["data"]:
-            assert one.keys() == {"id", "object", "created", "owned_by"}
+            assert one.keys() == {"id", "object", "created", "owned_by", "name"}
+        names = {one["id"]: one["name"] for one in answer["data"]}
+        assert names["agent/Coder"] == "Coder"
+        assert names[f"{PROVIDER}/other"].startswith("other (")
         listing = studio.catalogue.listing  # the provider is asked beside, and not waited for
         await until(lambda: listing(PROVIDER).state == "ready")
         values.base_urls["anthropic"] = server.house.simulator.url("anthropic")
@@ -71,6 +74,8 @@ async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
         none = await server.client.get("/v1/models/agent/Nobody")
         assert (none.status_code, none.json()["error"]["code"]) == (404, "model_not_found")
 
+        await until(lambda: listing("anthropic").state == "ready")
+        ids = [one["id"] for one in (await server.client.get("/v1/models")).json()["data"]]
         theirs = (await server.client.get("/v1/models", headers=ANTHROPIC)).json()
         assert [one["id"] for one in theirs["data"]] == ids
         assert (theirs["has_more"], theirs["first_id"], theirs["last_id"]) == (

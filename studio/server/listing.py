@@ -27,7 +27,14 @@ class Listed:
     owner: str
 
     def openai(self) -> JsonObject:
-        return {"id": self.id, "object": "model", "created": SINCE, "owned_by": self.owner}
+        """OpenAI has no ``name``; what lets people choose shows it, as Open WebUI does."""
+        return {
+            "id": self.id,
+            "object": "model",
+            "created": SINCE,
+            "owned_by": self.owner,
+            "name": self.title,
+        }
 
     def anthropic(self) -> JsonObject:
         made = datetime.fromtimestamp(SINCE, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
