@@ -172,6 +172,23 @@ class Studio:
     def model(self, provider: str, model: str) -> ModelInfo:
         return self.catalogue.model(provider, model)
 
+    def offered(self, provider: str, current: str = "") -> list[ModelInfo]:
+        """A provider's models that the person lets choose from, as they are known now.
+
+        All it lists, or of these the enabled ones and the ``current`` one; then
+        the person's own.
+        """
+        values = self.settings.values
+        enabled = values.enabled_models.get(provider)
+        found = [
+            model
+            for model in self.catalogue.listing(provider).models
+            if enabled is None or model.id in (*enabled, current)
+        ]
+        known = {model.id for model in found}
+        own = [name for name in values.own_models.get(provider, []) if name not in known]
+        return [*found, *map(ModelInfo, own)]
+
     async def refuses(self, provider: str, model: str, block: Said) -> str:
         """Why a model cannot read a picture or file; empty if it can, or nobody can say."""
         try:

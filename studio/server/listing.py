@@ -70,15 +70,10 @@ async def refresh(studio: Studio) -> None:
 
 
 def _models(studio: Studio, provider: str) -> list[Listed]:
-    values = studio.settings.values
-    enabled = values.enabled_models.get(provider)
-    known = {model.id: model.title for model in studio.catalogue.listing(provider).models}
-    names = [name for name in known if enabled is None or name in enabled]
-    names += [name for name in values.own_models.get(provider, []) if name not in known]
     title = TITLES.get(provider, provider)
     return [
-        Listed(f"{provider}/{name}", f"{known.get(name, name)} ({title})", provider)
-        for name in names
+        Listed(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
+        for model in studio.offered(provider)
     ]
 
 

@@ -38,27 +38,16 @@ def model_items(
     from studio.domain.providers import TITLES
 
     sections: dict[str, list[MenuItem]] = {}
-    values = studio.settings.values
+    chosen, model = split_key(current)
     for name in providers:
-        enabled = values.enabled_models.get(name)
-        listed = [
-            model
-            for model in studio.catalogue.listing(name).models
-            if enabled is None or model.id in enabled or model_key(name, model.id) == current
-        ]
-        known = {model.id for model in listed}
-        own = [model for model in values.own_models.get(name, []) if model not in known]
-        if not listed and not own:
-            continue
-        sections[name] = [
-            *(MenuItem(model_key(name, m.id), m.title, detail=_window(m)) for m in listed),
-            *(MenuItem(model_key(name, model), model) for model in own),
-        ]
-    chosen = split_key(current)[0]
+        if offered := studio.offered(name, model if name == chosen else ""):
+            sections[name] = [
+                MenuItem(model_key(name, one.id), one.title, detail=_window(one)) for one in offered
+            ]
     first = sections.pop(chosen, [])
     items = [MenuItem("", TITLES[chosen]), *first] if first else []
     if current and all(item.key != current for item in first):
-        items = [MenuItem(current, split_key(current)[1]), *items]
+        items = [MenuItem(current, model), *items]
     items += thinking
     if sum(map(len, sections.values())) <= FEW:
         for name, section in sections.items():
