@@ -260,3 +260,57 @@ async def test_errors_are_the_editors_to_show(tmp_path: Path) -> None:
             await person.agent.prompt(session_id=name, prompt=[text_block("You too")])
         await person.agent.cancel(session_id=name)
         assert (await first).stop_reason == "cancelled"
+
+
+async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "studio", "acp",
+        env=terminal.environment, cwd=terminal.folder, limit=1_000_000,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+
+    async def said(line: bytes) -> Any:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(line + b"\n")
+        async with asyncio.timeout(20):
+            return json.loads(await process.stdout.readline())
+
+    ask = b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":%s}'
+    for line, code in (
+        (b"{", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"null", -32600),
+        (b"[{},{}]", -32600),
+        (b'{"jsonrpc":"2.0","id":{"a":1},"result":{}}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"error":"x"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600),
+        (ask % b"[]", -32600),
+        (ask % b'{"cursor":"-5"}', -32602),
+        (ask % b'{"cursor":"x"}', -32602),
+        (ask.replace(b"list", b"new") % b'{"cwd":".","mcpServers":[]}', -32602),
+        (ask.replace(b"list", b"new") % (b'{"cwd":"/%s","mcpServers":[]}' % (b"a" * 5000)), -32602),
+    ):
+        assert (await said(line))["error"]["code"] == code, line[:60]
+    assert (await said(ask % b"{}"))["result"] == {"sessions": []}
+    process.stdin.close()
+    async with asyncio.timeout(10):
+        assert await process.wait() == 0
+
+
+async def test_a_command_hides_no_part_of_itself_from_the_editor(tmp_path: Path) -> None:
+    """T-7"""
+    script = [
+        Turn(Call("run", {"command": "echo a #\u202e\x1b[2Jb"})),
+        Turn(Call("write", {"path": "a\u202etxt.py", "content": "x"})),
+        Turn(Words("Done.")),
+    ]
+    async with editor(tmp_path, script, lambda call, options: "deny") as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        (call, _), (draft, _) = person.questions
+        assert draft.title == "Write a\\u202etxt.py"
+        assert call.title.endswith("echo a #\\u202e\\x1b[2Jb")

@@ -9,6 +9,7 @@ from typing import Any, cast
 from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 
+from studio.agent.permission.showing import whole
 from studio.agent.session import Session
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
@@ -53,7 +54,7 @@ class Asking:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=f"{VERBS[draft.action]} {_name(draft)}",
+                title=whole(f"{VERBS[draft.action]} {_name(draft)}"),
                 kind="edit",
                 content=[self._telling.change(draft)],
             )
@@ -102,7 +103,7 @@ class Asking:
                     PermissionOption(option_id=str(number), name=choice, kind="allow_once")
                     for number, choice in enumerate(asked.choices)
                 ]
-                call = ToolCallUpdate(tool_call_id=asked.call_id, title=asked.text)
+                call = ToolCallUpdate(tool_call_id=asked.call_id, title=whole(asked.text))
                 if chosen := await self._chosen(call, options):
                     text = asked.choices[int(chosen)]
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -49,6 +50,7 @@ from .hearing import Content, invalid, said
 from .telling import STOPS, Telling, Update, last_words
 
 PAGE = 50
+_CURSOR = re.compile(r"[1-9][0-9]{0,8}")
 MODES: dict[PermissionMode, tuple[str, str]] = {
     "ask": ("Ask", "Changes of files are drafts, and commands are asked about"),
     "auto": ("Automatic", "Drafts are written at once, and commands are asked about"),
@@ -129,10 +131,9 @@ class Door:
             for info in await self._studio.sessions.list()
             if cwd is None or Path(info.folder) == Path(cwd)
         ]
-        try:
-            start = int(cursor or 0)
-        except ValueError:
-            raise invalid("There is no such page.") from None
+        start = int(cursor) if cursor and _CURSOR.fullmatch(cursor) else 0
+        if cursor and not start:
+            raise invalid("There is no such page.")
         page = infos[start : start + PAGE]
         return ListSessionsResponse(
             sessions=[
@@ -307,7 +308,11 @@ def _modes(session: Session) -> SessionModeState:
 
 def _folder(cwd: str) -> Path:
     folder = Path(cwd)
-    if not folder.is_absolute() or not folder.is_dir():
+    try:
+        there = folder.is_absolute() and folder.is_dir()
+    except (OSError, ValueError):  # no system has a name like this
+        there = False
+    if not there:
         raise invalid(f"The folder {cwd} is not there. Give the whole path of one that is.")
     return folder
 

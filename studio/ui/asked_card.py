@@ -149,7 +149,7 @@ class AskedCard(QWidget):
         self.title.setText(visible(question.title))
         chat = f" for the chat “{visible(asked.title)}”" if asked.title else ""
         named = not asked.agent or asked.agent in question.title
-        agent = "" if named else f", by {asked.agent}"
+        agent = "" if named else f", by {visible(asked.agent)}"
         self.source.setText(f"{THROUGH[asked.through]}{chat}{agent}.")
         self.reason.setText(visible(question.reason))
         self.reason.setVisible(bool(question.reason))
