@@ -40,7 +40,8 @@ def known() -> set[str]:
     tools = discover(folders=[]).tools
     arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
     facts = {field.name for one in (ModelInfo, Context, Agent) for field in fields(one)}
-    return settings | facts | set(tools) | arguments | {"node_modules", "orders_detail"}
+    others = {"node_modules", "orders_detail", "reasoning_content"}
+    return settings | facts | set(tools) | arguments | others
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
