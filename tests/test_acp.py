@@ -235,9 +235,15 @@ async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> 
         assert changed.config_options[0].current_value == "Writer"
         await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
         assert (person.folder / "b").read_text() == "x" and not person.questions
-        for wrong in ({"config_id": "agent", "value": "Nobody"}, {"config_id": "x", "value": "y"}):
+        for option, value in (
+            ("agent", "Nobody"),
+            ("x", "y"),
+            ("model", "sim-model"),
+            ("model", "nobody/sim-model"),
+            ("model", f"{CHAT}/"),
+        ):
             with pytest.raises(RequestError):
-                await person.agent.set_config_option(session_id=name, **wrong)
+                await person.agent.set_config_option(config_id=option, session_id=name, value=value)
         with pytest.raises(RequestError):
             await person.agent.set_session_mode(session_id=name, mode_id="wild")
 

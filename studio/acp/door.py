@@ -38,12 +38,8 @@ from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import StudioError
-from studio.domain.events import (
-    AwaitingPermission,
-    AwaitingReply,
-    Failed,
-    TurnComplete,
-)
+from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
+from studio.domain.providers import TITLES
 
 from .asking import Asking
 from .hearing import Content, invalid, said
@@ -166,12 +162,12 @@ class Door:
     ) -> SetSessionConfigOptionResponse:
         session = self._session(session_id)
         wanted = str(value)
+        provider, _slash, model = wanted.partition("/")
         try:
             if config_id == "agent":
                 found = await self._studio.agent(wanted, Path(session.info.folder))
                 await session.change(agent=found.name)
-            elif config_id == "model" and "/" in wanted:
-                provider, _slash, model = wanted.partition("/")
+            elif config_id == "model" and provider in TITLES and model:
                 await session.change(provider=provider, model=model)
             else:
                 raise invalid(f"There is no option {config_id} with the value {wanted}.")
@@ -267,7 +263,8 @@ class Door:
         agents = await self._studio.agents(Path(info.folder))
         models = {f"{info.provider}/{info.model}": info.model}
         for provider in self._studio.connected:
-            for model in self._studio.catalogue.listing(provider).models:
+            current = info.model if provider == info.provider else ""
+            for model in self._studio.offered(provider, current):
                 models[f"{provider}/{model.id}"] = model.title
         return [
             SessionConfigOptionSelect(
