@@ -150,7 +150,7 @@ class Equipping:
             risk=risk,
             workspace=workspace,
             drafts=TurnDrafts(self._chat.drafts, workspace, emit),
-            environment=self._around.environment(),
+            environment=self._around.environment,
             sandbox=equipment.sandbox,
             web=self._around.web,
             notes=Notes(
