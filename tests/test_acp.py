@@ -97,7 +97,11 @@ async def editor(
         terminal.provider(CHAT, simulator.url("chat"))
         settings = Paths.below(terminal.home).settings
         settings.parent.mkdir(parents=True)
-        chosen = {"default_provider": CHAT, "default_model": {CHAT: "sim-model"}}
+        chosen = {
+            "default_provider": CHAT,
+            "default_model": {CHAT: "sim-model"},
+            "own_models": {CHAT: ["org/mine"]},
+        }
         settings.write_text(json.dumps(chosen))
         person = Editor()
         if choices is not None:
@@ -235,6 +239,8 @@ async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> 
         assert changed.config_options[0].current_value == "Writer"
         await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
         assert (person.folder / "b").read_text() == "x" and not person.questions
+        (models,) = (one for one in changed.config_options if one.id == "model")
+        assert f"{CHAT}/org/mine" in {one.value for one in models.options}
         for option, value in (
             ("agent", "Nobody"),
             ("x", "y"),

@@ -72,6 +72,7 @@ class Door:
             session.stop()
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        await self._studio.look_for_providers()
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -260,6 +261,7 @@ class Door:
     async def _options(self, session: Session) -> list[Any]:
         """Agent and model, as choices that an editor shows."""
         info = session.info
+        await self._studio.refresh_lists()
         agents = await self._studio.agents(Path(info.folder))
         models = {f"{info.provider}/{info.model}": info.model}
         for provider in self._studio.connected:

@@ -243,6 +243,13 @@ class Studio:
 
         self.catalogue.refresh(name, make, key, force, address)
 
+    async def refresh_lists(self) -> None:
+        """The same for all connected providers, but those whose list is the program's own."""
+        await self.catalogue.load()
+        for name in self.connected:
+            if name not in LOCAL:
+                await self.refresh_models(name)
+
     async def list_models(self, name: str, *, refresh: bool = False) -> Listing:
         """A provider's list, once the answer is there or has failed to come."""
         await self.catalogue.load()

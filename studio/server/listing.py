@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from studio.agent.connections import LOCAL
 from studio.agent.studio import Studio
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.providers import TITLES
@@ -52,21 +51,13 @@ async def listed(studio: Studio, folder: Path) -> list[Listed]:
     What the catalogue knows now: a provider is asked again, where its list is
     old, and not waited for.
     """
-    await refresh(studio)
+    await studio.refresh_lists()
     found = await studio.agents(folder)
     agents = sorted(name for name in found.by_name if name != PLAIN)
     return [
         *(Listed(f"{AGENT}{name}", name, OWNER) for name in agents),
         *(model for provider in studio.connected for model in _models(studio, provider)),
     ]
-
-
-async def refresh(studio: Studio) -> None:
-    """Have the lists of models brought up to date; the program's own are always."""
-    await studio.catalogue.load()
-    for provider in studio.connected:
-        if provider not in LOCAL:
-            await studio.refresh_models(provider)
 
 
 def _models(studio: Studio, provider: str) -> list[Listed]:

@@ -29,7 +29,6 @@ from .count import Count
 from .dialects.chat import Chat
 from .dialects.messages import Messages
 from .dialects.responses import Responses
-from .listing import refresh
 from .replays import Replays
 from .routes import Routes
 from .safety import Gate
@@ -76,7 +75,7 @@ class Serving:
         """
         app = self._app()
         await self._studio.look_for_providers()
-        await refresh(self._studio)
+        await self._studio.refresh_lists()
         sockets = await asyncio.to_thread(_listening, self._host, self._port)
         addresses = [one.getsockname()[0] for one in sockets]
         self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
