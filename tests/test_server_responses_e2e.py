@@ -23,6 +23,7 @@ from openai import (
     NotFoundError,
     RateLimitError,
 )
+from openai.lib.responses_tool_runner import AsyncRegisteredFunction, AsyncResponsesToolRunner
 from openai.types.responses import Response
 from pydantic import BaseModel
 
@@ -406,6 +407,38 @@ async def test_chats_of_the_person_are_no_answers(tmp_path: Path) -> None:
             await client.responses.create(model=MODEL, input="Hi", previous_response_id=answer)
         assert caught.value.code == "previous_response_not_found"
         assert await made.studio.sessions.store.get(session.info.id)
+
+
+async def test_tokens_are_counted(tmp_path: Path) -> None:
+    async with served(tmp_path, [Turn(Text("Hello."))]) as (client, made):
+        count = client.responses.input_tokens.count
+        short = await count(model=MODEL, input="Hi")
+        longer = await count(
+            model=MODEL, input="Hi there", instructions="Be kind.", tools=[WEATHER]
+        )
+        assert 0 < short.input_tokens < longer.input_tokens
+        assert short.object == "response.input_tokens"
+        with pytest.raises(BadRequestError) as earlier:
+            await count(model=MODEL, input="Hi", previous_response_id=f"resp_{'0' * 64}")
+        assert earlier.value.param == "previous_response_id"
+        with pytest.raises(NotFoundError):
+            await count(model="agent/Nobody", input="Hi")
+        assert not made.asked
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_tool_runner_of_openais_library(tmp_path: Path, stream: bool) -> None:
+    async def weather(arguments: dict[str, object]) -> str:
+        return f"{arguments['city']}: sunny"
+
+    script = [Turn(Text("I look."), Call("weather", {"city": "Rome"})), Turn(Text("Sunny."))]
+    async with served(tmp_path, script) as (client, made):
+        runner = AsyncResponsesToolRunner(functions=[AsyncRegisteredFunction(WEATHER, weather)])
+        response = await runner.run(
+            client, {"model": MODEL, "input": "Rome?"}, max_steps=3, stream=stream
+        )
+        assert response.output_text == "Sunny."
+        assert "Rome: sunny" in json.dumps(made.asked[-1].json)
 
 
 async def test_what_cannot_be_answered(tmp_path: Path) -> None:

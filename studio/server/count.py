@@ -1,4 +1,4 @@
-"""``POST /v1/messages/count_tokens``: how long a request is, about."""
+"""How long a request is, about, for those who ask before they send it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from studio.domain.models import NOTHING
 from studio.domain.tools import ToolSpec
 from studio.providers.attachments import as_text, encoded
 
-from .dialects.messages import Messages
 from .naming import named
-from .wire import Asked
+from .wire import Asked, BadRequest
 
 
 class Count:
-    """Answers with ``{"input_tokens": …}``; ``folder`` is where agents work for clients."""
+    """Tokens of a request; ``folder`` is where agents work for clients."""
 
     def __init__(self, studio: Studio, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
 
-    async def __call__(self, body: JsonObject) -> JsonObject:
-        """Raises BadRequest, also for a model that does not exist here."""
-        asked = Messages().asked({**body, "max_tokens": 1})  # nothing is written
+    async def __call__(self, asked: Asked) -> int:
+        """Raises BadRequest for a model that does not exist here, and for an earlier answer."""
+        if asked.previous:
+            why = "Earlier answers are not counted. Send the whole conversation in “input”."
+            raise BadRequest(why, param="previous_response_id")
         await named(self._studio, asked.model, self._folder)
-        return {"input_tokens": await asyncio.to_thread(tokens, asked)}
+        return await asyncio.to_thread(tokens, asked)
 
 
 def tokens(asked: Asked) -> int:

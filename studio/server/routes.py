@@ -21,7 +21,7 @@ from .faults import Fault, of_error
 from .listing import Listed, anthropic_list, listed, openai_list
 from .replays import Replays
 from .stored import Stored
-from .wire import BadRequest, Dialect, Door
+from .wire import Asked, BadRequest, Dialect, Door
 
 PINGS: Mapping[Door, bytes] = {
     "chat": b": ping\n\n",
@@ -37,8 +37,8 @@ PATHS: Mapping[str, Door] = {
 ANTHROPIC = "anthropic-version"
 """The header that Anthropic's clients send with everything."""
 
-Counting: TypeAlias = Callable[[JsonObject], Awaitable[JsonObject]]
-"""Answers ``count_tokens``; raises BadRequest."""
+Counting: TypeAlias = Callable[[Asked], Awaitable[int]]
+"""How many tokens a request has, about; raises BadRequest."""
 
 
 class Routes:
@@ -65,6 +65,7 @@ class Routes:
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
             Route("/v1/messages/count_tokens", self._counted, methods=["POST"]),
+            Route("/v1/responses/input_tokens", self._counted, methods=["POST"]),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
             *(Route(path, _Answered(self._answer), methods=["POST"]) for path in PATHS),
         ]
@@ -121,7 +122,7 @@ class Routes:
         headers, door = Headers(scope=scope), PATHS[scope["path"]]
         data, body = await self._body(receive)
         dialect = self._dialects[door]
-        asked = dialect.asked(body)
+        asked = await bodies.read_from(data, lambda: dialect.asked(body))
         run = await self._replays.run(
             asked,
             door,
@@ -170,7 +171,12 @@ class Routes:
 
     async def _counted(self, request: Request) -> Response:
         _, body = await self._body(request.receive)
-        return JSONResponse(await self._count(body))
+        door = _door(request.scope)
+        if door == "messages":
+            body = {**body, "max_tokens": 1}  # needed there, and nothing is written
+        tokens = await self._count(self._dialects[door].asked(body))
+        kind = {"object": "response.input_tokens"} if door == "responses" else {}
+        return JSONResponse({**kind, "input_tokens": tokens})
 
 
 class _Answered:
