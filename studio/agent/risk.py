@@ -28,8 +28,6 @@ NETWORK = "network"
 FOLDER = "files in the folder"
 FOUND = "search results"
 OUTPUT = "the output of "
-BROUGHT = "the result of "
-"""Before a tool's name: whoever asked ran it, nobody here knows whose words it brings."""
 THE_PERSON = ("the person",)
 """The source of what the person answered."""
 
@@ -89,8 +87,6 @@ class Risk:
         if name := self._transcript.attached:
             found.setdefault("private", name)
             found.setdefault("untrusted", name)
-        if name := self._transcript.brought:
-            found.setdefault("untrusted", f"{BROUGHT}{name}")
         return found
 
     def look(self) -> None:
@@ -274,8 +270,6 @@ def _named(source: str) -> str:
         return f"a page from {_short(host)}"
     if source in (FOLDER, FOUND, "a picture"):
         return source
-    if source.startswith(BROUGHT):
-        return f"{BROUGHT}“{_short(source.removeprefix(BROUGHT))}”"
     if source.startswith(OUTPUT):
         return f"{OUTPUT}“{_short(source.removeprefix(OUTPUT))}”"
     name = _short(source)

@@ -314,7 +314,9 @@ class Session:
         if said and not info.title:
             await self.change(title=title_of(said))
         self._record(Recounted(tuple(messages), info.agent, info.provider, info.model))
-        if any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
+        if info.origin != "server":  # of a file, which anybody may have written
+            self._record(Exposed("untrusted", "what was said elsewhere"))
+        elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
             self._record(Exposed("untrusted", "results that the client tells of"))
         await self.flush()
 

@@ -12,8 +12,10 @@ from studio.agent.foreign import read
 from studio.agent.studio import Studio
 from studio.agent.transfer import Conversation, as_json, conversation_of
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.messages import ToolCall
 from studio.domain.providers import TITLES
 from studio.domain.transcript import Transcript
+from studio.providers.wire import sendable
 from studio.storage.imports import Imports
 
 from .answer import STDOUT, check_place, keep
@@ -122,10 +124,19 @@ class _Arriving:
         left = len(self._rows) - taken
         self._console.say(f"{_many(taken)} imported" + (f", {left:,} skipped" if left else ""))
 
+    async def _worked_in(self, folder: Path) -> bool:
+        """Whether the person works there already.
+
+        A file of somebody else's could name any folder; agents may read all of theirs.
+        """
+        if not folder.is_absolute() or not folder.is_dir():
+            return False
+        return str(folder) in {info.folder for info in await self._studio.sessions.list()}
+
     async def _create(self, one: Conversation, digest: str) -> str:
         studio = self._studio
         folder = self._options.folder or Path(one.folder or ".")
-        if not self._options.folder and not (one.folder and folder.is_dir()):
+        if not self._options.folder and not await self._worked_in(folder):
             folder = await asyncio.to_thread(studio.own_folder)
         agents = await studio.agents()
         agent = agents.get(one.agent)
@@ -140,7 +151,7 @@ class _Arriving:
             agent=choice.agent,
             provider=choice.provider,
             model=choice.model,
-            title=one.title,
+            title=" ".join(one.title.split()),
             origin="terminal",
             instructions=one.instructions,
             told=one.messages,
@@ -160,9 +171,14 @@ def _read(path: Path) -> list[Conversation]:
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it has more than {LARGEST // 1_000_000:,} MB")
-        return read(path.read_bytes())
+        found = read(path.read_bytes())
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror or error})") from error
+    for one in found:
+        blocks = (block for message in one.messages for block in message.blocks)
+        if not all(sendable(b.arguments) for b in blocks if isinstance(b, ToolCall)):
+            raise ValueError("the arguments of a call in it are nested too deeply")
+    return found
 
 
 def _many(count: int) -> str:

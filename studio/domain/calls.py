@@ -38,8 +38,6 @@ class Calls:
     def __init__(self, blocks: list[TranscriptBlock]) -> None:
         self.count = 0
         """Whole calls of this turn."""
-        self.brought = ""
-        """The first tool whose result somebody else brought: nobody knows whose words it holds."""
         self._blocks = blocks
         self._places: dict[str, int] = {}
 
@@ -54,7 +52,6 @@ class Calls:
         block.whole = block.external = True
         block.state = "cancelled"
         if result is not None:
-            self.brought = self.brought or call.name
             block.state = "error" if result.is_error else "done"
             block.output = result.text
             block.images = tuple(part for part in result.content if isinstance(part, Image))
@@ -148,8 +145,6 @@ class Calls:
         if index is None:
             return None
         done = "error" if event.is_error else "done"
-        if self._at(index).external:
-            self.brought = self.brought or self._at(index).name
         return self._change(
             index,
             output=event.text,

@@ -352,11 +352,6 @@ class Transcript:
         return conversation(self.blocks)
 
     @property
-    def brought(self) -> str:
-        """The first tool whose result came from somebody else; empty if none did."""
-        return self._calls.brought
-
-    @property
     def summary(self) -> SummaryBlock | None:
         """The summary that stands for the beginning, for the model (L-10)."""
         return holding(self.blocks)
