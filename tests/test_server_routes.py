@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from served import MODEL, PROVIDER, Served, events, served, until
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError
 from studio.providers.simulator import Fault, Script, Text, Turn, error_event, status
 from studio.server import faults
+from studio.server.bodies import read_from
 from studio.server.wire import BadRequest
 
 HELLO: Script = lambda view: Turn(Text("Hello there."))  # noqa: E731
@@ -247,3 +249,10 @@ async def test_a_dialects_body_is_what_went_out(tmp_path: Path) -> None:
         assert json.loads(answer.content) == answer.json()
         assert int(answer.headers["content-length"]) == len(answer.content)
         assert "server" not in answer.headers
+
+
+async def test_a_big_body_is_read_beside_the_others() -> None:
+    """S-5: whoever else streams does not wait until 100,000 messages are read."""
+    here = threading.get_ident()
+    assert await read_from(b"{}", threading.get_ident) == here
+    assert await read_from(b" " * 200_000, threading.get_ident) != here

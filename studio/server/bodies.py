@@ -6,6 +6,8 @@ import asyncio
 import json
 import math
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from starlette.types import Receive
 
@@ -13,12 +15,14 @@ from studio.domain.jsonvalue import Json, JsonObject
 
 from .wire import BadRequest
 
+T = TypeVar("T")
+
 DEEPEST = 100
 """Levels of lists and objects within each other."""
 PATIENCE = 30.0
 """Seconds for which a client may send nothing of a body that it has announced."""
 _BIG = 100_000
-"""Bytes from which on a body is read in a thread, so that nobody else waits for it."""
+"""Bytes from which on a body is read in a thread."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Written so, half of a character can come in ASCII; elsewhere UTF-8 forbids it."""
 
@@ -53,9 +57,12 @@ def too_large(limit: int) -> BadRequest:
 
 async def parsed(data: bytes) -> JsonObject:
     """The object that a body holds; raises BadRequest."""
-    if len(data) > _BIG:
-        return await asyncio.to_thread(parse, data)
-    return parse(data)
+    return await read_from(data, lambda: parse(data))
+
+
+async def read_from(data: bytes, work: Callable[[], T]) -> T:
+    """What ``work`` makes of a body: in a thread if that is big, so that nobody else waits."""
+    return await asyncio.to_thread(work) if len(data) > _BIG else work()
 
 
 def parse(data: bytes) -> JsonObject:

@@ -76,7 +76,7 @@ class Placing:
     async def new(self, asked: Asked, runs: Runs, parts: Parts | None = None) -> Placed:
         """A session of its own, told of what was before."""
         parts = parts or _sound(parts_of(asked.messages))
-        for block in parts.said:
+        for block in [one for one in parts.said if not isinstance(one, Text)]:
             if reason := await self._studio.refuses(runs.provider, runs.model, block):
                 raise BadRequest(reason, code="unsupported_content")
         first = next((one.blocks for one in parts.told if one.role == "user"), parts.said)
