@@ -61,13 +61,21 @@ def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Studio]]:
     return build
 
 
+async def _settings(paths: Paths) -> SettingsFile:
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    return settings
+
+
+async def _studio(paths: Paths) -> Studio:
+    return await build(paths, await _settings(paths))
+
+
 async def _terminal(options: Namespace, paths: Paths) -> int:
     gc.disable()  # imports make no garbage
     from studio.cli import command
 
-    settings = SettingsFile(paths.settings)
-    await settings.load()
-    studio = await build(paths, settings)
+    studio = await _studio(paths)
     gc.freeze()
     gc.enable()
     try:
@@ -80,18 +88,14 @@ async def _terminal(options: Namespace, paths: Paths) -> int:
 async def _config(options: Namespace, paths: Paths) -> int:
     from studio.cli.config import config
 
-    settings = SettingsFile(paths.settings)
-    await settings.load()
-    return await config(settings, paths, options)
+    return await config(await _settings(paths), paths, options)
 
 
 async def _editor(agent: str, paths: Paths) -> int:
-    settings = SettingsFile(paths.settings)
-    await settings.load()
-    studio = await build(paths, settings)
-    try:
-        from studio.acp import serve
+    from studio.acp import serve
 
+    studio = await _studio(paths)
+    try:
         studio.on_trouble(lambda text: print(text, file=sys.stderr))
         await serve(studio, agent)
     finally:
@@ -102,12 +106,7 @@ async def _editor(agent: str, paths: Paths) -> int:
 async def _serve(options: Namespace, paths: Paths) -> int:
     from studio.server.command import serve
 
-    async def made() -> Studio:
-        settings = SettingsFile(paths.settings)
-        await settings.load()
-        return await build(paths, settings)
-
-    return await serve(made, options, paths)
+    return await serve(lambda: _studio(paths), options, paths)
 
 
 async def _simulate(port: int) -> int:
