@@ -170,11 +170,12 @@ class Routes:
         return JSONResponse(await self._stored.get(answer))
 
     async def _counted(self, request: Request) -> Response:
-        _, body = await self._body(request.receive)
+        data, body = await self._body(request.receive)
         door = _door(request.scope)
         if door == "messages":
             body = {**body, "max_tokens": 1}  # needed there, and nothing is written
-        tokens = await self._count(self._dialects[door].asked(body))
+        asked = await bodies.read_from(data, lambda: self._dialects[door].asked(body))
+        tokens = await self._count(asked)
         kind = {"object": "response.input_tokens"} if door == "responses" else {}
         return JSONResponse({**kind, "input_tokens": tokens})
 
