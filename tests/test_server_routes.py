@@ -121,6 +121,20 @@ async def test_what_is_not_here_is_said_in_the_apis_shape(
         _shaped(asked.json(), anthropic=not openai)
 
 
+async def test_a_wrong_base_url_is_named(tmp_path: Path) -> None:
+    """With and without ``/v1`` is what people mistake most."""
+    async with served(tmp_path, HELLO) as server:
+        for path, mistaken in (
+            ("/chat/completions", True),
+            ("/v1/v1/messages", True),
+            ("/v1//models", False),
+            ("/v1/embeddings", False),
+        ):
+            answer = await server.client.post(path, json={})
+            assert answer.status_code == 404
+            assert ("base URL" in answer.json()["error"]["message"]) == mistaken, path
+
+
 def _shaped(body: dict[str, Any], *, anthropic: bool) -> None:
     if anthropic:
         assert body["type"] == "error"

@@ -103,7 +103,7 @@ class Routes:
         path, method = scope["path"], scope["method"]
         if allowed:
             return Fault(f"{path} does not take {method}.", 405, "method_not_allowed")
-        return Fault(f"There is no {path} here.", 404, "not_found")
+        return Fault(f"There is no {path} here.{_advice(path)}", 404, "not_found")
 
     def refuse(self, scope: Scope, fault: Fault) -> Response:
         """An error in the shape of the API that was asked."""
@@ -197,6 +197,13 @@ def _door(scope: Scope) -> Door:
         if path == known or path.startswith(f"{known}/"):
             return door
     return "messages" if ANTHROPIC in Headers(scope=scope) else "chat"
+
+
+def _advice(path: str) -> str:
+    """What to do where the client seems to have a wrong base URL."""
+    if path.startswith("/v1/") and not path.startswith("/v1/v1/"):
+        return ""
+    return " The base URL ends with /v1 for OpenAI’s libraries, and without it for Anthropic’s."
 
 
 def _alone(model: Listed, request: Request) -> JsonObject:
