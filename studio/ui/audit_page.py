@@ -35,8 +35,17 @@ from PySide6.QtWidgets import (
 from studio.agent.auditing import export
 from studio.agent.studio import Studio
 from studio.storage.audit import AuditEntry, AuditFilter, AuditState
-from studio.ui.controls import Button, Combo, Field, Hairline, Label, MenuItem, OverlayBar
-from studio.ui.theme import Theme, elided, joined
+from studio.ui.controls import (
+    Button,
+    Combo,
+    Field,
+    Hairline,
+    Label,
+    MenuItem,
+    OverlayBar,
+    paint_ends,
+)
+from studio.ui.theme import Theme, joined
 
 PAGE = 200
 STATES: dict[AuditState, tuple[str, str, str]] = {
@@ -122,20 +131,9 @@ class _Row(QStyledItemDelegate):
         mark = QRectF(x, first.center().y() - side / 2, side, side)
         t.paint_icon(painter, mark, icon, token)
         when = datetime.fromtimestamp(entry.at).strftime("%d %b %Y, %H:%M:%S")
-        self._line(painter, first, headline(entry), when, "ui", "text1")
-        self._line(painter, second, "  ·  ".join(about(entry)), "", "small", "text2")
-
-    def _line(
-        self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str
-    ) -> None:
-        t, middle = self._theme, Qt.AlignmentFlag.AlignVCenter
-        room = rect.width() - (t.metrics("small").horizontalAdvance(right) + 16 if right else 0)
-        painter.setFont(t.font(role))
-        painter.setPen(t.color(token))
-        painter.drawText(rect, middle, elided(t.metrics(role), left, room))
-        painter.setFont(t.font("small", digits=True))
-        painter.setPen(t.color("text3"))
-        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, right)
+        call = (headline(entry), "ui", "text1")
+        paint_ends(painter, t, first, call, (when, "small", "text3"))
+        paint_ends(painter, t, second, ("  ·  ".join(about(entry)), "small", "text2"))
 
 
 class AuditPage(QWidget):

@@ -10,6 +10,7 @@ from .focus import FocusRing
 from .painting import (
     keycaps_width,
     paint_check,
+    paint_ends,
     paint_keycaps,
     paint_ring,
     paint_rounded,
@@ -47,6 +48,7 @@ __all__ = [
     "fill_menu",
     "keycaps_width",
     "paint_check",
+    "paint_ends",
     "paint_keycaps",
     "paint_ring",
     "paint_rounded",

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, elided
 
 from .ticker import Ticker
 
@@ -142,6 +142,26 @@ def paint_keycaps(
         painter.setPen(theme.color("accent_on" if on_accent else "text2"))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, key)
         x += box.width() + theme.px(3)
+
+
+def paint_ends(
+    painter: QPainter,
+    theme: Theme,
+    rect: QRectF,
+    left: tuple[str, str, str],
+    right: tuple[str, str, str] = ("", "small", "text2"),
+) -> None:
+    """Words at both ends of a line, each with its font and its ink; the left ones give way."""
+    words, font, ink = left
+    aside, small, faint = right
+    taken = theme.metrics(small).horizontalAdvance(aside) + 12 if aside else 0
+    painter.setFont(theme.font(font))
+    painter.setPen(theme.color(ink))
+    shown = elided(theme.metrics(font), words, rect.width() - taken)
+    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
+    painter.setFont(theme.font(small, digits=True))
+    painter.setPen(theme.color(faint))
+    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, aside)
 
 
 def paint_tile(painter: QPainter, theme: Theme, rect: QRectF, icon: str, hue: str) -> None:

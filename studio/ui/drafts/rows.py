@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 
 from studio.domain.sessions import DraftEntry
 from studio.ui.chat_rows import age
-from studio.ui.controls import OverlayBar, paint_check, paint_rounded, see_through
-from studio.ui.theme import Theme, elided, joined
+from studio.ui.controls import OverlayBar, paint_check, paint_ends, paint_rounded, see_through
+from studio.ui.theme import Theme, joined
 from studio.ui.transcript.draft import ICONS, outcome_of
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -113,20 +113,9 @@ class _Row(QStyledItemDelegate):
             t.paint_icon(painter, mark, icon, color)
         when = age(time.time() - (entry.resolved or entry.created))
         done = "" if entry.status == "waiting" else f"{outcome_of(entry)[2]}  ·  "
-        self._line(painter, first, heading(entry), when, "ui_medium", "text1")
-        self._line(painter, second, f"{done}{origin(entry)}", "", "small", "text2")
-
-    def _line(
-        self, painter: QPainter, rect: QRectF, left: str, right: str, role: str, token: str
-    ) -> None:
-        t, middle = self._theme, Qt.AlignmentFlag.AlignVCenter
-        room = rect.width() - (t.metrics("tiny").horizontalAdvance(right) + 12 if right else 0)
-        painter.setFont(t.font(role))
-        painter.setPen(t.color(token))
-        painter.drawText(rect, middle, elided(t.metrics(role), left, room))
-        painter.setFont(t.font("tiny", digits=True))
-        painter.setPen(t.color("text2"))
-        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, right)
+        what = (heading(entry), "ui_medium", "text1")
+        paint_ends(painter, t, first, what, (when, "tiny", "text2"))
+        paint_ends(painter, t, second, (f"{done}{origin(entry)}", "small", "text2"))
 
 
 class DraftList(QListView):
