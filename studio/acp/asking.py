@@ -22,7 +22,6 @@ DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
 ]
-VERBS = {"write": "Write", "delete": "Delete", "move": "Move"}
 
 
 class Asking:
@@ -54,7 +53,7 @@ class Asking:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=whole(f"{VERBS[draft.action]} {_name(draft)}"),
+                title=whole(f"{draft.action.capitalize()} {_name(draft)}"),
                 kind="edit",
                 content=[self._telling.change(draft)],
             )

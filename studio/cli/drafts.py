@@ -83,16 +83,16 @@ def name(draft: Draft | DraftEntry) -> str:
 
 def shown(draft: Draft) -> list[str]:
     """What a draft changes, a line each, below a line that says how much."""
-    what = {"write": "Write", "delete": "Delete", "move": "Move"}[draft.action]
+    what = f"{draft.action.capitalize()} {name(draft)}"
     if draft.before is None and draft.base_digest:
-        return [f"{what} {name(draft)} (not text)"]
+        return [f"{what} (not text)"]
     rows = unified_diff(draft)
     signs = {"add": "+ ", "del": "- ", "fold": ""}
     lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
     kinds = [row.kind for row in rows]
-    head = f"{what} {name(draft)} (+{kinds.count('add')} −{kinds.count('del')})"
+    head = f"{what} (+{kinds.count('add')} −{kinds.count('del')})"
     return [head, *lines] if draft.rewrites else [head]
 
 

@@ -24,12 +24,11 @@ from studio.ui.theme import Theme, joined
 from studio.ui.transcript.draft import ICONS, outcome_of
 
 _Index = QModelIndex | QPersistentModelIndex
-_VERBS = {"write": "Write", "delete": "Delete", "move": "Move"}
 
 
 def heading(entry: DraftEntry) -> str:
     """``Write retry.py``."""
-    return f"{_VERBS[entry.action]} {entry.path.rpartition('/')[2]}"
+    return f"{entry.action.capitalize()} {entry.path.rpartition('/')[2]}"
 
 
 def origin(entry: DraftEntry) -> str:
