@@ -147,13 +147,17 @@ def test_any_conversation_survives_the_file(turns: list[list[Message]]) -> None:
 async def test_a_key_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P-4: whoever told a model their own key does not tell the readers of the file."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-mine-0123456789")
-    script = [Turn(Words("Thanks for sk-ant-of-mine-0123456789."))]
+    script = [Turn(Words("Thanks for sk-ant-of-mine-0123456789."))] * 2
     async with house(tmp_path, "ollama", script) as one:
         await say(await one.session(), "My key is sk-ant-of-mine-0123456789")
-        place = tmp_path / "out.json"
-        assert await cli(one, "export", "last", "--output", str(place)) == 0
-        text = place.read_text()
-        assert "of-mine" not in text and text.count("[key]") == 3
+        one.studio.keychain.keep_for_session("server", "as-token-of-mine")
+        session = await one.studio.sessions.open((await one.studio.sessions.list())[0].id)
+        await say(session, "And as-token-of-mine")
+        place = tmp_path / "out"
+        for form, count in (("json", 5), ("md", 5)):
+            done = await cli(one, "export", "last", "--format", form, "--output", str(place))
+            text = place.read_text()
+            assert done == 0 and "of-mine" not in text and text.count("[key]") == count, text
 
 
 CHATGPT = [

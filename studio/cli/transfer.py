@@ -17,6 +17,7 @@ from studio.domain.providers import TITLES
 from studio.domain.transcript import Transcript
 from studio.providers.wire import sendable
 from studio.storage.imports import Imports
+from studio.storage.server_token import ENTRY
 
 from .answer import STDOUT, check_place, keep
 from .console import Console
@@ -54,9 +55,7 @@ async def _json(studio: Studio, ids: list[str]) -> str:
         if (info := await studio.store.get(session_id)) is not None:
             events = await studio.store.events(session_id)
             found.append(await asyncio.to_thread(conversation_of, info, events))
-    known = [await studio.connections.key(name) for name in TITLES]
-    keys = [key for key in known if len(key) >= SHORTEST]
-    body = await asyncio.to_thread(as_json, found, keys)
+    body = await asyncio.to_thread(as_json, found, await _keys(studio))
     return await asyncio.to_thread(json.dumps, body, indent=1) + "\n"
 
 
@@ -65,7 +64,18 @@ async def _markdown(studio: Studio, ids: list[str]) -> str:
     for session_id in ids:
         if (info := await studio.store.get(session_id)) is not None:
             parts.append(as_markdown(info, Transcript(await studio.store.events(session_id))))
-    return "\n---\n\n".join(parts)
+    text = "\n---\n\n".join(parts)
+    for key in await _keys(studio):
+        text = text.replace(key, "[key]")
+    return text
+
+
+async def _keys(studio: Studio) -> list[str]:
+    """The person's keys and the server's token, a longer one before what may be a part of it."""
+    found = [await studio.connections.key(name) for name in TITLES]
+    await studio.keychain.get(ENTRY)
+    known = {*found, *studio.keychain.known()}
+    return sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
 
 
 async def bring(studio: Studio, options: argparse.Namespace, console: Console) -> int:
