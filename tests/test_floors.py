@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import studio
 
 PACKAGE = Path(studio.__file__).parent
@@ -109,3 +111,18 @@ def test_circles_are_found() -> None:
 def test_no_import_circle_inside_a_room() -> None:
     found = circles(neighbours())
     assert not found, "\n".join(" <-> ".join(circle) for circle in found)
+
+
+MAPPED = (
+    *("domain", "storage", "agent", "agent/context", "agent/permission"),
+    *("server", "server/dialects", "acp"),
+)
+
+
+@pytest.mark.parametrize("room", MAPPED)
+def test_a_rooms_map_names_every_module_in_it(room: str) -> None:
+    folder = PACKAGE / room
+    told = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+    inside = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    inside |= {path.parent.name for path in folder.glob("*/__init__.py")}
+    assert not inside - set(re.findall(r"``(\w+)``", told))

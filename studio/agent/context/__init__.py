@@ -1,7 +1,8 @@
 """What of a conversation the model gets: how much it is, and what is done when it is too much.
 
-``estimate`` weighs a native history by its parts, ``stubs`` and ``summary`` make
-a conversation shorter, ``room`` says when and begins the new history.
+``estimate`` weighs a native history by its parts, ``enclosures`` among them;
+``stubs`` and ``summary`` make a conversation shorter, ``room`` says when and
+begins the new history.
 """
 
 from .estimate import Estimate, Kind, Part
