@@ -1,9 +1,10 @@
-"""A database of the version before this one opens, and its chats go on where they ended (H-5)."""
+"""Databases of earlier versions open, and their chats go on where they ended (H-5)."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from studio.domain.events import HistoryBegun, Notice, TurnComplete
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
 from studio.storage.audit import AuditFilter
+from studio.storage.imports import Imports
 from studio.storage.migrations import LATEST, MIGRATIONS, _checksum
+from studio.storage.requests import RequestRow, RequestStore
 from tests.house import PROTOCOLS, House, house, say
 
 TABLES = (
@@ -30,6 +33,24 @@ NEW_FIELDS = {
     "question": ("why", "covers"),
     "draft": ("action", "target"),
 }
+
+
+DOORS = ("origin", "instructions")
+"""Columns of a session that step 4 added."""
+
+
+def before_doors(new: Path, old: Path) -> None:
+    """Write what ``new`` holds as the version of step 3 would have written it."""
+    with closing(sqlite3.connect(new)) as source, closing(sqlite3.connect(old)) as db, db:
+        for step in MIGRATIONS[:3]:
+            step(db)
+        db.execute("PRAGMA user_version = 3")
+        for table in (*TABLES, "transcript", "file_changes", "audit"):
+            columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+            assert not {*columns} & {*DOORS}
+            names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+            rows = source.execute(f"SELECT {names} FROM {table}").fetchall()
+            db.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", rows)
 
 
 def aged(new: Path, old: Path) -> None:
@@ -96,11 +117,7 @@ async def test_a_chat_of_step_2_opens_and_goes_on(tmp_path: Path, provider: str)
     async with house(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         await say(await home.session(), answer="once")
-    old = tmp_path / "old.db"
-    aged(database, old)
-    for companion in ("-wal", "-shm"):
-        database.with_name(database.name + companion).unlink(missing_ok=True)
-    old.replace(database)
+    put_back(database, aged)
 
     async with house(tmp_path, provider, [Turn(Words("Two."))] * 2) as home:
         session = await only(home)
@@ -122,6 +139,45 @@ async def test_a_chat_of_step_2_opens_and_goes_on(tmp_path: Path, provider: str)
         assert restored.paths == ("a.txt",) and not restored.left
         assert (home.folder / "a.txt").read_text() == "alpha\n"
         assert not home.simulator.violations
+    with closing(sqlite3.connect(database)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
+
+
+def put_back(database: Path, older: Callable[[Path, Path], None]) -> None:
+    """Put the database in the shape of an older version."""
+    old = database.with_name("old.db")
+    older(database, old)
+    for companion in ("-wal", "-shm"):
+        database.with_name(database.name + companion).unlink(missing_ok=True)
+    old.replace(database)
+
+
+async def test_a_database_of_step_3_knows_the_doors(tmp_path: Path) -> None:
+    """H-5, S-1: its chats came through the window, and other programs can ask and be known."""
+    database = tmp_path / "studio" / "studio.db"
+    async with house(tmp_path, "anthropic", [Turn(Words("One."))]) as home:
+        await say(await home.session())
+    put_back(database, before_doors)
+
+    async with house(tmp_path, "anthropic", [Turn(Words("Two."))]) as home:
+        session = await only(home)
+        assert (session.info.origin, session.info.instructions) == ("window", "")
+        events = await say(session)
+        assert events[-1].reason == "done" and not session.damage  # type: ignore[union-attr]
+        studio, session_id = home.studio, session.info.id
+        assert not await studio.questions.window()
+        await studio.questions.register()
+        assert await studio.questions.window() and await studio.questions.waiting() == []
+        requests = RequestStore(studio.database)
+        assert not (await requests.begin("key", "body", 1.0)).session_id
+        requests.answered_in("key", session_id, session.transcript.turn_id)
+        assert (await requests.begin("key", "body", 2.0)).session_id == session_id
+        imports = Imports(studio.database)
+        await imports.note("digest", session_id)
+        assert await imports.session("digest") == session_id
+        await studio.sessions.delete(session_id)
+        assert await imports.session("digest") == ""
+        assert await requests.begin("key", "another", 3.0) == RequestRow("another", 3.0)
     with closing(sqlite3.connect(database)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
 
