@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Served, served
+from served import PROVIDER, Served, served
 
 from studio.agent.structured import fitting
 from studio.agent.transfer import distinct
-from studio.domain.messages import Message, ToolCall
+from studio.domain.events import TurnStarted
+from studio.domain.messages import File, Message, ToolCall
 from studio.providers.simulator import Script, Text, Turn
 from studio.tools.arguments import violations
 
@@ -154,3 +156,30 @@ def test_an_imported_file_with_thousands_of_calls_with_one_id() -> None:
     (told,) = distinct([Message("assistant", calls)])
     ids = [block.id for block in told.blocks if isinstance(block, ToolCall)]
     assert len(set(ids)) == len(ids) and ids[:3] == ["a", "a-2", "a-3"]
+
+
+# Names that a client gives, which the window shows
+
+
+@pytest.mark.parametrize("name", ["x" * 1_000_000, "a\nb", "\u202egpt", "\x1b[2Jgpt"])
+async def test_a_models_name_that_cannot_be_shown(tmp_path: Path, name: str) -> None:
+    async with served(tmp_path, SCRIPT) as server:
+        answer = await server.ask(model=f"{PROVIDER}/{name}")
+        assert answer.status_code == 404 and len(answer.text) < 1_000
+        assert not await server.house.studio.sessions.list()
+
+
+async def test_a_files_name_is_one_line_and_no_path(tmp_path: Path) -> None:
+    name = f"/etc/..\\{'x' * 100_000}\u202e\x00\n.txt"
+    file = {"filename": name, "file_data": base64.b64encode(b"Some words").decode()}
+    said = [{"type": "text", "text": "Read it"}, {"type": "file", "file": file}]
+    async with served(tmp_path, SCRIPT) as server:
+        answer = await server.ask(messages=[{"role": "user", "content": said}])
+        assert answer.status_code == 200, answer.text
+        [info] = await server.house.studio.sessions.list()
+        events = await server.house.studio.sessions.store.events(info.id)
+        blocks = [
+            block for event in events if isinstance(event, TurnStarted) for block in event.said
+        ]
+        [found] = [block.name for block in blocks if isinstance(block, File)]
+        assert found == f"{'x' * 196}.txt"

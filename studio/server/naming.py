@@ -17,6 +17,8 @@ AGENT = "agent/"
 """What stands before an agent's name."""
 PLAIN = "Plain"
 """The agent that is nothing but the model."""
+LONGEST = 300
+"""Characters of a name; providers have ids of a hundred."""
 _PATIENCE = 5.0
 """Seconds in which providers that were never asked may list their models."""
 
@@ -40,6 +42,8 @@ async def named(studio: Studio, name: str, folder: Path) -> Runs:
     no model.
     """
     wanted = name.strip()
+    if len(wanted) > LONGEST or not wanted.isprintable():  # it is shown in the window
+        raise _unknown(name)
     provider, _, model = wanted.partition("/")
     if provider in TITLES and model:
         return Runs(PLAIN, provider, model, chosen=True)

@@ -15,6 +15,8 @@ from .fields import Fields
 
 _PDF = "application/pdf"
 _NAME = "document"
+_LONGEST = 200
+"""Characters of a file's name that are kept, its end."""
 
 
 def picture(fields: Fields, name: str) -> Image:
@@ -32,7 +34,7 @@ def picture(fields: Fields, name: str) -> Image:
 def document(fields: Fields, name: str, filename: str = "") -> File:
     """The file in a field; raises BadRequest. Its type says the URL, or else its content."""
     text = fields.needed(name)
-    called = re.split(r"[\\/]", filename)[-1].strip() or _NAME
+    called = _called(filename)
     if ":" in text[:16]:
         media_type, data = _data_url(fields, name, text)
     else:
@@ -41,6 +43,12 @@ def document(fields: Fields, name: str, filename: str = "") -> File:
         plain = TYPES.get(suffix, "text/plain")
         media_type = _PDF if data.startswith(b"%PDF-") else plain
     return File(called, media_type, data)
+
+
+def _called(filename: str) -> str:
+    """The name alone, as it can be shown: without folders, without what nobody would see."""
+    name = "".join(filter(str.isprintable, re.split(r"[\\/]", filename)[-1])).strip()
+    return name[-_LONGEST:] or _NAME
 
 
 def plain(fields: Fields, name: str) -> bytes:
