@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from studio.agent.permission.showing import line
 from studio.agent.structured import unfenced
@@ -190,15 +191,7 @@ class Telling:
         else:  # the answer does not fit the schema
             words = self._end.detail if self._end is not None else ""
             fault = faults.Fault(words or faults.INTERNAL, 502, "answer_does_not_fit")
-        outcome = fault.outcome()
-        return Outcome(
-            "error",
-            self._usage,
-            outcome.detail,
-            outcome.status,
-            outcome.code,
-            outcome.retry_after,
-        )
+        return replace(fault.outcome(), usage=self._usage)
 
 
 def _step(call: ToolQueued) -> str:

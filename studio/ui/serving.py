@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -24,41 +23,43 @@ class Serving(QObject):
         self._settings, self._sidebar = settings, sidebar
         self._ended = False
         self._keychain: Keychain | None = None
+        self._beside: Beside | None = None
 
     def live(self, keychain: Keychain) -> None:
         """The server gets the keys of this window that no keychain has, and hears of changes."""
         self._keychain = keychain
         keychain.subscribe(self._key_changed)
 
-    @cached_property
+    @property
     def beside(self) -> Beside:
         """The server's process, made when it is first wanted."""
-        from studio.ui.beside import Beside
+        if self._beside is None:
+            from studio.ui.beside import Beside
 
-        made = Beside(parent=self, keys=self._keys)
-        made.changed.connect(self._show)
-        return made
+            self._beside = Beside(parent=self, keys=self._keys)
+            self._beside.changed.connect(self._show)
+        return self._beside
 
     def follow(self) -> None:
         """Have the server run, or not; one that runs takes the settings as they are now."""
         if self._settings.values.server_on and not self._ended:
             self.beside.start()
-        elif "beside" in self.__dict__:
-            self.beside.stop()
+        elif self._beside is not None:
+            self._beside.stop()
 
     async def aclose(self) -> None:
         """The window ends, and the server with it."""
         self._ended = True
-        if "beside" in self.__dict__:
-            await self.beside.aclose()
+        if self._beside is not None:
+            await self._beside.aclose()
 
     def _keys(self) -> dict[str, str]:
         kept = self._keychain.session if self._keychain is not None else {}
         return {name: key for name, key in kept.items() if name != ENTRY}
 
     def _key_changed(self, name: str) -> None:
-        if "beside" in self.__dict__ and name != ENTRY:
-            self.beside.tell({name: self._keys().get(name)})
+        if self._beside is not None and name != ENTRY:
+            self._beside.tell({name: self._keys().get(name)})
 
     def _show(self) -> None:
         beside = self.beside
