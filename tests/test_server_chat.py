@@ -168,7 +168,7 @@ def test_what_is_asked_of_the_model_arrives() -> None:
     (tool,) = got.tools
     assert (tool.name, tool.description, tool.external) == ("weather", "Tells the weather.", True)
     assert tool.schema["properties"] == {"city": {"type": "string"}}
-    assert (got.stream, got.keep, got.user, got.previous) == (True, True, "u-1", "")
+    assert (got.stream, got.user, got.previous) == (True, "u-1", "")
 
 
 def test_a_name_told_two_messages_ago_is_there() -> None:

@@ -189,7 +189,7 @@ def test_what_is_asked_of_the_model_arrives() -> None:
         ToolSpec("weather", "Tells the weather.", WEATHER["input_schema"], external=True),
     )
     assert got.tools[0].schema == WEATHER["input_schema"]
-    assert (got.model, got.stream, got.keep, got.user) == ("agent/Coder", True, True, "u-1")
+    assert (got.model, got.stream, got.user) == ("agent/Coder", True, "u-1")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,6 @@ def wrong(**body: Any) -> BadRequest:
 def test_a_text_is_the_words_of_the_user() -> None:
     got = asked()
     assert (got.model, got.messages) == ("agent/Coder", (Message("user", (Text("Hello"),)),))
-    assert got.keep
     assert not got.stream
     assert got.generation == Generation()
 
@@ -203,12 +202,13 @@ def test_what_is_asked_of_the_answer() -> None:
     assert got.generation == Generation(
         100, "high", 0.5, 1.0, choice="required", only="now", schema=schema
     )
-    assert (got.keep, got.stream, got.user) == (False, True, "u1")
+    assert (got.stream, got.user) == (True, "u1")
     assert asked(text={"format": {"type": "json_object"}}).generation.schema == {}
     assert asked(text={"format": {"type": "text"}}).generation.schema is None
     assert asked(tool_choice="none").generation.choice == "none"
     assert asked(safety_identifier="s", user="u").user == "s"
-    assert asked(temperature=None, tools=None, text=None, metadata=None, store=None).keep
+    absent = asked(temperature=None, tools=None, text=None, metadata=None, store=None)
+    assert absent == asked()
 
 
 def test_tools_that_are_not_allowed_are_not_offered() -> None:

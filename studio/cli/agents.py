@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -29,7 +28,6 @@ ROLES = {
     "notes": "reads, notes",
     "reads": "only reads",
 }
-_TOOL = re.compile(r"\*|[\w.-]+")
 
 
 async def agents(studio: Studio, options: argparse.Namespace, console: Console) -> int:

@@ -46,8 +46,7 @@ class Asked:
     and developer words that come before all others, joined by blank lines; a
     later one stands in its place, as words of the client (``instructed``).
     ``tools`` are the client's own, ``external``. ``previous`` is the answer that
-    this one goes on from, and ``messages`` then only what is new. ``keep`` is
-    whether the client wants to go on from this answer by its id.
+    this one goes on from, and ``messages`` then only what is new.
     """
 
     model: str
@@ -57,7 +56,6 @@ class Asked:
     generation: Generation = field(default_factory=Generation)
     stream: bool = False
     previous: str = ""
-    keep: bool = True
     user: str = ""
 
 

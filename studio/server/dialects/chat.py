@@ -53,7 +53,6 @@ class Chat:
             tools=offered,
             generation=generation,
             stream=fields.flag("stream", False),
-            keep=fields.flag("store", True),
             user=fields.text("user") or fields.text("safety_identifier"),
         )
 
@@ -72,6 +71,7 @@ def _refuse(fields: Fields) -> None:
         raise fields.refused("logprobs", "“logprobs” cannot be had here.")
     if "audio" in fields.items("modalities"):
         raise fields.refused("modalities", "Answers are text here, not sound.")
+    fields.flag("store", True)  # what is kept is the person's to say
     for name, instead in (("functions", "tools"), ("function_call", "tool_choice")):
         if fields.get(name) is not None:
             raise fields.refused(name, f"“{name}” is no longer known. Send “{instead}”.")

@@ -52,7 +52,6 @@ class Responses:
             generation=generation,
             stream=fields.flag("stream", False),
             previous=previous,
-            keep=fields.flag("store", True),
             user=fields.text("safety_identifier") or fields.text("user"),
         )
 
@@ -165,6 +164,7 @@ def _refuse(fields: Fields) -> None:
         fields.text(name)
     fields.one_of("truncation", _TRUNCATIONS)
     fields.flag("parallel_tool_calls", True)
+    fields.flag("store", True)  # what is kept is the person's to say
     fields.count("max_tool_calls")
     for index, one in enumerate(fields.items("include")):
         if not isinstance(one, str):
