@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from studio.agent.transfer import distinct
 from studio.domain.events import TurnStarted
 from studio.domain.messages import File, Message, ToolCall
 from studio.providers.simulator import Script, Text, Turn
+from studio.tools import arguments
 from studio.tools.arguments import violations
 
 SCRIPT: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
@@ -128,6 +131,23 @@ def test_no_pattern_of_a_stranger_is_run_wherever_it_is_hidden(schema: Any) -> N
 def test_the_rest_of_a_schema_with_a_pattern_still_holds() -> None:
     with pytest.raises(ValueError, match="shorter"):
         fitting('{"a": "aaa!"}', {"properties": {"a": {**CATASTROPHE, "maxLength": 3}}})
+
+
+def test_a_schema_that_doubles_at_each_reference_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Forty lines of it would take longer than there is time."""
+    monkeypatch.setattr(arguments, "PATIENCE", 0.2)
+    twice: dict[str, Any] = {
+        f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)
+    }
+    schema: dict[str, Any] = {"$ref": "#/$defs/a0", "$defs": {**twice, "a40": {"type": "integer"}}}
+    began, profile = time.monotonic(), sys.getprofile()
+    assert fitting("5", schema) == 5
+    assert time.monotonic() - began < 5
+    assert sys.getprofile() is profile
+    with pytest.raises(ValueError, match="whole number"):
+        fitting('"x"', {"$ref": "#/$defs/a40", "$defs": {"a40": {"type": "integer"}}})
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"multipleOf": 0}])

@@ -38,8 +38,8 @@ def fitting(text: str, schema: JsonObject) -> Json:
     """The answer as a value; ValueError says in words for the model why it does not fit.
 
     A fence around it, or blanks, are no mistake. Patterns are not looked at: a
-    stranger's may take for ever, and one that a reference leads to has nothing
-    looked at. Takes long for much text: call it in a thread.
+    stranger's may take for ever; neither is anything of a schema that has one where
+    a reference leads, or that takes too long. Slow for much text: call it in a thread.
     """
     try:
         value = cast("Json", json.loads(unfenced(text), parse_constant=_refuse))
@@ -48,7 +48,7 @@ def fitting(text: str, schema: JsonObject) -> Json:
     if not schema:
         if not isinstance(value, dict):
             raise ValueError("it is not a JSON object")
-    elif wrong := violations(cast("JsonObject", _without_patterns(schema)), value, patterns=False):
+    elif wrong := violations(cast("JsonObject", _without_patterns(schema)), value, foreign=True):
         raise ValueError("; ".join(wrong))
     return value
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, cast
@@ -28,6 +31,8 @@ _KINDS = {
     "null": "null",
 }
 _SHOWN = 60
+PATIENCE = 2.0
+"""Seconds that a stranger's schema may take."""
 
 
 def check(spec: ToolSpec, arguments: JsonObject) -> JsonObject:
@@ -139,25 +144,52 @@ def _parsed(text: str, wanted: type) -> Json:
     return cast("Json", value) if isinstance(value, wanted) else text
 
 
-def violations(schema: JsonObject, value: Json, *, patterns: bool = True) -> list[str]:
+def violations(schema: JsonObject, value: Json, *, foreign: bool = False) -> list[str]:
     """Where a value does not fit a schema, in words; nothing of one that is no schema.
 
-    Without ``patterns`` a schema that has any is held to be none.
+    A ``foreign`` one is a stranger's, who may want it to take for ever: one with patterns
+    is held to be none, and so is one that takes longer than ``PATIENCE``.
     """
     from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException
 
     validate = _compiled(json.dumps(schema, sort_keys=True))
-    if validate is None or not (patterns or _without_patterns(validate)):
+    if validate is None or (foreign and not _without_patterns(validate)):
         return []
     try:
-        validate(value)
+        with _in_time() if foreign else nullcontext():
+            validate(value)
     except JsonSchemaValuesException as error:
         return [_violation(one) for one in error.errors[:5]]
     except JsonSchemaValueException as error:
         return [_violation(error)]
-    except Exception:  # it leads to itself, or divides by nothing: it says nothing of any value
+    except (Exception, _TooLong):  # it leads to itself, or divides by nothing: it says nothing
         return []
     return []
+
+
+class _TooLong(BaseException):
+    """Not an Exception: what is compiled of a schema goes on after one."""
+
+
+@contextmanager
+def _in_time() -> Generator[None]:
+    """Raises _TooLong at a reference that is followed too late, in this thread.
+
+    A schema is no longer than it is written, but each reference may be followed twice, and
+    each in it again.
+    """
+    end = time.monotonic() + PATIENCE
+
+    def look(frame: object, event: str, argument: object) -> None:
+        if time.monotonic() > end:
+            raise _TooLong
+
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        yield
+    finally:
+        sys.setprofile(before)
 
 
 def _without_patterns(validate: Callable[[Any], Any]) -> bool:
