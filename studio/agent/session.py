@@ -309,10 +309,6 @@ class Session:
     async def recount(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that somebody else tells; before any turn."""
         info = self.info
-        first = next((one.blocks for one in messages if one.role == "user"), ())
-        said = [block for block in first if isinstance(block, Text | File)]
-        if said and not info.title:
-            await self.change(title=title_of(said))
         self._record(Recounted(tuple(messages), info.agent, info.provider, info.model))
         if info.origin != "server":  # of a file, which anybody may have written
             self._record(Exposed("untrusted", "what was said elsewhere"))
@@ -529,3 +525,10 @@ def title_of(said: Sequence[Said]) -> str:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
     return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
+
+
+def title_told(messages: Sequence[Message]) -> str:
+    """The same for a conversation, by its first words; empty where there are none."""
+    first = next((one.blocks for one in messages if one.role == "user"), ())
+    said = [block for block in first if isinstance(block, Text | File)]
+    return title_of(said) if said else ""

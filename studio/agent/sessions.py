@@ -18,7 +18,7 @@ from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
 from .ground import Surroundings
-from .session import Session
+from .session import Session, title_told
 
 
 class Sessions:
@@ -59,7 +59,7 @@ class Sessions:
         now = time.time()
         info = SessionInfo(
             id=uuid.uuid4().hex,
-            title=title,
+            title=title or title_told(told),
             folder=folder,
             agent=agent,
             provider=provider,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from studio.agent.session import Session, title_of
+from studio.agent.session import Session, title_told
 from studio.agent.studio import Studio
 from studio.domain.blocks import (
     AgentBlock,
@@ -20,7 +20,7 @@ from studio.domain.blocks import (
 )
 from studio.domain.conversation import conversation
 from studio.domain.errors import ConfigurationError
-from studio.domain.messages import File, Message, Said, Text, ToolResult
+from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
 
 from .conversations import Answered, Parts, check, digest, parts_of, weight
@@ -79,8 +79,6 @@ class Placing:
         for block in [one for one in parts.said if not isinstance(one, Text)]:
             if reason := await self._studio.refuses(runs.provider, runs.model, block):
                 raise BadRequest(reason, code="unsupported_content")
-        first = next((one.blocks for one in parts.told if one.role == "user"), parts.said)
-        said = [block for block in first if isinstance(block, Text | File)]
         making = asyncio.ensure_future(
             self._studio.sessions.create(
                 folder=str(self._folder),
@@ -88,7 +86,7 @@ class Placing:
                 provider=runs.provider,
                 model=runs.model,
                 model_chosen=runs.chosen,
-                title=title_of(said) if said else "",
+                title=title_told((*parts.told, Message("user", parts.said))),
                 origin="server",
                 instructions=asked.instructions,
                 told=parts.told,
