@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from studio.agent.permission.gate import UNANSWERED
 from studio.agent.permission.rules import rule_of
 from studio.agent.session import Session
 from studio.agent.studio import Studio
@@ -43,7 +44,6 @@ from .signals import on_signals
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter
-NOBODY = "Nobody is here to answer. Decide yourself, or stop."
 NOBODY_ASKED = "nobody was there to ask"
 NOWHERE = (None, STDOUT)
 
@@ -105,7 +105,7 @@ async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
     """A new session, or an old one with what the options change about it."""
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
-    if not options.session:
+    if options.session is None:
         folder = (options.folder or Path.cwd()).resolve()
         choice = await studio.choose(
             agent=options.agent or "",
@@ -299,7 +299,7 @@ class Driver:
 
     async def _reply(self, event: AwaitingReply) -> None:
         if not self._person:
-            self._session.reply(event.call_id, NOBODY)
+            self._session.reply(event.call_id, UNANSWERED)
             return
         with self._printer.quiet():
             self._console.say(f"\n{event.text}")
@@ -307,7 +307,7 @@ class Driver:
                 self._console.say(f"  {number}. {choice}")
             while True:
                 line = await self._console.line("Answer: ")
-                text = NOBODY if line is None else line.strip()
+                text = UNANSWERED if line is None else line.strip()
                 if text:
                     break
             if text.isdecimal() and 1 <= int(text) <= len(event.choices):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from studio.agent.permission.gate import UNANSWERED
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -25,9 +26,6 @@ from .naming import named
 from .placing import Placed, Placing
 from .telling import Telling, of_answer
 from .wire import Asked, Door, Part, Place
-
-NOBODY = "Nobody is here to answer. Decide yourself, or stop."
-"""What an agent hears that asks the person something."""
 
 CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error")
 """Ends of a turn that are gone on from when a request is repeated."""
@@ -113,7 +111,7 @@ class Answering:
                         case AwaitingPermission():
                             asker.ask(event.question)
                         case AwaitingReply():
-                            session.reply(event.call_id, NOBODY)
+                            session.reply(event.call_id, UNANSWERED)
                         case _:
                             pass
                     for part in telling.hear(event):

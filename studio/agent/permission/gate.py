@@ -29,6 +29,8 @@ from .decision import FOLDER, PLAN, Decision
 from .policy import COMMAND, NETWORK, PATH, Policy, target_of
 from .showing import line, whole
 
+UNANSWERED = "Nobody is here to answer. Decide yourself, or stop."
+"""What an agent hears that asks the person something where none is."""
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
 
