@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studio.domain.agents import HUES
 from studio.domain.errors import ConfigurationError
+from studio.tools.starting import write_new
 
 LONGEST = 60
 _TEXT = """\
@@ -70,13 +71,5 @@ def start(folder: Path, name: str, taken: Iterable[str]) -> Path:
     if name.casefold() in (one.casefold() for one in taken):
         raise ConfigurationError(f"There is an agent {name} already. Choose another name.")
     path = folder / f"{stem}.md"
-    try:
-        with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(starter(name))
-    except FileExistsError as error:
-        raise ConfigurationError(f"{path} is there already. Nothing was written.") from error
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path} cannot be written ({error.strerror or error})."
-        ) from error
+    write_new(path, starter(name))
     return path

@@ -64,13 +64,18 @@ def start(folder: Path, name: str, taken: Collection[str]) -> Path:
     if name in taken:
         raise ConfigurationError(f"There is a tool {name} already. Choose another name.")
     path = folder / f"{name}.py"
+    write_new(path, starter(name))
+    return path
+
+
+def write_new(path: Path, text: str) -> None:
+    """Make a file; raises ConfigurationError if it is there or cannot be written. Blocks."""
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(starter(name))
+            file.write(text)
     except FileExistsError as error:
         raise ConfigurationError(f"{path} is there already. Nothing was written.") from error
     except OSError as error:
         raise ConfigurationError(
             f"{path} cannot be written ({error.strerror or error})."
         ) from error
-    return path
