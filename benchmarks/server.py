@@ -132,6 +132,12 @@ def memory(pid: int) -> float:
     return int(found[1]) / 1024
 
 
+def cpu(pid: int) -> float:
+    """What a process has used so far, in ms of CPU (Linux)."""
+    after_name = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, after_name[11:13])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 async def many(http: httpx2.AsyncClient, count: int, at_once: int) -> float:
     """Answers a second."""
     numbers = iter(range(count))
@@ -157,11 +163,15 @@ async def measure(home: Path) -> list[Row]:
             ):
                 rows: list[Row] = []
                 for name, ask in (("whole answer", whole), ("first word", streamed)):
+                    used = 0.0
                     ours: list[float] = []
                     theirs: list[float] = []
                     for number in range(rounds):
+                        if number == 10:
+                            used = cpu(pid)
                         theirs.append(await ask(direct, MODEL, number))
                         ours.append(await ask(through, THROUGH, number))
+                    used = (cpu(pid) - used) / (rounds - 10)
                     here, base = middle(ours[10:]), middle(theirs[10:])
                     rows.append(
                         Row(f"Server, one client: {name}", here, base, "ms", "", "the simulator")
@@ -169,6 +179,7 @@ async def measure(home: Path) -> list[Row]:
                     rows.append(
                         Row(f"Added by the server: {name}", here - base, None, "ms", "< 3 ms")
                     )
+                    rows.append(Row(f"The server's CPU: {name}", used, None, "ms"))
                 rows.append(
                     Row(
                         "Server, 8 clients: answers a second",
