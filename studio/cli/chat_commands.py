@@ -109,7 +109,7 @@ class Commands:
         """What there is to choose from; called in a thread."""
         if kind == "model":
             info = self._talk.session.info
-            models = self._talk.studio.catalogue.listing(info.provider).models
+            models = self._talk.studio.offered(info.provider, info.model)
             return [(model.id, model.name) for model in models]
         return self._offers.get(kind, ())
 
