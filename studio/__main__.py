@@ -6,6 +6,9 @@ import sys
 
 
 def main() -> int:
+    for stream in (sys.stdout, sys.stderr):  # not every terminal has every character
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
     try:
         options = None
         if arguments := sys.argv[1:]:  # first, for many a command line needs no more than this

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 from asyncio.subprocess import PIPE
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -260,3 +262,40 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
         ended = await terminal("run", "--session", session.info.id[:8], "And now?")
         assert (ended.code, ended.out) == (0, "You said And now?.\n")
         assert not one.simulator.violations
+
+
+async def test_standard_input_is_bounded_and_an_empty_id_names_nothing(tmp_path: Path) -> None:
+    """A stream without an end is no message; an unset variable of a script is no new session."""
+    terminal = Terminal(tmp_path)
+    process = await terminal.start(*BASE, stdin=PIPE)
+    assert process.stdin is not None
+    with suppress(BrokenPipeError, ConnectionResetError):
+        while process.returncode is None:
+            process.stdin.write(b"y\n" * (1 << 17))
+            await process.stdin.drain()
+    ended = await finish(process)
+    assert ended.code == 1 and "more than 20 MB" in ended.err
+    for command in (("run", "Hi"), ("usage",), ("audit",), ("drafts", "list")):
+        refused = await terminal(*command, "--session", "")
+        assert refused.code == 1 and "no id of a session" in refused.err, refused
+    full = os.open("/dev/full", os.O_WRONLY)
+    process = await terminal.start("config", "list", stdout=full)
+    os.close(full)
+    ended = await finish(process)
+    assert ended.code == 1 and "Standard output cannot be written: no space" in ended.err
+
+
+async def test_wrong_words_are_told_in_two_lines(tmp_path: Path) -> None:
+    """What is wrong, and where the help is; it can be read on any terminal."""
+    terminal = Terminal(tmp_path)
+    for command, words in (
+        (("run", "--nonsense"), "agent-studio run: unknown: --nonsense"),
+        (("serve", "--port", "x"), "a port is a number from 0 to 65535"),
+        (("permissions", "remove", "x"), "a rule's number is wanted"),
+    ):
+        ended = await terminal(*command)
+        first, second = ended.err.splitlines()
+        assert (ended.code, ended.out) == (1, "") and words in first
+        assert second.startswith(f"For help: agent-studio {command[0]}")
+    terminal.environment |= {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert (await terminal("run", "--help")).code == 0

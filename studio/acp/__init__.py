@@ -9,7 +9,12 @@ The protocol itself is the library's (``agent-client-protocol``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import os
+import stat
+import sys
+from typing import TYPE_CHECKING, TextIO, cast
+
+from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.studio import Studio
@@ -18,15 +23,31 @@ __all__ = ["serve"]
 
 
 async def serve(studio: Studio, agent: str = "") -> None:
-    """Speak with the editor until it hangs up. Standard output belongs to the protocol."""
+    """Speak with the editor until it hangs up. Standard output belongs to the protocol.
+
+    Raises ConfigurationError if no editor can be there: the streams are files, say.
+    """
     from acp import Agent, run_agent, stdio_streams
 
     from .door import Door
     from .lines import LONGEST, Lines
 
+    if not (_speaks(sys.stdin) and _speaks(sys.stdout)):
+        raise ConfigurationError(
+            "An editor starts this command, and speaks with it through pipes. "
+            "Its settings take it as: agent-studio acp"
+        )
     door = Door(studio, agent)
     lines = Lines(*await stdio_streams(limit=LONGEST))
     try:
         await run_agent(cast("Agent", door), lines)  # what is not offered has no method here
     finally:
         door.close()
+
+
+def _speaks(stream: TextIO | None) -> bool:
+    """Whether another program can be at the stream's other end: no file, and not nowhere."""
+    if stream is None:
+        return False
+    mode = os.fstat(stream.fileno()).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or stream.isatty()

@@ -15,7 +15,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Said, Text
 
 from .console import Console
-from .piped import PATIENCE, SILENT, piped
+from .piped import PATIENCE, SILENT, everything, piped
 
 PIPE = Path("-")
 
@@ -36,7 +36,7 @@ async def said(options: argparse.Namespace, console: Console) -> list[Said]:
     if message in (None, "-"):
         if console.interactive:
             console.say("Your message, ended by Ctrl-D on a line of its own:")
-        message = await console.everything()
+        message = (await everything()).decode("utf-8-sig", "replace")
     elif PIPE not in options.attach and not _at_terminal():
         try:
             block = await piped(PATIENCE)

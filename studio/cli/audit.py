@@ -13,6 +13,7 @@ from studio.storage.audit import AuditEntry, AuditFilter
 
 from .console import Console
 from .exits import DONE
+from .listings import LAST, whole_id
 
 _LONG = 60
 """Characters of a target in a table."""
@@ -28,7 +29,7 @@ async def audit(studio: Studio, options: argparse.Namespace, console: Console) -
         until=options.until,
         text=options.text or "",
     )
-    if options.session:
+    if options.session is not None:
         wanted = replace(wanted, session_id=await _whole_id(studio, options.session))
     if options.output is not None:
         count = await export(studio.store, wanted, options.output)
@@ -44,7 +45,7 @@ async def audit(studio: Studio, options: argparse.Namespace, console: Console) -
         for entry in page:
             console.write((line(entry) if options.jsonl else _row(entry)) + "\n")
     if none:
-        console.say("No tool was called.")
+        console.say("There is no such call." if wanted != AuditFilter() else "No tool was called.")
     return DONE
 
 
@@ -62,6 +63,8 @@ def _row(entry: AuditEntry) -> str:
 
 async def _whole_id(studio: Studio, start: str) -> str:
     """Like ``listings.whole_id``, also for a session that is deleted."""
+    if start in ("", LAST):
+        return await whole_id(studio, start)
     found = await studio.store.audited(start)
     if start in found:
         return start

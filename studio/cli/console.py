@@ -7,10 +7,10 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
+from studio.domain.errors import ConfigurationError
 from studio.tools.threads import in_daemon_thread
 
 
@@ -29,8 +29,6 @@ class Console:
             if stream is None:  # closed before we were started
                 nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 (kept open)
                 setattr(sys, name, nowhere)
-            elif reconfigure := getattr(stream, "reconfigure", None):
-                reconfigure(errors="backslashreplace")
 
     @property
     def interactive(self) -> bool:
@@ -86,22 +84,10 @@ class Console:
             self.say("")
         return data.decode("utf-8", "replace") if data else None
 
-    async def everything(self) -> str:
-        """All of standard input."""
-        if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started without one)
-            return ""
-        # Not through sys.stdin: a thread that still reads from it when the
-        # program ends holds a lock the interpreter wants.
-        file = sys.stdin.fileno()
-        data = await in_daemon_thread(lambda: _drain(lambda: os.read(file, 1 << 16)))
-        return data.decode("utf-8-sig", "replace")
-
     def abandon(self) -> None:
         """Nobody reads our output any more: what is left of it goes nowhere."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+            _drop(stream)
 
 
 def visible(text: str) -> str:
@@ -123,7 +109,19 @@ def _put(stream: TextIO, text: str) -> None:
     except OSError as error:
         if error.errno == errno.EIO:
             raise BrokenPipeError from error
-        raise
+        if isinstance(error, BrokenPipeError) or stream is sys.stderr:
+            raise
+        _drop(stream)  # or the interpreter tries once more, and complains itself
+        raise ConfigurationError(
+            f"Standard output cannot be written: {(error.strerror or str(error)).lower()}."
+        ) from error
+
+
+def _drop(stream: TextIO) -> None:
+    """What is left to write goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def forget_typed(file: int) -> None:
@@ -140,10 +138,3 @@ def forget_typed(file: int) -> None:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
-
-
-def _drain(read: Callable[[], bytes]) -> bytes:
-    parts: list[bytes] = []
-    while part := read():
-        parts.append(part)
-    return b"".join(parts)

@@ -32,7 +32,7 @@ _DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move"
 
 async def drafts(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """List, show, decide; exit code 1 if one could not be carried out."""
-    session_id = await whole_id(studio, options.session) if options.session else ""
+    session_id = await whole_id(studio, options.session) if options.session is not None else ""
     if options.what == "list":
         found = await studio.store.drafts(session_id, done=options.done)
         if options.json:

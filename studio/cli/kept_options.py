@@ -11,7 +11,7 @@ def export(export: argparse.ArgumentParser) -> None:
         "Write conversations to standard output or a file: as JSON with everything that was said "
         "and done, pictures and files too, which import takes back; or as markdown, to read."
     )
-    export.add_argument("ids", nargs="*", metavar="ID", help="ids, or first letters; “last”")
+    export.add_argument("ids", nargs="*", metavar="ID", help="ids, their first letters, or “last”")
     export.add_argument("--all", action="store_true", help="all conversations")
     export.add_argument("--format", choices=["json", "md"], default="json", help="default: json")
     export.add_argument("--output", type=Path, metavar="FILE", help="default: standard output")
@@ -40,7 +40,9 @@ def agents(agents: argparse.ArgumentParser) -> None:
         if name in ("show", "new"):
             one.add_argument("name", metavar="NAME", help="the agent's name")
         if name != "new":
-            one.add_argument("--folder", type=Path, metavar="DIR", help="default: this folder")
+            one.add_argument(
+                "--folder", type=Path, metavar="DIR", help="default: the current folder"
+            )
         one.add_argument("--json", action="store_true", help="print JSON")
 
 

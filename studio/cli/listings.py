@@ -123,6 +123,8 @@ async def whole_id(studio: Studio, start: str) -> str:
 
     “last” is the session used last, of those that a person holds.
     """
+    if not start:  # a variable of a script that was never set, say
+        raise ConfigurationError("There is no id of a session. Name one, or “last”.")
     if start == LAST:
         infos = await studio.sessions.list()
         start = next((info.id for info in infos if info.origin in ("terminal", "window")), "")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from studio.domain.agents import Caps
 
 MOST_STEPS = 1_000
+SESSION = "its id, its first letters, or “last”"
 Fill: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
 
@@ -52,10 +53,13 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[Any, list[str]]:
         self.fill()
-        return super().parse_known_args(args, namespace)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # said by the command they were given to, not by all of the program
+            self.error(f"unknown: {' '.join(unknown)}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
+        self.exit(USAGE, f"{self.prog}: {message}\nFor help: {self.prog} --help\n")
 
 
 def parser() -> Parser:
@@ -82,12 +86,12 @@ def _sessions(sessions: argparse.ArgumentParser) -> None:
         ("native", "print the provider's own history as JSON"),
     ):
         one = what.add_parser(name, help=text)
-        one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+        one.add_argument("id", metavar="ID", help=SESSION)
         if name == "export":
             one.add_argument("--format", choices=["md", "json"], default="md")
 
     context = what.add_parser("context", help="what takes how much of the model's context")
-    context.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+    context.add_argument("id", metavar="ID", help=SESSION)
     context.add_argument("--json", action="store_true", help="print JSON")
 
     for name, text in (
@@ -95,7 +99,7 @@ def _sessions(sessions: argparse.ArgumentParser) -> None:
         ("redo", "change them again"),
     ):
         one = what.add_parser(name, help=text)
-        one.add_argument("id", metavar="ID", help="the session's id, or its first letters")
+        one.add_argument("id", metavar="ID", help=SESSION)
         one.add_argument("turn", metavar="TURN", nargs="?", default="", help="default: the last")
         one.add_argument("--json", action="store_true", help="print JSON")
 
@@ -105,14 +109,16 @@ def _usage(usage: argparse.ArgumentParser) -> None:
 
     usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
     usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
-    usage.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
+    usage.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
     usage.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _models(models: argparse.ArgumentParser) -> None:
     from studio.domain.providers import TITLES
 
-    models.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
+    models.add_argument(
+        "--provider", choices=list(TITLES), metavar="PROVIDER", help=", ".join(TITLES)
+    )
     models.add_argument("--refresh", action="store_true", help="ask the provider again")
     models.add_argument("--json", action="store_true", help="print JSON")
 
@@ -122,7 +128,9 @@ def _acp(acp: argparse.ArgumentParser) -> None:
         "Speak the Agent Client Protocol over standard input and output, so that an editor can "
         "work with your agents. The editor starts this command."
     )
-    acp.add_argument("--agent", metavar="A", default="", help="default: your setting, else Coder")
+    acp.add_argument(
+        "--agent", metavar="AGENT", default="", help="default: your setting, else Coder"
+    )
 
 
 def _simulate(simulate: argparse.ArgumentParser) -> None:
@@ -144,20 +152,22 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
         several = what.add_parser(name, help=text)
         several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
     for command in what.choices.values():
-        command.add_argument(
-            "--session", metavar="ID", help="of one session: its id, or first letters"
-        )
+        command.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
 
 
 def _chat(chat: argparse.ArgumentParser) -> None:
     from studio.domain.providers import TITLES
 
     chat.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
-    chat.add_argument("--provider", choices=list(TITLES), metavar="P", help=", ".join(TITLES))
-    chat.add_argument("--model", metavar="M", help="default: your setting, else the first listed")
-    chat.add_argument("--agent", metavar="A", help="default: your setting, else Coder")
+    chat.add_argument(
+        "--provider", choices=list(TITLES), metavar="PROVIDER", help=", ".join(TITLES)
+    )
+    chat.add_argument(
+        "--model", metavar="MODEL", help="default: your setting, else the first listed"
+    )
+    chat.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
     chat.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    chat.add_argument("--session", metavar="ID", help="go on in this session; “last” is the latest")
+    chat.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
 
 
 def _doctor(doctor: argparse.ArgumentParser) -> None:
@@ -190,11 +200,13 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--provider",
         choices=list(TITLES),
-        metavar="P",
+        metavar="PROVIDER",
         help=f"{', '.join(TITLES)}; default: your setting, else one with a key, else builtin",
     )
-    run.add_argument("--model", metavar="M", help="default: your setting, else the first listed")
-    run.add_argument("--agent", metavar="A", help="default: your setting, else Coder")
+    run.add_argument(
+        "--model", metavar="MODEL", help="default: your setting, else the first listed"
+    )
+    run.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
     run.add_argument(
         "--mode",
         choices=get_args(Mode),
@@ -202,7 +214,7 @@ def _run(run: argparse.ArgumentParser) -> None:
         help=f"{' or '.join(get_args(Mode))}; default: the agent's",
     )
     run.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    run.add_argument("--session", metavar="ID", help="go on in this session; “last” is the latest")
+    run.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
     run.add_argument(
         "--attach",
         action="append",
@@ -245,11 +257,14 @@ def _run(run: argparse.ArgumentParser) -> None:
         "--budget",
         type=_caps,
         default=NO_CAPS,
-        metavar="MOST",
+        metavar="BUDGET",
         help="what the turn may use: 0.50 is dollars, 20000tok tokens",
     )
     run.add_argument(
-        "--effort", choices=EFFORTS, metavar="E", help=f"how hard to think: {', '.join(EFFORTS)}"
+        "--effort",
+        choices=EFFORTS,
+        metavar="EFFORT",
+        help=f"how hard to think: {', '.join(EFFORTS)}",
     )
     run.add_argument("--json", action="store_true", help="print one event a line")
 
@@ -261,15 +276,15 @@ def _audit(audit: argparse.ArgumentParser) -> None:
         "Every call of a tool, oldest first: its arguments without secrets, what it came to, "
         "and who allowed it. Calls of deleted sessions stay here."
     )
-    audit.add_argument("--tool", metavar="T", help="of one tool")
-    audit.add_argument("--session", metavar="ID", help="of one session: its id, or first letters")
-    audit.add_argument("--agent", metavar="A", help="of one agent")
+    audit.add_argument("--tool", metavar="TOOL", help="of one tool")
+    audit.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    audit.add_argument("--agent", metavar="AGENT", help="of one agent")
     audit.add_argument(
         "--state",
         action="append",
         default=[],
         choices=get_args(AuditState),
-        metavar="S",
+        metavar="STATE",
         help=f"{', '.join(get_args(AuditState))}; may be repeated",
     )
     audit.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
@@ -309,6 +324,12 @@ def _day(text: str) -> float:
         raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
 
 
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("a rule's number is wanted, as permissions list has it")
+    return int(text)
+
+
 def _steps(text: str) -> int:
     steps = int(text) if text.isdecimal() else 0
     if not 1 <= steps <= MOST_STEPS:
@@ -328,7 +349,7 @@ def _caps(text: str) -> Caps:
 
 
 def _port(text: str) -> int:
-    port = int(text)
+    port = int(text) if text.isdecimal() else -1
     if not 0 <= port <= 65535:
         raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
     return port
@@ -336,7 +357,7 @@ def _port(text: str) -> int:
 
 def _serve(serve: argparse.ArgumentParser) -> None:
     serve.description = (
-        "Answer other programs in the APIs of OpenAI and Anthropic, until Ctrl+C. They can ask "
+        "Answer other programs in the APIs of OpenAI and Anthropic, until Ctrl-C. They can ask "
         "for agent/NAME, or for PROVIDER/MODEL."
     )
     serve.add_argument("--host", metavar="HOST", help="default: your setting, else 127.0.0.1")
@@ -364,10 +385,12 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
     verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
     verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
     remove = what.add_parser("remove", help="remove a rule")
-    remove.add_argument("number", type=int, metavar="N", help="its number in the list")
+    remove.add_argument("number", type=_number, metavar="N", help="its number in the list")
     test = what.add_parser("test", help="what would happen if an agent asked for this")
     test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
-    test.add_argument("--agent", metavar="A", default="", help="default: your setting, else Coder")
+    test.add_argument(
+        "--agent", metavar="AGENT", default="", help="default: your setting, else Coder"
+    )
     test.add_argument("--json", action="store_true", help="print JSON")
     for one, default in (
         (listing, "the current folder"),

@@ -27,13 +27,19 @@ async def piped(patience: float | None = None) -> Image | File | None:
     its end, as where a job's parent left a pipe open; ConfigurationError for
     too much of it, or what cannot be attached.
     """
+    data = await everything(patience)
+    return await piped_in(data) if data.strip() else None
+
+
+async def everything(patience: float | None = None) -> bytes:
+    """All of standard input; raises as ``piped`` does."""
     data = await _read(patience)
     if len(data) > LIMIT:
         raise ConfigurationError(
             f"Standard input has more than {size(LIMIT)}, the most for one message. "
             "Keep it in a file and name its path: the agent can read parts of it."
         )
-    return await piped_in(data) if data.strip() else None
+    return data
 
 
 async def _read(patience: float | None) -> bytes:

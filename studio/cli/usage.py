@@ -20,7 +20,7 @@ _SHORT = 8
 
 async def usage(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     """A line for each day, agent, model, session or turn, and one for all of them."""
-    session_id = await whole_id(studio, options.session) if options.session else ""
+    session_id = await whole_id(studio, options.session) if options.session is not None else ""
     sums = await studio.books.spent(options.by, session_id, options.since)
     if options.json:
         console.write_json([{options.by: key, **_json(spent)} for key, spent in sums.items()])
