@@ -231,9 +231,9 @@ def _stored(command: str, metavar: str, line: _Line, paths: Paths, folder: Path)
     """What is called so: by the word that the help has for it."""
     folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
     kinds: dict[tuple[str, str], Callable[[], Iterable[Named]]] = {
-        ("", "A"): lambda: glance.agents(folders),
+        ("", "AGENT"): lambda: glance.agents(folders),
         ("agents", "NAME"): lambda: glance.agents(folders),
-        ("", "M"): lambda: _models(line, paths),
+        ("", "MODEL"): lambda: _models(line, paths),
         ("", "ID"): lambda: [*glance.sessions(paths.database), ("last", "the session used last")],
         ("config", "KEY"): _settings,
         ("", "SCHEMA"): lambda: [(FILES, "")],
