@@ -509,6 +509,9 @@ async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) ->
                         await say(same, "Me too")
                     session.reply(event.call_id, "Blue")
             assert not same.running
+            with pytest.raises(ConfigurationError, match="Open it again"):
+                await say(same, "Me too")  # it has not seen what the other did
+            same = await other.sessions.open(session.info.id)
             assert ends(await say(same, "Me too")) == ["done"]
         finally:
             await other.close()

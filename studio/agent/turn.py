@@ -331,7 +331,7 @@ class Turn:
             if self._unfit == TRIES:
                 return Ended("error", f"The answer does not fit the schema: {wrong}")
             self._unfit += 1
-            self._notes.append(Told("resume", WRONG.format(wrong=wrong)))
+            self._notes.append(Told("misfit", WRONG.format(wrong=wrong)))
         limit = self._setting.limits.steps
         return Ended("step_limit", f"The agent used all {limit} steps of this turn.")
 

@@ -51,6 +51,7 @@ Topic: TypeAlias = Literal[
     "stall",
     "files",
     "schema",
+    "misfit",
 ]
 """What a text of the engine is about; the last one of a topic holds."""
 

@@ -32,6 +32,7 @@ from studio.domain.events import (
     Pinned,
     ReasoningDelta,
     ReasoningEnded,
+    Recounted,
     ReplyGiven,
     Retried,
     RetryScheduled,
@@ -87,6 +88,8 @@ TOLD: dict[Topic, str] = {
     "wrap_up": "Told that this is the last step",
     "stall": "Asked for a final answer",
     "files": "Told which files you put back",
+    "schema": "Told what form the answer has",
+    "misfit": "Told why the answer does not fit",
 }
 """What the model was told, by topic; its words come after."""
 OTHERWISE = {
@@ -277,6 +280,9 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Told():
             words = OTHERWISE.get(event.text) or TOLD[event.topic]
             return "bot", f"{words}: {event.text}", ""
+        case Recounted():
+            many = len(event.messages)
+            return "inbox", "Told, not led here", f"{many} {'message' if many == 1 else 'messages'}"
         case TurnComplete():
             return "circle-check", STATES.get(event.reason, ("", "Stopped"))[1], ""
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
