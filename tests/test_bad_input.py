@@ -117,7 +117,7 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
         (("simulate", "--port", "70000"), "a port is a number from 0 to 65535"),
         ((*DEMO, "--agent", "Nobody", "Hi"), "There is no agent Nobody. Known are Assistant,"),
         ((*DEMO, "--session", "abc", "Hi"), "There is no session with an id that begins with abc."),
-        (("sessions", "export", "abc"), "There is no session with an id that begins with abc."),
+        (("sessions", "events", "abc"), "There is no session with an id that begins with abc."),
         ((*DEMO, "--allow", "run(", "Hi"), "“run(” is not a rule. Write TOOL or TOOL(PATTERN)."),
         ((*DEMO, "--allow", "fly", "Hi"), "There is no tool fly. Known are ask, "),
         ((*DEMO, "--folder", "/no/such/place", "Hi"), "The folder /no/such/place is not there."),

@@ -131,9 +131,7 @@ async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
         assert cut.code == 3 and "output limit" in cut.err
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [info["state"] for info in listed] == ["token_limit", "error", "step_limit"]
-        events = json.loads(
-            (await terminal("sessions", "export", session_of(failed.err), "--format", "json")).out
-        )
+        events = json.loads((await terminal("sessions", "events", session_of(failed.err))).out)
         assert events["events"][0]["said"][0]["text"] == "fail"
 
 
@@ -299,10 +297,9 @@ async def test_sessions_can_be_read_again(tmp_path: Path) -> None:
         info = json.loads((await terminal("sessions", "list", "--json")).out)[0]
         assert info["id"] == session and info["folder"] == str(terminal.folder)
         shown = (await terminal("sessions", "show", session[:6])).out
-        assert shown == (await terminal("sessions", "export", session)).out
         for words in ("# What does it say?", "## You", "I look.", "Read `a.txt`", "**alpha**"):
             assert words in shown
-        export = await terminal("sessions", "export", session, "--format", "json")
+        export = await terminal("sessions", "events", session)
         body = json.loads(export.out)
         assert body["session"]["id"] == session
         kinds = [event["event"] for event in body["events"]]

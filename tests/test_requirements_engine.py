@@ -112,7 +112,7 @@ async def test_l2_json_has_every_event_of_the_turn(tmp_path: Path) -> None:
         assert kinds[0] == "turn_started" and kinds[-1] == "turn_complete"
         assert kinds.count("turn_complete") == 1
         session = events[0]["session_id"]
-        ended = await terminal("sessions", "export", session, "--format", "json")
+        ended = await terminal("sessions", "events", session)
         stored = [event["event"] for event in json.loads(ended.out)["events"]]
         assert {*stored} <= {*kinds}
         shown, as_json = (

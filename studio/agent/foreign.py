@@ -85,7 +85,7 @@ def _reader(value: Json) -> Callable[[JsonObject], Conversation]:
 
 
 def _session(data: JsonObject) -> Conversation:
-    """``agent-studio sessions export ID --format json``."""
+    """``agent-studio sessions events ID``."""
     try:
         events = [decode_event(one) for one in _list(data["events"])]
         return conversation_of(decode(SessionInfo, data["session"]), events)

@@ -40,7 +40,7 @@ async def models(studio: Studio, options: argparse.Namespace, console: Console) 
 
 
 async def sessions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
-    """List, show, export, undo; ``native`` and ``context``: what a request is made of."""
+    """List, show, undo; ``events`` happened, of ``native`` and ``context`` requests are made."""
     if options.what == "list":
         infos = await studio.sessions.list()
         if options.json:
@@ -68,7 +68,7 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
     if info is None:  # deleted by another program a moment ago
         raise ConfigurationError(f"There is no session {session_id}.")
     events = await studio.store.events(session_id)
-    if options.what == "export" and options.format == "json":
+    if options.what == "events":
         body = {"session": asdict(info), "events": [encode_event(event) for event in events]}
         console.write_json(body, indent=2)
     else:

@@ -82,13 +82,11 @@ def _sessions(sessions: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="print JSON")
     for name, text in (
         ("show", "print a session"),
-        ("export", "write a session as markdown or JSON"),
+        ("events", "print all that happened in a session as JSON"),
         ("native", "print the provider's own history as JSON"),
     ):
         one = what.add_parser(name, help=text)
         one.add_argument("id", metavar="ID", help=SESSION)
-        if name == "export":
-            one.add_argument("--format", choices=["md", "json"], default="md")
 
     context = what.add_parser("context", help="what takes how much of the model's context")
     context.add_argument("id", metavar="ID", help=SESSION)
