@@ -274,7 +274,7 @@ async def test_commands(tmp_path: Path) -> None:
             await told("/context", "together")
             await told("/usage", "Requests")
             await told("/export out.md", "Written: ")
-            await told("/export out.md", "is there already")
+            await told("/export out.md", "Name another file.")
             await told("/steer x", "The agent is not at work.")
             await told("/nonsense", "There is no command /nonsense.")
             await told("/sessions", "write it")
