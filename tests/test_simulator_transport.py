@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 from collections.abc import AsyncIterator
 
 import anthropic
@@ -108,3 +110,16 @@ async def test_a_clients_patience_ends(at: int) -> None:
     async with httpx2.AsyncClient(transport=transport(sim), timeout=timeout) as http:
         with pytest.raises(httpx2.ReadTimeout):
             await http.post(URL, json=BODY, headers=KEY)
+
+
+@pytest.mark.parametrize("moments", range(12))
+async def test_whoever_calls_while_it_stops_is_hung_up_on(moments: int) -> None:
+    """Nothing of it is left, however little it had done for a client."""
+    simulator = Simulator([])
+    port = await simulator.start()
+    with socket.create_connection(("127.0.0.1", port), 5) as caller:
+        for _ in range(moments):
+            await asyncio.sleep(0)
+        await simulator.stop()
+        with contextlib.suppress(ConnectionError):
+            assert await asyncio.to_thread(caller.recv, 1) == b""

@@ -7,6 +7,7 @@ program's own requests: each request is validated before the script is asked.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import os
 import random
@@ -121,11 +122,17 @@ class Simulator:
         if self._server is None:
             return
         server, self._server = self._server, None
+        for listening in server.sockets:
+            with contextlib.suppress(NotImplementedError):  # Windows waits in another way
+                asyncio.get_running_loop().remove_reader(listening.fileno())
+        for _ in range(3):  # a call that was taken has a transport then, which can be closed
+            await asyncio.sleep(0)
         server.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await server.wait_closed()
+        await asyncio.sleep(0)  # what was aborted is closed in the loop's next round
 
     async def __aenter__(self) -> Simulator:
         await self.start()
@@ -153,12 +160,17 @@ class Simulator:
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = writer.get_extra_info("peername")
-        if not peer or not ipaddress.ip_address(peer[0]).is_loopback:
-            writer.close()
+        if self._server is None or not peer or not ipaddress.ip_address(peer[0]).is_loopback:
+            writer.transport.abort()
             return
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            writer.transport.abort()  # a task that is cancelled at once never runs a line
+
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(ended)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Connection(
