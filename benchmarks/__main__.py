@@ -25,6 +25,7 @@ WITH_ROWS = (
     "decisions",
     "command",
     "beside",
+    "server",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""
