@@ -777,14 +777,16 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
                 why="Clients of the server may only have agents read.",
                 facts=[["folder", str(atlas)], ["network", "No network"], ["limit", "2 min"]],
             )
-            await program.ask("q2", "ls")
             here = await until(lambda: window._elsewhere)
             card = await until(lambda: here.card and here.card.isVisible() and here.card)
+            first = card.asked
+            await program.ask("q2", "ls")
             await until(card.more.text)
             await pictures.take("22-asked", (LARGE, SMALL))
-            await person.studio.questions.answer(card.asked.id, "deny")
-            await until(lambda: card.asked.question.detail == "ls")
-            await person.studio.questions.answer(card.asked.id, "deny")
+            await person.studio.questions.answer(first.id, "deny")
+            second = await until(lambda: card.asked.id != first.id and card.asked)
+            assert second.question.detail == "ls"
+            await person.studio.questions.answer(second.id, "deny")
             await until(lambda: not card.isVisible())
 
         person.studio.settings.values.server_rules = {"allow": ["run(pytest *)"]}
