@@ -177,7 +177,8 @@ async def test_a_database_of_step_3_knows_the_doors(tmp_path: Path) -> None:
         assert await imports.session("digest") == session_id
         await studio.sessions.delete(session_id)
         assert await imports.session("digest") == ""
-        assert await requests.begin("key", "another", 3.0) == RequestRow("another", 3.0)
+        assert (await requests.begin("key", "another", 3.0)).session_id == session_id
+        assert await requests.begin("two", "another", 3.0) == RequestRow("another", 3.0)
     with closing(sqlite3.connect(database)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
 

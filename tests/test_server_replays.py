@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from house import asked
+from house import asked, say
 from served import PROVIDER, Served, events, served, until
 
 from studio.providers.simulator import Call, RequestView, Script, Text, Turn, stall, status
@@ -190,6 +193,128 @@ async def test_what_was_deleted_is_answered_anew(tmp_path: Path) -> None:
     async with served(tmp_path, script, token=token) as server:
         assert (await post(server, server.chat())).status_code == 200
         assert len(server.house.asked) == 1
+
+
+async def vanish(server: Served, body: dict[str, Any]) -> None:
+    """A client that asks and goes away when the tool has run."""
+    _, writer = await server.raw(body, Idempotency_Key="one")
+    await until(lambda: len(server.house.asked) == 2)
+    await server.house.asked[1].stalled.wait()
+    writer.close()
+    await server.house.asked[1].gone.wait()
+
+
+def refused(answer: Any) -> str:
+    """The words of an answer that says what was done."""
+    assert answer.status_code == 409, answer.text
+    assert answer.headers["x-should-retry"] == "false"
+    error = answer.json()["error"]
+    assert error.get("code", "idempotency_key_used") == "idempotency_key_used"
+    return error["message"]
+
+
+async def chats(server: Served) -> int:
+    return len(await server.house.studio.sessions.list())
+
+
+@pytest.mark.parametrize("door", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
+async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: str) -> None:
+    """S-3: neither after a client that went away nor after another start of the server."""
+    async with served(tmp_path, Counted(stalls=1)) as server:
+        body = {**await prepare(server), "max_tokens": 99}
+        if door == "/v1/responses":
+            body = {"model": AGENT, "input": "Go"}
+        server.house.studio.settings.values.server_keep = False
+        await server.house.studio.settings.save()
+        _, writer = await server.raw(body, door, Idempotency_Key="one")
+        await until(lambda: len(server.house.asked) == 2)
+        await server.house.asked[1].stalled.wait()
+        writer.close()
+        for _ in range(2):
+            again = await server.client.post(door, json=body, headers=KEY)
+            assert "run echo x >> ran. To have it done again" in refused(again)
+        assert await chats(server) == 0
+        other = await server.client.post(door, json=body, headers={"Idempotency-Key": "two"})
+        assert other.status_code == 200
+        token = server.token
+    async with served(tmp_path, Counted(), token=token) as server:
+        for key in ("one", "two"):  # what was answered whole is in no memory now
+            again = await server.client.post(door, json=body, headers={"Idempotency-Key": key})
+            assert "run echo x >> ran" in refused(again)
+        assert ran(server) == 2
+        assert not server.house.asked
+
+
+async def test_without_a_tool_it_is_answered_anew_where_nothing_is_kept(tmp_path: Path) -> None:
+    script: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
+    async with served(tmp_path, script) as server:
+        server.house.studio.settings.values.server_keep = False
+        await server.house.studio.settings.save()
+        first = await post(server, server.chat())
+        assert (await post(server, server.chat())).json() == first.json()
+        token = server.token
+    async with served(tmp_path, script, token=token) as server:
+        assert words(await post(server, server.chat())) == "Hello."
+        assert await chats(server) == 0
+
+
+async def test_a_program_that_was_killed_leaves_nothing_that_nobody_wanted_kept(
+    tmp_path: Path,
+) -> None:
+    """The next start deletes it, and refuses what may have been done."""
+    home = tmp_path / "killed"
+    home.mkdir()
+    async with served(tmp_path, Counted(stalls=1)) as server:
+        body = await prepare(server)
+        server.house.studio.settings.values.server_keep = False
+        await server.house.studio.settings.save()
+        studio = server.house.studio
+        _, writer = await server.raw(body, Idempotency_Key="one")
+        await until(lambda: len(server.house.asked) == 2)
+        await server.house.asked[1].stalled.wait()
+        assert await chats(server) == 1
+        there = Paths.below(home / "studio")  # the disk as a kill would leave it
+        there.database.parent.mkdir(parents=True)
+        shutil.copytree(studio.paths.agents, there.agents)
+        there.settings.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(studio.paths.settings, there.settings)
+        with (
+            closing(sqlite3.connect(studio.paths.database)) as source,
+            closing(sqlite3.connect(there.database)) as copy,
+        ):
+            source.backup(copy)
+            copy.execute("DELETE FROM audit")  # not written yet
+            copy.commit()
+        token = server.token
+        writer.close()
+    async with served(home, Counted(), token=token) as server:
+        assert await chats(server) == 0
+        assert "it is not known all that was done" in refused(await post(server, body))
+        assert not server.house.asked
+
+
+async def test_what_a_person_deleted_is_not_done_again(tmp_path: Path) -> None:
+    async with served(tmp_path, Counted(stalls=1)) as server:
+        body = await prepare(server)
+        await vanish(server, body)
+        await until(lambda: not server.serving.answering)
+        sessions = server.house.studio.sessions
+        await sessions.delete((await sessions.list())[0].id)
+        assert "run echo x >> ran" in refused(await post(server, body))
+        assert ran(server) == 1
+
+
+async def test_a_chat_that_went_on_is_no_reason_to_do_it_again(tmp_path: Path) -> None:
+    """The person said something there before the client came back."""
+    async with served(tmp_path, Counted(stalls=1)) as server:
+        body = await prepare(server)
+        await vanish(server, body)
+        await until(lambda: not server.serving.answering)
+        sessions = server.house.studio.sessions
+        session = await sessions.open((await sessions.list())[0].id)
+        await say(session, "Never mind.")
+        assert "run echo x >> ran" in refused(await post(server, body))
+        assert ran(server) == 1
 
 
 async def test_requests_are_kept_for_a_day_and_a_thousand_of_them(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ it what ``wire`` says, the contract between those who speak and who answers.
 the request stands, ``placing`` finds that session or makes it, ``ceiling`` is what
 it may do there, ``telling`` makes parts of an answer from its turn's events. Each
 answer is a ``running`` one, which ``delivery`` takes to its client and ``replays``
-knows again when the request is repeated. ``stored`` are answers of before,
+knows again when the request is repeated, ``deeds`` what it must not do twice.
+``stored`` are answers of before,
 ``listing`` what can be asked for, ``count`` how long a request is, ``faults`` what
 a client is told when it goes wrong.
 """

@@ -19,7 +19,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 
-from . import faults
+from . import deeds, faults
 from .ceiling import Asker, ceiling
 from .conversations import parts_of
 from .naming import named
@@ -64,7 +64,7 @@ class Answering:
                     yield part
 
     async def again(
-        self, asked: Asked, door: Door, place: Place, begun: Begun
+        self, asked: Asked, door: Door, place: Place, since: float, begun: Begun
     ) -> AsyncGenerator[Part, None]:
         """See ``Answers``."""
         await self._placing.ended(place.session_id)
@@ -79,6 +79,8 @@ class Answering:
             return
         placed = await self._placing.cut_short(place) if events else None
         if placed is None:
+            turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
+            await deeds.must_be_none(self._studio, place, since, turns)
             async with aclosing(self.answer(asked, door, begun)) as parts:
                 async for part in parts:
                     yield part

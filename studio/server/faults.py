@@ -42,7 +42,7 @@ _KINDS: Mapping[ProviderFault, tuple[int, str]] = {
     "server": (502, "provider_error"),
     "protocol": (502, "provider_protocol"),
 }
-_PASSING = frozenset({"busy", *(_KINDS[fault][1] for fault in RETRYABLE)})
+_PASSING = frozenset({"busy", "response_in_progress", *(_KINDS[fault][1] for fault in RETRYABLE)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +63,12 @@ class Fault:
         """What goes with the status.
 
         ``x-should-retry`` is read by OpenAI's and Anthropic's libraries, which
-        else would ask again after any 429 or 5xx.
+        else would ask again after any 409, 429 or 5xx.
         """
         headers: dict[str, str] = {}
         if self.retry_after is not None:
             headers["retry-after"] = str(math.ceil(min(self.retry_after, _LONGEST)))
-        if self.status == 429 or self.status >= 500:
+        if self.status in (409, 429) or self.status >= 500:
             passing = self.code in _PASSING or self.retry_after is not None
             headers["x-should-retry"] = "true" if passing else "false"
         if self.code == AMBIGUOUS:

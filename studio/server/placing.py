@@ -22,6 +22,7 @@ from studio.domain.conversation import conversation
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
+from studio.storage.requests import RequestStore
 
 from .conversations import Answered, Parts, check, digest, parts_of, weight
 from .naming import Runs
@@ -62,6 +63,7 @@ class Placing:
     def __init__(self, studio: Studio, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
+        self._requests = RequestStore(studio.database)
         self._answered = Answered()
         self._claims: dict[str, Claim] = {}
 
@@ -98,7 +100,20 @@ class Placing:
             await self._studio.sessions.delete((await making).info.id)
             raise
         keeps = self._studio.settings.values.server_keep
-        return Placed(session, self._claim(session.info.id, keeps=keeps), parts.said)
+        claim = self._claim(session.info.id, keeps=keeps)
+        if not keeps:
+            try:
+                await self._requests.passes(session.info.id)
+            except BaseException:
+                await self.leave(session.info.id)
+                raise
+        return Placed(session, claim, parts.said)
+
+    async def clear_up(self) -> None:
+        """Delete what should not be kept, and was left by a server that ended during an answer."""
+        for session_id in await self._requests.left_over():
+            await self._requests.cut_short(session_id)
+            await self._studio.sessions.delete(session_id)
 
     async def ended(self, session_id: str) -> None:
         """Return when nothing is answered in a session."""

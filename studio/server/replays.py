@@ -4,7 +4,8 @@ A client repeats a request whose answer it did not get, under the same
 ``Idempotency-Key``. While the first is being answered, the second reads along.
 An answer that was cut short, or failed, is gone on with in its session. What is
 no longer in memory, or was answered before the server started anew, is read
-from the session's transcript.
+from the session's transcript. Where the session is gone, a request for which a
+tool has run is refused.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Replays:
             )
         if kept is not None:
             await kept.run.settled()  # what it did has to be saved before it is gone on with
-        place = Place(row.session_id, row.turn_id) if row.turn_id else None
+        place = Place(row.session_id, row.turn_id) if row.session_id else None
         run = self._new(asked, door, row.at, key=key, place=place)
         self._kept.pop(key, None)
         self._kept[key] = _Kept(body, row.at, run)
@@ -102,7 +103,7 @@ class Replays:
 
             if place is None:
                 return self._answers.answer(asked, door, begun)
-            return self._answers.again(asked, door, place, begun)
+            return self._answers.again(asked, door, place, at, begun)
 
         run = Run(asked.model, at, begin, place)
         self._runs.add(run)

@@ -63,6 +63,7 @@ class Serving:
         self._host = host
         self._port = port
         self.folder = folder
+        self._answering = Answering(studio, folder)
         self._replays: Replays | None = None
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
@@ -74,6 +75,7 @@ class Serving:
         address that is not this computer's.
         """
         app = self._app()
+        await self._answering.placing.clear_up()
         await self._studio.look_for_providers()
         await self._studio.refresh_lists()
         sockets = await asyncio.to_thread(_listening, self._host, self._port)
@@ -119,14 +121,13 @@ class Serving:
     def _app(self) -> ASGIApp:
         studio = self._studio
         store = RequestStore(studio.database)
-        answering = Answering(studio, self.folder)
-        self._replays = Replays(answering, store)
+        self._replays = Replays(self._answering, store)
         dialects: dict[Door, Dialect] = {
             "chat": Chat(),
             "responses": Responses(),
             "messages": Messages(),
         }
-        stored = Stored(studio, answering.placing)
+        stored = Stored(studio, self._answering.placing)
         count = Count(studio, self.folder)
         routes = Routes(studio, self._replays, dialects, count, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}

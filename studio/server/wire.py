@@ -156,13 +156,19 @@ class Answers(Protocol):
         ...
 
     def again(
-        self, asked: Asked, door: Door, place: Place, begun: Callable[[Place], None]
+        self,
+        asked: Asked,
+        door: Door,
+        place: Place,
+        since: float,
+        begun: Callable[[Place], None],
     ) -> AsyncGenerator[Part, None]:
-        """The answer to a request that was made before and is repeated.
+        """The answer to a request that was made before, at the time ``since``, and is repeated.
 
         A finished turn's is read from its transcript, and no tool runs again. A
         turn that was cut short is gone on with, in a turn of its own after it
-        (``begun`` hears of that), and what was done before is kept.
+        (``begun`` hears of that), and what was done before is kept. Where its
+        session is gone, BadRequest if a tool has run, else it is answered anew.
         """
         ...
 

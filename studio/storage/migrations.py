@@ -253,7 +253,39 @@ def _doors(db: Connection) -> None:
         db.execute(statement)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_sessions, _fidelity, _engine, _doors)
+def _repeats(db: Connection) -> None:
+    """A request that comes again is known also when nothing of its answer is kept."""
+    db.execute("DROP TABLE requests")  # of one day, digests alone
+    for statement in (
+        # Its session may be gone by then; the row stays for its day.
+        """CREATE TABLE requests (
+            key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL,
+            session_id TEXT NOT NULL DEFAULT '', turn_id TEXT NOT NULL DEFAULT '')""",
+        # Sessions that go when their answer is out, by the program that answers in them.
+        """CREATE TABLE passing (
+            session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+            owner TEXT NOT NULL)""",
+    ):
+        db.execute(statement)
+
+
+def _claims(db: Connection) -> None:
+    """Which program works in a session, see ``claims``."""
+    db.execute(
+        """CREATE TABLE claims (
+            session_id TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+            owner TEXT NOT NULL)"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+    _sessions,
+    _fidelity,
+    _engine,
+    _doors,
+    _repeats,
+    _claims,
+)
 LATEST = len(MIGRATIONS)
 
 

@@ -17,6 +17,8 @@ class RequestRow:
     answered.
 
     ``at`` is in seconds since the epoch; the ids are empty as long as no turn has begun.
+    ``turn_id`` alone is empty where the program ended during the answer, and nothing of
+    it is kept: then nobody knows what was done.
     """
 
     body: str
@@ -26,22 +28,23 @@ class RequestRow:
 
 
 class RequestStore:
-    """Table ``requests``; a row goes with its session, and after a day."""
+    """Table ``requests``: digests and ids, for a day, whatever becomes of the session.
+
+    And table ``passing``: sessions that are deleted when their answer is out.
+    Every coroutine raises StorageError.
+    """
 
     def __init__(self, database: Database) -> None:
         self._db = database
 
     async def begin(self, key: str, body: str, now: float) -> RequestRow:
-        """The row of this key; a new one if there was none.
-
-        ``key`` and ``body`` are digests. Raises StorageError.
-        """
+        """The row of this key; a new one if there was none. ``key`` and ``body`` are digests."""
 
         def found_or_new(db: Connection) -> RequestRow:
             db.execute("DELETE FROM requests WHERE at < ?", (now - KEPT_SECONDS,))
             query = "SELECT body, at, session_id, turn_id FROM requests WHERE key = ?"
             if row := db.execute(query, (key,)).fetchone():
-                return RequestRow(str(row[0]), float(row[1]), row[2] or "", row[3] or "")
+                return RequestRow(*row)
             db.execute("INSERT INTO requests (key, body, at) VALUES (?, ?, ?)", (key, body, now))
             db.execute(
                 """DELETE FROM requests WHERE key NOT IN
@@ -56,3 +59,21 @@ class RequestStore:
         """Say where a request is answered; written before anything that the turn writes later."""
         query = "UPDATE requests SET session_id = ?, turn_id = ? WHERE key = ?"
         self._db.submit(lambda db: db.execute(query, (session_id, turn_id, key)) and None)
+
+    async def passes(self, session_id: str) -> None:
+        """A session goes when its answer is out, or else with the next start of the server."""
+        query = "INSERT OR REPLACE INTO passing VALUES (?, ?)"
+        await self._db.write(lambda db: db.execute(query, (session_id, self._db.owner)) and None)
+
+    async def left_over(self) -> list[str]:
+        """Sessions that should be gone, but their program ended first."""
+        rows: list[tuple[str, str]] = await self._db.read(
+            lambda db: db.execute("SELECT session_id, owner FROM passing").fetchall()
+        )
+        alive = await self._db.alive({owner for _, owner in rows})
+        return [session_id for session_id, owner in rows if owner not in alive]
+
+    async def cut_short(self, session_id: str) -> None:
+        """The answer in this session broke off with its program, and will not be kept."""
+        query = "UPDATE requests SET turn_id = '' WHERE session_id = ?"
+        await self._db.write(lambda db: db.execute(query, (session_id,)) and None)
