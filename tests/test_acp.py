@@ -38,6 +38,8 @@ from documents import picture
 from house import asked, held
 from terminal import Terminal
 
+from studio.acp.telling import Telling
+from studio.domain.events import Routed
 from studio.providers.simulator import Call, Script, Simulator, Think, Turn, stall, status
 from studio.providers.simulator import Text as Words
 from studio.storage.paths import Paths
@@ -326,3 +328,8 @@ async def test_a_command_hides_no_part_of_itself_from_the_editor(tmp_path: Path)
         (call, _), (draft, _) = person.questions
         assert draft.title == "Write a\\u202etxt.py"
         assert call.title.endswith("echo a #\\u202e\\x1b[2Jb")
+
+
+def test_l13_what_the_program_chose_is_told() -> None:
+    (told,) = Telling("/work").of(Routed("inline", CHAT, "tiny", "This looks like a question."))
+    assert told.content.text == "This looks like a question.\n\n"

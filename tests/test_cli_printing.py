@@ -1,4 +1,4 @@
-"""What the command line says of waits and silence."""
+"""What the command line says of waits, silence and choices."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from studio.domain.events import (
     Event,
     Retried,
     RetryScheduled,
+    Routed,
     Silent,
     Summarised,
     TextDelta,
@@ -27,13 +28,14 @@ EVENTS: list[Event] = [
     Retried(),
     Silent(90.0),
     Summarised("s", "They met.", 4, 61_000, 9_000),
+    Routed("background", "anthropic", "big", "m got stuck, so big works on it."),
     TextDelta("way."),
     TurnComplete("done"),
 ]
 
 
 def test_waits_and_silence_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """L-12: visible here as well; the answer is not mixed with it."""
+    """L-12, L-13: visible here as well; the answer is not mixed with it."""
     printer = TextPrinter(Console())
     for event in EVENTS:
         printer.event(event)
@@ -43,6 +45,7 @@ def test_waits_and_silence_go_to_standard_error(capsys: pytest.CaptureFixture[st
         "Anthropic is overloaded. Trying again in 12 s (attempt 2 of 5).",
         "Nothing from Anthropic for 1 m 30 s.",
         "Earlier messages were summed up for the model, 61,000 → 9,000 tokens.",
+        "m got stuck, so big works on it.",
     ]
 
 

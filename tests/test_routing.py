@@ -11,7 +11,7 @@ from house import House, house
 
 from studio.agent import routing
 from studio.agent.session import Session
-from studio.domain.agents import Mode
+from studio.domain.agents import Caps, Limits, Mode
 from studio.domain.blocks import NoticeBlock
 from studio.domain.events import Event, HistoryBegun, Routed, Told, TurnComplete, TurnStarted
 from studio.domain.messages import Image, Said
@@ -186,7 +186,8 @@ async def test_without_its_word_the_rules_decide(
             return Turn(Text("Cloud, background."), faults=[fault])
         return Turn(Text("I think it is nice."))
 
-    monkeypatch.setattr(routing, "DEADLINE", 0.2)
+    # As the rest it has time to arrive, also at a computer that is busy.
+    monkeypatch.setattr(routing, "DEADLINE", 1.0 if trouble == "slow" else 60.0)
     async with house(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny", large="big")
         values = home.studio.settings.values
@@ -241,3 +242,23 @@ async def test_the_last_tier_is_the_end(tmp_path: Path) -> None:
         chosen = await home.session(model="usual")
         await chosen.change(model="tiny")
         assert len(of(TurnStarted, await say(chosen, "What is in a.txt?"))) == 1
+
+
+@pytest.mark.parametrize("bound", ["steps", "tokens"])
+async def test_l14_bounds_of_one_turn_hold_for_every_tier(tmp_path: Path, bound: str) -> None:
+    """Who asks for three steps, or for so many tokens, gets no other turn on top."""
+
+    def all_circle(view: RequestView) -> Turn:
+        return Turn(Call("read", {"path": "a.txt"}), usage=Usage(inp=10, out=1))
+
+    async with house(tmp_path, PROVIDER, all_circle) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        models(home, small="tiny", large="big")
+        session = await home.session(model="usual")
+        bounds: dict[str, Any] = (
+            {"limits": Limits(2, 60.0)} if bound == "steps" else {"caps": Caps(tokens=1_000_000)}
+        )
+        events = [event async for event in session.turn([Words("What is in a.txt?")], **bounds)]
+        assert [e.model for e in of(TurnStarted, events)] == ["tiny"]
+        assert of(TurnComplete, events)[0].reason in routing.STUCK
+        assert of(TurnStarted, await say(session, "And now?"))[-1].model == "big"

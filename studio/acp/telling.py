@@ -34,6 +34,7 @@ from studio.domain.events import (
     Notice,
     ReasoningDelta,
     RetryScheduled,
+    Routed,
     Silent,
     TextDelta,
     ToolFinished,
@@ -111,6 +112,8 @@ class Telling:
                 yield update_tool_call(event.call_id, content=[self.change(event.draft)])
             case Notice():
                 yield update_agent_thought_text(f"{event.text}\n\n")
+            case Routed():
+                yield update_agent_thought_text(f"{event.why}\n\n")
             case RetryScheduled():
                 yield update_agent_thought_text(
                     f"{event.title} Trying again in {event.seconds:.0f} s.\n\n"

@@ -96,6 +96,11 @@ class Wish:
     """The turn before got stuck: the next tier takes over."""
 
     @property
+    def bounded(self) -> bool:
+        """Whether it has bounds of its own, which no other turn may go beyond."""
+        return self.limits is not None or self.caps != NO_CAPS
+
+    @property
     def ceiling(self) -> Policy | None:
         """What the turn may do at most."""
         above = self.parent.policy if self.parent is not None else None
@@ -255,7 +260,8 @@ class Preparing:
             await self._chat.change(
                 provider=routed.provider, model=routed.model, model_chosen=False
             )
-        self.rises = await routing.rise(self._chat.info, agent, said, wish.mode) is not None
+        if not wish.bounded:
+            self.rises = await routing.rise(self._chat.info, agent, said, wish.mode) is not None
         return [routed]
 
     async def _close(self, turn_id: str, parent: Parent | None) -> Sequence[Event]:

@@ -13,6 +13,7 @@ from studio.domain.events import (
     Failed,
     Notice,
     RetryScheduled,
+    Routed,
     Silent,
     StepStarted,
     Summarised,
@@ -94,6 +95,8 @@ class TextPrinter:
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():
                 self._console.say(event.text)
+            case Routed():
+                self._console.say(event.why)
             case Summarised():
                 sizes = f"{event.before:,} → {event.after:,} tokens"
                 self._console.say(f"Earlier messages were summed up for the model, {sizes}.")
