@@ -20,6 +20,7 @@ from studio.domain.messages import Text
 from studio.domain.providers import TITLES
 
 from .chat_completion import Kind, Offer
+from .chat_files import typed_path
 from .chat_talk import Talk
 from .listings import as_markdown, context, whole_id
 from .printing import TextPrinter
@@ -134,7 +135,7 @@ class Commands:
         for name, one in self.all.items():
             self._say(f"{f'{name} {one.shape}':<{width}}  {one.about}")
         self._say(
-            "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @ names a file.\n"
+            "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.\n"
             "What you send while the agent works is queued. Ctrl-C stops the agent."
         )
 
@@ -344,8 +345,4 @@ class Commands:
             unsubscribe()
 
     def _path(self, name: str) -> Path:
-        """A path as it was typed: from the session's folder, or from the home."""
-        try:
-            return Path(self._talk.session.info.folder, Path(name).expanduser())
-        except RuntimeError:  # nobody's home
-            return Path(self._talk.session.info.folder, name)
+        return typed_path(name, Path(self._talk.session.info.folder))

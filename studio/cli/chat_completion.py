@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from .chat_files import begun, escaped
 from .console import visible
 
 Offer: TypeAlias = tuple[str, str]
@@ -52,14 +53,18 @@ class Completions(Completer):
             else:
                 yield from _those(self._offers(kind), rest)
             return
-        word = text.replace("\n", " ").rpartition(" ")[2]
-        if word.startswith("@"):
-            yield from self._files(word[1:])
+        if (typed := begun(text)) is not None:
+            yield from self._files(typed, mention=True)
 
-    def _files(self, start: str, *, only_folders: bool = False) -> Iterable[Completion]:
+    def _files(
+        self, start: str, *, only_folders: bool = False, mention: bool = False
+    ) -> Iterable[Completion]:
         head, _, tail = start.rpartition("/")
-        place = self._folder() / Path(head + "/" if start.startswith("/") else head).expanduser()
+        folder = self._folder()
         try:
+            place = folder / Path(head + "/" if start.startswith("/") else head).expanduser()
+            if mention and not place.resolve().is_relative_to(folder.resolve()):
+                return  # it could not be attached
             with os.scandir(place) as entries:
                 found = [
                     (entry.name, entry.is_dir())
@@ -73,7 +78,8 @@ class Completions(Completer):
         for name, is_folder in found[:MOST]:
             if visible(name) != name or "\n" in name or (only_folders and not is_folder):
                 continue  # nobody could type it
-            yield Completion(f"{name}/" if is_folder else name, -len(tail))
+            name, typed = (escaped(name), escaped(tail)) if mention else (name, tail)
+            yield Completion(f"{name}/" if is_folder else name, -len(typed))
 
 
 def _those(offers: Sequence[Offer], start: str) -> Iterable[Completion]:

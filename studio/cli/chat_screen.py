@@ -31,6 +31,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.renderer import CPR_Support, print_formatted_text
 from prompt_toolkit.styles import Style
 
+from .chat_files import begun
 from .chat_markdown import Paint
 from .console import Console, forget_typed, visible
 
@@ -285,8 +286,7 @@ class Screen(Console):
 
     def _completes(self) -> bool:
         before = self._messages.default_buffer.document.text_before_cursor
-        word = before.rpartition(" ")[2].rpartition("\n")[2]
-        return before.startswith("/") or word.startswith("@")
+        return before.startswith("/") or begun(before) is not None
 
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()

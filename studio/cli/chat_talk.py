@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
+from studio.agent.input import weigh
 from studio.agent.session import Session
 from studio.agent.spending import dollars, total
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.messages import Said, Text
 
+from .chat_files import with_files
 from .console import Console
 from .run import Driver, Printer
 
@@ -58,6 +61,8 @@ class Talk:
         self._work: asyncio.Task[None] | None = None
         self._asides: set[asyncio.Task[None]] = set()
         self._spent = ""
+        self._queued: dict[str, tuple[str, list[Said]]] = {}
+        """What was typed and attached for messages that wait, by their ids."""
         screen.interrupt = self.stop
         screen.status = self._status
 
@@ -70,7 +75,7 @@ class Talk:
         await self.use(self.session)
         try:
             while (text := await self.screen.read()) is not None:
-                self.take(text)
+                await self.take(text)
                 if self._work is not None and not self.screen.types_ahead:
                     await asyncio.wait([self._work])
         finally:
@@ -88,24 +93,29 @@ class Talk:
             self.console.say(f"This chat is damaged and can only be read: {problem}")
         await self._reckon()
 
-    def take(self, text: str) -> None:
+    async def take(self, text: str) -> None:
         """Something was typed and sent."""
         # A terminal that is not UTF-8 sends halves of characters nobody can store.
         text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):
             return
-        said = (*self.attached, Text(text))
-        if self._work is None:
-            self.attached = []
-            self.begin(self.converse(said))
-            return
         try:
-            self.session.queue(said)
+            message = await with_files(text, Path(self.session.info.folder))
+            said = (*self.attached, *message.files.values(), Text(message.text))
+            weigh(said)
+            queued = self.session.queue(said) if self._work is not None else ""
         except ConfigurationError as error:
             self.console.say(str(error))
+            self.screen.give_back(text)
             return
-        self.attached = []
-        self.console.say(f"Queued: {text}")
+        if message.files:
+            self.console.say(f"Attached: {message.attached}")
+        attached, self.attached = self.attached, []
+        if queued:
+            self._queued[queued] = text, attached
+            self.console.say(f"Queued: {text}")
+        else:
+            self.begin(self.converse(said))
 
     def begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that nothing else may be done beside."""
@@ -141,8 +151,20 @@ class Talk:
             await self._reckon()
             if driver.stopped or not (said := self.session.next_queued()):
                 break
-        while said := self.session.next_queued():
-            self.screen.give_back(_words(said))
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """What waits comes back to the person, as it was typed."""
+        typed: list[str] = []
+        for message_id in list(self.session.transcript.queued):
+            said = self.session.unqueue(message_id)
+            text, attached = self._queued.pop(
+                message_id, (_words(said), [part for part in said if not isinstance(part, Text)])
+            )
+            typed.append(text)
+            self.attached += attached
+        if typed:
+            self.screen.give_back("\n".join(typed))
 
     def driver(self) -> Driver:
         """Runs and asks in this session until it is stopped."""
