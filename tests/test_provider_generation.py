@@ -136,6 +136,12 @@ async def test_s1_each_wish_has_its_place(http: Http, surface: SurfaceName) -> N
     assert at(body, places["choice"]) is None  # there is nothing to choose from
 
 
+async def test_s1_a_limit_smaller_than_responses_takes_is_its_least(http: Http) -> None:
+    """Many clients ask for one token to see whether a key is good."""
+    body = await sent("responses", http, output_limit=1)
+    assert body["max_output_tokens"] == 16
+
+
 def test_sampling_is_left_to_models_that_refuse_it() -> None:
     free, fixed = ModelInfo("m", sampling=True), ModelInfo("m", sampling=False)
     assert anthropic_body(request([], facts=free, top_p=0.5))["top_p"] == 0.5

@@ -268,6 +268,10 @@ def test_the_form_of_the_answer(form: Any, schema: Any) -> None:
     [
         ({"model": None}, "model"),
         ({"model": 3}, "model"),
+        ({"logprobs": True}, "logprobs"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"moderation": {"model": "omni"}}, "moderation"),
+        ({"web_search_options": {}}, "web_search_options"),
         ({"messages": None}, "messages"),
         ({"messages": []}, "messages"),
         ({"messages": "Hello"}, "messages"),

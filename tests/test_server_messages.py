@@ -207,6 +207,14 @@ def test_a_budget_for_thinking_is_an_effort(thinking: Any, effort: Any) -> None:
     assert asked(thinking=thinking).generation.effort == effort
 
 
+def test_the_form_of_the_answer_under_its_older_name() -> None:
+    form = {"type": "json_schema", "schema": {"type": "array"}}
+    assert asked(output_format=form).generation.schema == {"type": "array"}
+    newer = {"format": {**form, "schema": {"type": "object"}}}
+    both = asked(output_format=form, output_config=newer)
+    assert both.generation.schema == {"type": "object"}
+
+
 @pytest.mark.parametrize(
     ("choice", "means"), [("auto", "auto"), ("any", "required"), ("none", "none")]
 )
@@ -238,6 +246,8 @@ URL = {"type": "url", "url": "http://10.0.0.1/a"}
     ("wrong", "param"),
     [
         ({"model": None}, "model"),
+        ({"mcp_servers": [{"type": "url", "url": "https://a.b", "name": "a"}]}, "mcp_servers"),
+        ({"container": {"skills": []}}, "container"),
         ({"max_tokens": None}, "max_tokens"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"max_tokens": "5"}, "max_tokens"),

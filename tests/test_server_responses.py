@@ -37,6 +37,7 @@ from studio.server.wire import (
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 PDF = base64.b64encode(b"%PDF-1.7 rest").decode()
+LOGPROBS = "message.output_text.logprobs"
 ABOUT = About("0123456789abcdef0123456789abcdef", "agent/Coder", 1_800_000_000)
 WEATHER: JsonObject = {
     "type": "function",
@@ -319,6 +320,9 @@ def message(*parts: JsonObject, role: str = "user") -> list[JsonObject]:
         ({"include": [1]}, "include[0]"),
         ({"truncation": "middle"}, "truncation"),
         ({"background": True}, "background"),
+        ({"top_logprobs": 3}, "top_logprobs"),
+        ({"include": ["reasoning.encrypted_content", LOGPROBS]}, "include[1]"),
+        ({"moderation": {"model": "omni"}}, "moderation"),
         ({"conversation": "conv_1"}, "conversation"),
         ({"prompt": {"id": "pmpt_1"}}, "prompt"),
     ],

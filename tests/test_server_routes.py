@@ -115,10 +115,25 @@ async def test_what_is_not_here_is_said_in_the_apis_shape(
         headers = {"content-type": "application/json"}
         answer = await server.client.request(method, path, headers=headers)
         assert answer.status_code == code
+        taken = answer.headers.get("allow", "").split(", ")
+        assert method not in taken and (taken != [""]) == (code == 405)
         _shaped(answer.json(), anthropic=path.startswith("/v1/messages"))
         asked = await server.client.request(method, path, headers=headers | ANTHROPIC)
         openai = path.startswith(("/v1/chat", "/v1/responses"))
         _shaped(asked.json(), anthropic=not openai)
+
+
+async def test_what_a_path_takes_is_said(tmp_path: Path) -> None:
+    async with served(tmp_path, HELLO) as server:
+        for path, taken in (
+            ("/v1/models", "GET, HEAD"),
+            ("/v1/messages", "POST"),
+            ("/v1/responses/x", "DELETE, GET, HEAD"),
+        ):
+            answer = await server.client.request("PUT", path)
+            assert (answer.status_code, answer.headers["allow"]) == (405, taken)
+        long = await server.client.get(f"/{'x' * 60_000}")
+        assert long.status_code == 404 and len(long.content) < 1_000
 
 
 async def test_a_wrong_base_url_is_named(tmp_path: Path) -> None:

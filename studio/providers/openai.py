@@ -50,6 +50,8 @@ _NOT_CHAT = re.compile(
     r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
 )
 _KEY_LENGTH = 64
+LEAST_OUTPUT = 16
+"""Tokens that Responses wants to be allowed at least; Chat Completions and others take less."""
 FORM = "text.format"
 HOSTED = frozenset({"web_search"})
 """Tools that OpenAI runs; the name is the type."""
@@ -194,7 +196,7 @@ class OpenAIProvider(Provider):
         if request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         if request.output_limit is not None:
-            body["max_output_tokens"] = request.output_limit
+            body["max_output_tokens"] = max(request.output_limit, LEAST_OUTPUT)
         return body
 
     def _optional(self, request: Request) -> JsonObject:

@@ -34,6 +34,8 @@ PATHS: Mapping[str, Door] = {
     "/v1/responses": "responses",
     "/v1/messages": "messages",
 }
+_LONGEST = 200
+"""Characters of a path that are said back."""
 ANTHROPIC = "anthropic-version"
 """The header that Anthropic's clients send with everything."""
 
@@ -100,8 +102,9 @@ class Routes:
                 return None
             if match is Match.PARTIAL:
                 allowed |= route.methods or set()
-        path, method = scope["path"], scope["method"]
+        path, method = scope["path"][:_LONGEST], scope["method"]
         if allowed:
+            scope["state"]["allowed"] = ", ".join(sorted(allowed))
             return Fault(f"{path} does not take {method}.", 405, "method_not_allowed")
         return Fault(f"There is no {path} here.{_advice(path)}", 404, "not_found")
 
@@ -115,6 +118,8 @@ class Routes:
         headers = fault.headers()
         if status == 401:
             headers["www-authenticate"] = "Bearer"
+        if status == 405:  # RFC 9110, 15.5.6: it says what would be taken
+            headers["allow"] = scope["state"]["allowed"]
         return JSONResponse(body, status, headers)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:

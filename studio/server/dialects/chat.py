@@ -18,7 +18,7 @@ from .chat_answer import Answer
 from .chat_messages import Conversation
 from .fields import Fields
 from .offered import Offered, schema_of
-from .openai import choose, error_body
+from .openai import NO_LOGPROBS, choose, error_body, refuse_services
 
 STOPS = 4
 """Texts at which an answer ends, at most."""
@@ -68,7 +68,11 @@ def _refuse(fields: Fields) -> None:
     if fields.count("n") not in (None, 1):
         raise fields.refused("n", "There is one answer for each request: “n” has to be 1.")
     if fields.flag("logprobs", False):
-        raise fields.refused("logprobs", "“logprobs” cannot be had here.")
+        raise fields.refused("logprobs", NO_LOGPROBS)
+    refuse_services(fields)
+    if fields.get("web_search_options") is not None:
+        why = "OpenAI’s web search cannot be had here: the agent has tools of its own."
+        raise fields.refused("web_search_options", why)
     if "audio" in fields.items("modalities"):
         raise fields.refused("modalities", "Answers are text here, not sound.")
     fields.flag("store", True)  # what is kept is the person's to say

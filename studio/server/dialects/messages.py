@@ -36,7 +36,7 @@ class Messages:
     def asked(self, body: JsonObject) -> Asked:
         fields = Fields(body)
         model = fields.needed("model")
-        _refuse_thread(fields)
+        _refuse(fields)
         instructions, messages = _conversation(fields)
         offered = _tools(fields)
         choice, only = _choice(fields, offered)
@@ -57,7 +57,7 @@ class Messages:
                 stop=tuple(text for text in fields.texts("stop_sequences") if text),
                 choice=choice,
                 only=only,
-                schema=_schema(config),
+                schema=_schema(config.inner("format") or fields.inner("output_format")),
             ),
             stream=fields.flag("stream", False),
             user=(fields.inner("metadata") or Fields({})).text("user_id"),
@@ -70,8 +70,14 @@ class Messages:
         return error_body(message, status, code)
 
 
-def _refuse_thread(fields: Fields) -> None:
-    """A conversation that the server holds: the SDK tries one for tools, then goes without."""
+def _refuse(fields: Fields) -> None:
+    """What would be another answer than the client expects."""
+    if fields.items("mcp_servers"):
+        why = "Tools of MCP servers cannot be had here: the agent has tools of its own."
+        raise fields.refused("mcp_servers", why)
+    if fields.get("container") is not None:
+        raise fields.refused("container", "Containers and skills live at Anthropic.")
+    # A conversation that the server holds: the SDK tries one for tools, then goes without.
     if fields.get("thread") is not None:
         why = "Threads are not held here. Send the whole conversation, without “thread”."
         raise BadRequest(why, param="thread", code=NO_THREADS)
@@ -138,8 +144,8 @@ def _thinks_aloud(fields: Fields) -> bool:
     return thinking.get("display") != "omitted"
 
 
-def _schema(config: Fields) -> JsonObject | None:
-    form = config.inner("format")
+def _schema(form: Fields | None) -> JsonObject | None:
+    """``output_format`` is what the API called it while it was a beta; LiteLLM still does."""
     if form is None:
         return None
     if form.one_of("type", ("json_schema",)) is None:

@@ -14,6 +14,7 @@ from .offered import Offered
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
+NO_LOGPROBS = "Log probabilities cannot be had here."
 _CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 
 
@@ -45,6 +46,14 @@ def choose(
     if choice == "required" and not tools:
         raise fields.refused("tool_choice", "A call is required, but there are no “tools”.")
     return tools, replace(generation, choice=choice or "auto")
+
+
+def refuse_services(fields: Fields) -> None:
+    """What only OpenAI's service adds to an answer. Raises BadRequest."""
+    if fields.count("top_logprobs", 0):
+        raise fields.refused("top_logprobs", NO_LOGPROBS)
+    if fields.get("moderation") is not None:
+        raise fields.refused("moderation", "Nothing is moderated here. Leave “moderation” out.")
 
 
 def _allowed(allowed: Fields, offered: Offered) -> Sequence[str]:

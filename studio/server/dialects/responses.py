@@ -16,11 +16,12 @@ from studio.server.wire import About, Asked, Part, joined
 
 from .fields import Fields
 from .offered import Offered, schema_of
-from .openai import choose, error_body
+from .openai import NO_LOGPROBS, choose, error_body, refuse_services
 from .responses_answer import PREFIX, Answer
 from .responses_items import Items
 
 _TRUNCATIONS = ("disabled", "auto")
+_LOGPROBS = "message.output_text.logprobs"
 _NOT_HERE = {
     "conversation": "Go on from an answer with “previous_response_id” instead.",
     "prompt": "Stored prompts live at OpenAI. Send the text in “input” and “instructions”.",
@@ -160,6 +161,7 @@ def _refuse(fields: Fields) -> None:
     for name, instead in _NOT_HERE.items():
         if fields.get(name) is not None:
             raise fields.refused(name, f"“{name}” is not known here. {instead}")
+    refuse_services(fields)
     for name in ("prompt_cache_key", "service_tier"):
         fields.text(name)
     fields.one_of("truncation", _TRUNCATIONS)
@@ -169,6 +171,8 @@ def _refuse(fields: Fields) -> None:
     for index, one in enumerate(fields.items("include")):
         if not isinstance(one, str):
             raise fields.wrong(f"include[{index}]", "a text")
+        if one == _LOGPROBS:
+            raise fields.refused(f"include[{index}]", NO_LOGPROBS)
     metadata = fields.inner("metadata") or Fields({})
     for name, value in metadata.values.items():
         if not isinstance(value, str):
