@@ -230,7 +230,7 @@ async def test_pings_for_ever_are_silence_and_end_in_time(provider: str, tmp_pat
             writer.write(PINGS[provider])
             await asyncio.sleep(0.02)
 
-    patience = Patience(attempts=1, silence=0.3, limit=60.0)
+    patience = Patience(attempts=1, silence=0.1, limit=60.0)
     async with (
         Adversary(lambda n, _: pings) as server,
         home_of(tmp_path, provider, server.port, patience) as (studio, folder),

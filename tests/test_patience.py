@@ -172,9 +172,14 @@ async def test_a_silent_request_can_be_made_again_at_once(tmp_path: Path) -> Non
     patience = Patience(2, silence=1.0, limit=300)
     async with house(tmp_path, "anthropic", script, patience=patience) as home:
         session = await home.session()
-        events = await events_of(
-            session, on=lambda event: isinstance(event, Silent) and session.try_now()
-        )
+        silent: list[Event] = []
+
+        def again(event: Event) -> None:
+            if isinstance(event, Silent) and not silent:  # the next one may only be slow
+                silent.append(event)
+                session.try_now()
+
+        events = await events_of(session, on=again)
         assert reason(events) == "done"
         assert [e.seconds for e in events if isinstance(e, RetryScheduled)] == [0.0]
 

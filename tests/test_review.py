@@ -67,7 +67,7 @@ async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
                 session.stop()
 
         unsubscribe = session.subscribe(heard)
-        events = await asyncio.wait_for(say(session, "Remember me"), 5)
+        events = await asyncio.wait_for(say(session, "Remember me"), 20)
         assert ends(events) == ["cancelled"] and not session.running
         unsubscribe()
         assert ends(await say(session, "Go on")) == ["done"]
@@ -90,7 +90,7 @@ async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> 
             for _ in range(moment):
                 await asyncio.sleep(0.0003)
             session.stop()
-            await asyncio.wait_for(task, 2)
+            await asyncio.wait_for(task, 20)
             assert ends(events) == ["cancelled"], moment
             assert isinstance(events[0], TurnStarted) and not session.running
             assert not session.transcript.running
@@ -111,7 +111,7 @@ async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> Non
         preparing = session._preparing  # type: ignore[reportPrivateUsage]
         assert preparing is not None
         preparing.add_done_callback(lambda _: session.stop())
-        await asyncio.wait_for(task, 2)
+        await asyncio.wait_for(task, 20)
         assert ends(events) == ["cancelled"]
 
 
@@ -173,7 +173,7 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
         task = asyncio.create_task(drive())
         await asyncio.wait_for(going.wait(), 5)
         await home.studio.sessions.close()
-        await asyncio.wait_for(task, 2)
+        await asyncio.wait_for(task, 20)
         events = await home.studio.store.events(session.info.id)
         assert ends(events) == ["cancelled"]
 

@@ -32,14 +32,19 @@ SECOND = 1.0
 
 
 async def stopped(
-    session: Session, ready: Callable[[list[Event]], bool], *rules: str, after: float = 0.05
+    session: Session,
+    ready: Callable[[list[Event]], bool],
+    *rules: str,
+    after: float | asyncio.Event = 0.05,
 ) -> list[Event]:
-    """The events of a turn that is stopped a moment after it is ready."""
+    """The events of a turn that is stopped a moment after it is ready, or when something is set."""
     events: list[Event] = []
     pressed = 0.0
+    pressing: asyncio.Task[None] | None = None
 
-    def press() -> None:
+    async def press() -> None:
         nonlocal pressed
+        await (after.wait() if isinstance(after, asyncio.Event) else asyncio.sleep(after))
         pressed = time.monotonic()
         session.stop()
 
@@ -48,9 +53,8 @@ async def stopped(
     ) as turn:
         async for event in turn:
             events.append(event)
-            if not pressed and ready(events):
-                pressed = -1.0
-                asyncio.get_running_loop().call_later(after, press)
+            if pressing is None and ready(events):
+                pressing = asyncio.create_task(press())
     assert time.monotonic() - pressed < SECOND
     end = events[-1]
     assert isinstance(end, TurnComplete) and end.reason == "cancelled"
@@ -138,8 +142,8 @@ async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
     async with server, house(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.fetch_private = True
         session = await home.session("Researcher")
-        events = await stopped(session, seen(ToolStarted), "fetch", after=0.3)
-        assert arrived.is_set(), [e for e in events if isinstance(e, ToolFinished)]
+        events = await stopped(session, seen(ToolStarted), "fetch", after=arrived)
+        assert [e for e in events if isinstance(e, ToolFinished)] == []
         await goes_on(home, session)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -186,7 +187,7 @@ async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Pat
         chats = person.window.sidebar.chats
         await until(lambda: person.status("First") == person.status("Second") == "running")
         first = row_of(chats, "First")
-        assert first.data(3).startswith("Step 1, 0:0")  # the tooltip
+        assert re.match(r"Step 1, \d+:\d\d", first.data(3))  # the tooltip
         menu = person.window.actions_by_name["running"].menu()
         assert isinstance(menu, QMenu)
         menu.fill()
