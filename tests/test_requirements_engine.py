@@ -147,7 +147,7 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
 
         session.subscribe(meanwhile)
         console = Console()
-        driver = Driver(session, console, Kept(console), person=False)
+        driver = Driver(session, console, Kept(console), home.studio.questions)
         assert await driver.turn([Words("Go")], [], None) == 0
     kinds = [type(event) for event in printed]
     assert kinds.index(ToolQueued) < kinds.index(MessageQueued) < kinds.index(ToolFinished)

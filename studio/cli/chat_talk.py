@@ -168,7 +168,7 @@ class Talk:
 
     def driver(self) -> Driver:
         """Runs and asks in this session until it is stopped."""
-        self._driver = Driver(self.session, self.console, self._printer(), person=True)
+        self._driver = Driver(self.session, self.console, self._printer(), None)
         return self._driver
 
     async def _only(self, work: Coroutine[Any, Any, None]) -> None:

@@ -23,6 +23,7 @@ from studio.domain.events import (
     CompletionReason,
     Event,
     Failed,
+    Notice,
     PermissionResolved,
     ToolFinished,
     TurnComplete,
@@ -32,6 +33,7 @@ from studio.domain.messages import Said
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
+from studio.storage.questions import Questions
 
 from .answer import STDOUT, Answer, AnswerPrinter, check_place, schema_of
 from .asking import limits, said
@@ -63,7 +65,8 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
             console.say(f"Agent skipped: {problem}")
     person = console.interactive and not options.json
     answer = Answer(schema)
-    driver = Driver(session, console, _printer(options, console), person=person)
+    window = None if person else studio.questions
+    driver = Driver(session, console, _printer(options, console), window)
     wish: dict[str, Any] = {
         "generation": Generation(effort=options.effort, schema=schema),
         "caps": options.budget,
@@ -141,12 +144,13 @@ async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
 class Driver:
     """Runs a turn, prints it, and answers its questions in the person's name.
 
-    ``person`` is whether somebody is at the terminal; if not, the answer to a
-    permission question is no.
+    ``window`` is None where a person is at the terminal. Where none is, permission
+    is asked for in the window, if one is open; the answer is no where none is, or
+    where it does not come.
     """
 
     def __init__(
-        self, session: Session, console: Console, printer: Printer, *, person: bool
+        self, session: Session, console: Console, printer: Printer, window: Questions | None
     ) -> None:
         self.stopped = False
         self.capped = False
@@ -157,7 +161,9 @@ class Driver:
         self._session = session
         self._console = console
         self._printer = printer
-        self._person = person
+        self._window = window
+        self._unheard = False
+        """Whether a question of this turn was left without an answer: no other is put."""
         self._asking: set[asyncio.Task[Any]] = set()
         self._broken: BaseException | None = None
 
@@ -269,16 +275,10 @@ class Driver:
             self._session.stop()
 
     async def _permission(self, question: Question) -> None:
-        session = self._session
-        if not self._person:
-            session.answer(question.id, "deny", NOBODY_ASKED)
-            lines = [f"Not allowed: {question.tool} {question.detail}"]
-            lines += [f"  {question.why}"] if question.why else []
-            lines.append("  Nobody is here to ask.")
-            if question.always:
-                lines[-1] += f" To allow it: --allow {shlex.quote(str(question.always))}"
-            self._console.say("\n".join(lines))
+        if self._window is not None:
+            await self._permission_elsewhere(question, self._window)
             return
+        session = self._session
         scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
         detail = question.detail.replace("\n", "\n    ")
         lines = [f"\n{question.title}", f"    {detail}"]
@@ -297,8 +297,27 @@ class Driver:
             word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
             session.answer(question.id, answers[word])
 
+    async def _permission_elsewhere(self, question: Question, window: Questions) -> None:
+        session, asked = self._session, f"{question.tool} {question.detail}"
+        there = not self._unheard and await window.window()
+        if there:
+            self._printer.event(Notice(f"Asked in the window: {asked}"))
+            answer = await window.put(session.info.id, question, through="terminal")
+            if answer is not None:
+                if answer == "deny":
+                    self._console.say(f"Not allowed: {asked}\n  Denied in the window.")
+                session.answer(question.id, "deny" if answer == "deny" else "once")
+                return
+            self._unheard = True
+        session.answer(question.id, "deny", NOBODY_ASKED)
+        lines = [f"Not allowed: {asked}", f"  {question.why}" if question.why else ""]
+        lines.append("  Nobody answered in the window." if there else "  Nobody is here to ask.")
+        if question.always:
+            lines[-1] += f" To allow it: --allow {shlex.quote(str(question.always))}"
+        self._console.say("\n".join(filter(None, lines)))
+
     async def _reply(self, event: AwaitingReply) -> None:
-        if not self._person:
+        if self._window is not None:
             self._session.reply(event.call_id, UNANSWERED)
             return
         with self._printer.quiet():

@@ -15,11 +15,11 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import rule_of
 from studio.agent.session import Session
 from studio.agent.studio import Studio
-from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Question, Rule, Verdict
 
 NOBODY = "nobody was at the window to allow it"
-"""Whose no it is where no window is open, for the audit and the model."""
+"""Whose no it is where no window answers, for the audit and the model."""
 
 
 def ceiling(studio: Studio) -> Policy:
@@ -65,14 +65,10 @@ class Asker:
             task.cancel()
 
     async def _ask(self, question: Question) -> None:
-        questions, session = self._studio.questions, self._session
-        try:
-            there = await questions.window()
-        except StorageError:
-            there = False
-        if not there:
+        session = self._session
+        answer = await self._studio.questions.put(session.info.id, question)
+        if answer is None:
             session.answer(question.id, "deny", NOBODY)
             return
-        answer = await questions.put(session.info.id, question)
         # A client's question offers no rule, so a yes is for this one call.
         session.answer(question.id, answer if answer == "deny" else "once")

@@ -75,11 +75,11 @@ class Questions:
 
     async def put(
         self, session_id: str, question: Question, *, through: Origin = "server"
-    ) -> Answer:
+    ) -> Answer | None:
         """Ask in the window and wait for the answer.
 
-        ``deny`` when there is no window or none any more, after ``PATIENCE``,
-        and where the database fails. Cancelled, the question is withdrawn.
+        None, which is no yes, when there is no window or none any more, after
+        ``PATIENCE``, and where the database fails. Cancelled, the question is withdrawn.
         """
         asked = uuid.uuid4().hex
         shown = _shown(question)
@@ -90,7 +90,7 @@ class Questions:
         )  # fmt: skip
         try:
             if not await self.window():
-                return "deny"
+                return None
             try:
                 await self._ringing(
                     lambda db: (
@@ -106,9 +106,9 @@ class Questions:
                     lambda db: db.execute("DELETE FROM questions WHERE id = ?", (asked,)) and None
                 )
         except StorageError:
-            return "deny"
+            return None
 
-    async def _answered(self, asked: str) -> Answer:
+    async def _answered(self, asked: str) -> Answer | None:
         query = "SELECT answer FROM questions WHERE id = ?"
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -120,7 +120,7 @@ class Questions:
             if not await self.window():
                 break
             await asyncio.sleep(EVERY)
-        return "deny"
+        return None
 
     # The window
 
