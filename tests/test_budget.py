@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -142,6 +144,37 @@ async def test_l14_money_and_the_day(tmp_path: Path) -> None:
         assert not home.asked
 
 
+async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_program(
+    tmp_path: Path,
+) -> None:
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(3)]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        await session.change(caps=Caps(tokens=8_000))
+        assert end_of(list(await say(session))).reason == "done"
+        async with house(tmp_path, "anthropic", script) as other:
+            there = await other.studio.sessions.open(session.info.id)
+            assert end_of(list(await say(there))).reason == "done"
+            assert other.studio.accounts.used(session.info.id).tokens == 6_020
+        again = await home.studio.sessions.open(session.info.id)
+        end = end_of(list(await say(again)))
+        assert (end.reason, end.cap) == ("token_limit", "session")
+        assert home.studio.accounts.used(session.info.id).tokens == 6_020
+        assert len(home.asked) == 1
+
+
+async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
+    async with house(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.day_tokens = 4_000
+        assert end_of(list(await say(await home.session()))).reason == "done"
+        assert end_of(list(await say(await home.session()))).cap == "day"
+        with closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+            db.execute("UPDATE usage SET at = at - 86400")
+        home.studio.accounts._midnight -= 86_400  # all this was yesterday
+        assert end_of(list(await say(await home.session()))).reason == "done"
+
+
 @pytest.mark.parametrize(("cap", "times"), [(200_000, 0), (115_000, 1)])
 async def test_l14_h6_the_agent_is_told_before_its_cap(
     cap: int, times: int, tmp_path: Path
@@ -163,6 +196,11 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
         assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
         assert "60 minutes" in failed[0].detail
         assert len(home.asked) == 1
+    async with house(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.requests_per_hour = 1  # after a restart the hour is known
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert not home.asked
 
 
 async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_path: Path) -> None:

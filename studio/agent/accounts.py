@@ -70,15 +70,17 @@ class Accounts:
         return account.used if account is not None else Amount()
 
     async def _chat(self, session: SessionInfo, new: bool) -> Account:
-        account = self._chats.pop(session.id, None)
-        if account is None:
-            used = Spent() if new else total((await self._spent("session", session.id)).values())
-            account = Account("session", NO_CAPS, Amount(used.usage.total, used.cost))
-            account = self._chats.pop(session.id, account)  # another turn may have been quicker
+        account, caps = self._chats.get(session.id), session_caps(session, self._settings.values)
+        if account is None or caps != NO_CAPS:  # another program may have worked in it
+            spent = {} if new else await self._spent("session", session.id)
+            used = total(spent.values())
+            account = self._chats.pop(session.id, None) or Account("session", caps)
+            account.used = account.used.at_least(Amount(used.usage.total, used.cost))
             if len(self._chats) >= KNOWN:
                 del self._chats[next(iter(self._chats))]
-        self._chats[session.id] = account
-        account.caps = session_caps(session, self._settings.values)
+        self._chats.pop(session.id, None)
+        self._chats[session.id] = account  # the last one used is the last to go
+        account.caps = caps
         return account
 
     async def _catch_up(self) -> None:
@@ -93,9 +95,7 @@ class Accounts:
         self._looked = time.monotonic()
         if self._day.caps != NO_CAPS:
             spent = total((await self._spent("day", since=midnight)).values())
-            used = self._day.used
-            tokens, dollars = max(used.tokens, spent.usage.total), max(used.dollars, spent.cost)
-            self._day.used = Amount(tokens, dollars)
+            self._day.used = self._day.used.at_least(Amount(spent.usage.total, spent.cost))
         if values.requests_per_hour:
             entries = await self._store.ledger(since=time.time() - HOUR)
             self.rate.known(entry.at for entry in entries)

@@ -38,6 +38,10 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.tokens - other.tokens, self.dollars - other.dollars)
 
+    def at_least(self, other: Amount) -> Amount:
+        """The larger of each."""
+        return Amount(max(self.tokens, other.tokens), max(self.dollars, other.dollars))
+
     def over(self, caps: Caps) -> Literal["", "tokens", "dollars"]:
         """Which cap this is beyond, if it is beyond one."""
         if caps.tokens and self.tokens > caps.tokens:
