@@ -15,6 +15,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from studio.storage.settings import SettingsFile
+
 
 @contextlib.asynccontextmanager
 async def serve(*options: str) -> AsyncIterator[Process]:
@@ -112,6 +114,35 @@ async def test_beyond_this_computer_it_warns_and_wants_a_token(tmp_path: Path) -
         assert "none is needed" in await line(process)
         async with httpx2.AsyncClient(trust_env=False) as client:
             assert (await client.get(f"{address}/v1/models")).status_code == 200
+
+
+async def test_it_takes_what_is_set_while_it_runs(tmp_path: Path) -> None:
+    """S-4: the window and the command set things at the same data; a cap or a rule holds at once."""
+    settings = SettingsFile(tmp_path / "studio" / "settings.json")
+    async with serve("--port", "0") as process, httpx2.AsyncClient(trust_env=False) as client:
+        address = (await line(process)).split()[-1]
+
+        async def until(status: int) -> httpx2.Response:
+            async with asyncio.timeout(30):
+                while (  # noqa: ASYNC110 (of another process)
+                    answer := await client.get(f"{address}/models")
+                ).status_code != status:
+                    await asyncio.sleep(0.05)
+            return answer
+
+        await until(401)
+        settings.values.server_token = False
+        settings.values.base_urls = {"openai-compatible": "http://127.0.0.1:9"}
+        settings.values.own_models = {"openai-compatible": ["mine"]}
+        await settings.save()
+        async with asyncio.timeout(30):
+            while (  # noqa: ASYNC110 (of another process)
+                "openai-compatible/mine" not in (await until(200)).text
+            ):
+                await asyncio.sleep(0.05)
+        settings.values.server_token = True
+        await settings.save()
+        await until(401)
 
 
 async def test_a_token_that_nothing_keeps_is_not_shown_beforehand() -> None:

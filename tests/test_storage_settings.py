@@ -42,6 +42,25 @@ async def test_settings_come_back_and_unknown_keys_stay(tmp_path: Path) -> None:
     assert values.to_json() == again.values.to_json()
 
 
+async def test_what_another_program_saves_is_taken(tmp_path: Path) -> None:
+    here, there = SettingsFile(tmp_path / "s.json"), SettingsFile(tmp_path / "s.json")
+    await here.load()
+    await there.load()
+    assert not await here.refresh()  # there is no file yet
+    there.values.day_dollars, there.values.theme = 1.0, "dark"
+    await there.save()
+    here.values.theme = "light"  # not saved yet
+    assert await here.refresh() and not await here.refresh()
+    assert (here.values.day_dollars, here.values.theme) == (1.0, "light")
+    await here.save()
+    assert json.loads(here.path.read_text())["theme"] == "light"
+    here.path.write_text("{broken")
+    assert not await here.refresh() and here.values.day_dollars == 1.0
+    here.path.unlink()
+    here.path.mkdir()
+    assert not await here.refresh() and here.values.day_dollars == 1.0
+
+
 async def test_values_of_the_wrong_kind_count_as_not_given(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text(

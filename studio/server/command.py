@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from .serving import Serving
 
+FOLLOWED = 1.0
+"""Seconds between two looks at the settings, which the window and the command change."""
 EXPOSED = (
     "Every computer that can reach this address can ask, if it has the token. What is said is "
     "not encrypted on its way."
@@ -65,16 +67,27 @@ async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> 
         ended = asyncio.Event()
         with _Signals(ended.set):
             await serving.start()
+            following = asyncio.create_task(_follow(studio))
             try:
                 if options.with_parent:
                     _watch_parent(ended.set, Parent(studio).hear)
                 await _say(serving, parent=options.with_parent)
                 await ended.wait()
             finally:
+                following.cancel()
                 await serving.stop()
     finally:
         await studio.close()
     return 0
+
+
+async def _follow(studio: Studio) -> None:
+    """Have what the person changes elsewhere count here too: caps, rules, addresses, models."""
+    while True:
+        await asyncio.sleep(FOLLOWED)
+        if await studio.settings.refresh():
+            with suppress(StudioError):
+                await studio.look_for_providers()
 
 
 async def _folder(studio: Studio, given: Path | None) -> Path:

@@ -238,6 +238,23 @@ class SettingsFile:
         saving = self._save(self.values.to_json(), self._filed)
         await asyncio.shield(asyncio.ensure_future(saving))
 
+    async def refresh(self) -> bool:
+        """After ``load``: take what others changed in the file; whether there was anything.
+
+        What was changed here and is not saved yet stays, and so does everything
+        where the file is gone or cannot be read.
+        """
+        async with self._lock:
+            try:
+                theirs = await asyncio.to_thread(self._read)
+            except OSError:
+                return False
+            if theirs is None:
+                return False
+            before, self._filed = self._filed, Settings.from_json(theirs).to_json()
+            self._take(self._filed, before)
+            return self._filed != before
+
     async def _save(self, mine: JsonObject, before: JsonObject) -> None:
         async with self._lock:
             try:
