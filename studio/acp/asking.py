@@ -13,7 +13,6 @@ from studio.agent.permission.showing import whole
 from studio.agent.session import Session
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
-from studio.domain.tools import Draft
 
 from .telling import Telling
 
@@ -53,7 +52,7 @@ class Asking:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=whole(f"{draft.action.capitalize()} {_name(draft)}"),
+                title=whole(f"{draft.action.capitalize()} {draft.place}"),
                 kind="edit",
                 content=[self._telling.change(draft)],
             )
@@ -116,7 +115,3 @@ class Asking:
         outcome = answer.outcome
         chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
         return chosen if chosen in {option.option_id for option in options} else ""
-
-
-def _name(draft: Draft) -> str:
-    return f"{draft.path} → {draft.target}" if draft.target else draft.path

@@ -70,20 +70,15 @@ async def decide(session: Session, draft_ids: Sequence[str], word: str, console:
         draft = _draft(session, draft_id)
         if status == wanted:
             what = _DONE[draft.action] if status == "approved" else status.capitalize()
-            console.say(f"{what}: {name(draft)}")
+            console.say(f"{what}: {draft.place}")
         else:
-            console.say(f"{name(draft)}: {details[draft_id] or f'this draft is {status}.'}")
+            console.say(f"{draft.place}: {details[draft_id] or f'this draft is {status}.'}")
     return DONE if set(decided.values()) == {wanted} else USAGE
-
-
-def name(draft: Draft | DraftEntry) -> str:
-    """What a draft is about, in a line."""
-    return f"{draft.path} → {draft.target}" if draft.target else draft.path
 
 
 def shown(draft: Draft) -> list[str]:
     """What a draft changes, a line each, below a line that says how much."""
-    what = f"{draft.action.capitalize()} {name(draft)}"
+    what = f"{draft.action.capitalize()} {draft.place}"
     if draft.before is None and draft.base_digest:
         return [f"{what} (not text)"]
     rows = unified_diff(draft)
@@ -101,7 +96,7 @@ def _row(entry: DraftEntry) -> str:
     title = " ".join(entry.title.split()) or "New chat"
     return (
         f"{entry.draft_id[:8]}  {when}  {entry.status:<9}  {entry.action:<6}  "
-        f"{name(entry)}  ({entry.agent} in {title})\n"
+        f"{entry.place}  ({entry.agent} in {title})\n"
     )
 
 

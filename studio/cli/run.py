@@ -38,7 +38,7 @@ from studio.storage.questions import Questions
 from .answer import STDOUT, Answer, AnswerPrinter, check_place, schema_of
 from .asking import limits, said
 from .console import Console
-from .drafts import decide, name, shown
+from .drafts import decide, shown
 from .exits import CANCELLED, LIMITS, of_turn
 from .listings import whole_id
 from .printing import JsonPrinter, TextPrinter
@@ -84,7 +84,7 @@ async def run(studio: Studio, options: argparse.Namespace, console: Console) -> 
     if options.quiet:
         return CANCELLED if driver.stopped else code
     if waiting := session.drafts.waiting():
-        paths = ", ".join(dict.fromkeys(name(draft) for draft in waiting))
+        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
         console.say(f"Not written yet, waiting for your approval: {paths}")
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")
@@ -250,7 +250,7 @@ class Driver:
         waiting = session.drafts.waiting()
         for number, draft in enumerate(waiting):
             head, *lines = await asyncio.to_thread(shown, draft)
-            console.say("\n".join(["", name(draft), *lines]))
+            console.say("\n".join(["", draft.place, *lines]))
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "

@@ -14,7 +14,7 @@ from typing import cast
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.tools import Draft, Effect
+from studio.domain.tools import Draft, Effect, place_of
 from studio.storage.paths import private_folder
 from studio.tools import Context, Result, Tool, Workspace
 from studio.tools.diff import unified_diff
@@ -203,7 +203,7 @@ class _Trial:
         self._console.write(f"{text}\n")
         self._console.end_line()
         for draft in changes:
-            place = f"{draft['path']} → {draft['target']}" if draft["target"] else draft["path"]
+            place = place_of(draft["path"], draft["target"])
             self._console.say(f"\nDraft, not written: {draft['action']} {place}\n{draft['diff']}")
         summary = [f"Summary: {result.summary}"] if result.summary else []
         sources = [f"Sources: {', '.join(result.sources)}"] if result.sources else []

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .models import Effort
-from .tools import DraftAction, DraftStatus
+from .tools import DraftAction, DraftStatus, place_of
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
 """The door through which a session was begun."""
@@ -64,6 +64,11 @@ class DraftEntry:
     detail: str
     created: float
     resolved: float | None = None
+
+    @property
+    def place(self) -> str:
+        """See ``place_of``."""
+        return place_of(self.path, self.target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,11 @@ class Draft:
     target: str = ""
 
     @property
+    def place(self) -> str:
+        """See ``place_of``."""
+        return place_of(self.path, self.target)
+
+    @property
     def rewrites(self) -> bool:
         """Whether the text changes; a move may leave it as it is."""
         return self.after != (self.before or "")
@@ -97,3 +102,8 @@ class Draft:
                 removed += i2 - i1
                 added += j2 - j1
         return added, removed
+
+
+def place_of(path: str, target: str) -> str:
+    """The file of a draft for people, and where it goes if it moves."""
+    return f"{path} → {target}" if target else path

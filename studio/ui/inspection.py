@@ -65,7 +65,7 @@ from studio.ui.history_page import HistoryFacts
 from studio.ui.requests_page import RequestRow
 from studio.ui.run_page import RunFacts, short_count
 from studio.ui.spending import Spending
-from studio.ui.transcript.draft import icon_of, title_of
+from studio.ui.transcript.draft import icon_of
 from studio.ui.transcript.model import whole_seconds
 
 SEEN: dict[Exposure, str] = {"private": "private files", "untrusted": "words from outside"}
@@ -234,7 +234,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return "message-circle", "You answered", ""
         case DraftCreated():
             added, removed = event.draft.counts()
-            name = title_of(event.draft)
+            name = event.draft.place
             return icon_of(event.draft), f"Draft  {name}", f"+{added} −{removed}"
         case DraftResolved():
             return "file-pen", f"Draft {event.status}", ""

@@ -27,7 +27,7 @@ from studio.ui.controls import (
     see_through,
 )
 from studio.ui.theme import Theme
-from studio.ui.transcript.draft import APPROVE, icon_of, is_editable, outcome_of, title_of
+from studio.ui.transcript.draft import APPROVE, icon_of, is_editable, outcome_of
 
 from .changes import SIDES, Changes, split, three, unified
 from .rows import heading
@@ -192,7 +192,7 @@ class Detail(QWidget):
         for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):
             label.setText(f"{sign}{counts.count(kind)}" if kind in counts else "")
         self.why.setText(entry.detail)
-        place = str(Path(entry.folder) / title_of(entry))
+        place = str(Path(entry.folder) / entry.place)
         home = str(Path.home())
         self.path.setText(f"~{place.removeprefix(home)}" if place.startswith(home) else place)
         for widget in (self.origin, self.card):

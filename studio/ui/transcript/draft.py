@@ -57,11 +57,6 @@ _LATER = {
 """What can still be done about a draft that waits no more."""
 
 
-def title_of(draft: Draft | DraftEntry) -> str:
-    """The file, and where it goes if it moves."""
-    return f"{draft.path} → {draft.target}" if draft.target else draft.path
-
-
 def icon_of(draft: Draft) -> str:
     return ICONS[draft.action] if draft.base_digest else "file-plus"
 
@@ -228,12 +223,12 @@ class DraftItem(Item):
         state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
         counts = f"{added} lines added, {removed} removed"
         doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
-        return f"{doing[draft.action]}, {title_of(draft)}, {counts}, {state}"
+        return f"{doing[draft.action]}, {draft.place}, {counts}, {state}"
 
     def source(self) -> str:
         sign = {"add": "+", "del": "-", "same": " "}
         lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
-        return "\n".join([title_of(self.draft_block.draft), *lines])
+        return "\n".join([self.draft_block.draft.place, *lines])
 
     def lines(self) -> list[DiffLine]:
         if self._lines is None:
@@ -396,7 +391,7 @@ class DraftItem(Item):
         left = look.px(38)
         room = QRectF(left, row.top(), right - left - look.px(60), row.height())
         used = look.text(
-            painter, room, title_of(draft), "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+            painter, room, draft.place, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
         tags = {"write": "Draft" if draft.base_digest else "New file"}
         tag = tags.get(draft.action, draft.action.capitalize())
