@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import sys
+import termios
+import threading
 
 import pytest
 
@@ -77,3 +82,46 @@ def test_an_end_is_told_in_words(
     """L-7: as the window tells it, never a provider's code alone."""
     TextPrinter(Console()).event(end)
     assert capsys.readouterr().err.strip() == told
+
+
+async def test_a_line_that_the_terminal_forgot_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C has a terminal forget what it announced; waiting for that would hear nothing more."""
+    master, slave = os.openpty()
+    beside = os.dup(slave)
+    loop = asyncio.get_running_loop()
+    announced = asyncio.Event()
+    forgotten, answered = threading.Event(), threading.Event()
+
+    def forget() -> None:  # in the same round of the loop in which the line is announced
+        loop.remove_reader(beside)
+        termios.tcflush(beside, termios.TCIFLUSH)
+        forgotten.set()
+        announced.set()
+
+    def rescue() -> None:  # or a read that blocks would never end
+        if forgotten.wait(10) and not answered.wait(10):
+            os.write(master, b"too late\n")
+
+    thread = threading.Thread(target=rescue)
+    thread.start()
+    try:
+        with os.fdopen(slave, closefd=False) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            asked = asyncio.ensure_future(Console().line("Go on? "))
+            await asyncio.sleep(0)
+            loop.add_reader(beside, forget)
+            os.write(master, b"n\n")
+            await announced.wait()
+            for _ in range(3):
+                await asyncio.sleep(0)
+            assert not asked.done()
+            os.write(master, b"y\n")
+            assert await asked == "y\n"
+            assert os.get_blocking(slave), "others share it"
+    finally:
+        answered.set()
+        thread.join()
+        for file in (master, beside, slave):
+            os.close(file)

@@ -73,13 +73,11 @@ class Console:
         except NotImplementedError:  # Windows cannot wait for a terminal without a thread
             return await in_daemon_thread(sys.stdin.readline) or None
         try:
-            await ready.wait()
+            while (data := _waiting(file)) is None:
+                ready.clear()
+                await ready.wait()
         finally:
             loop.remove_reader(file)
-        try:
-            data = os.read(file, 4096)  # a terminal hands out whole lines
-        except OSError:  # it was closed
-            data = b""
         if not data:
             self.say("")
         return data.decode("utf-8", "replace") if data else None
@@ -122,6 +120,23 @@ def _drop(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def _waiting(file: int) -> bytes | None:
+    """The line that a terminal hands out, empty at its end; None where there is none.
+
+    Ctrl-C makes a terminal forget a line that it has already announced. Who waits
+    for it then in a read does not hear of Ctrl-C.
+    """
+    os.set_blocking(file, False)
+    try:
+        return os.read(file, 4096)
+    except BlockingIOError:
+        return None
+    except OSError:  # it was closed
+        return b""
+    finally:
+        os.set_blocking(file, True)
 
 
 def forget_typed(file: int) -> None:
