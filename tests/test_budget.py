@@ -291,5 +291,5 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
         done = [e.is_error for e in children[0] if isinstance(e, ToolFinished)]
         assert sorted(done) == [False, True, True]
         assert not (home.folder / "b.txt").exists()
-        assert "private" in session.transcript.exposed
+        assert session.transcript.exposed["private"] == "a.txt"  # which the child alone has read
         assert session.as_parent is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from studio.agent.session import Session
 from studio.agent.turn import LAST_STEP
 from studio.domain.blocks import EndBlock, UserBlock
 from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
     Event,
     MessageQueued,
     MessageTaken,
@@ -209,3 +212,23 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
         sent = str(home.asked[1].json)
         assert "Like this." in sent and "icture" in sent and "iVBOR" not in sent
         assert len(home.asked) == 2 and not home.simulator.violations
+
+
+@pytest.mark.parametrize("asked", ["run", "ask"])
+async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: str) -> None:
+    """Whether the agent asks something, or for leave."""
+    given = {"command": "true"} if asked == "run" else {"question": "Which?"}
+    script = [Turn(Call(asked, given), stop="tool_use"), Turn(Words("Done."))]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        async for event in session.turn([Text("Go")]):
+            turn = session._turn
+            if isinstance(event, AwaitingPermission | AwaitingReply) and turn is not None:
+                before = turn._clock.seconds
+                await asyncio.sleep(0.05)
+                assert turn._clock.seconds == before
+                if isinstance(event, AwaitingReply):
+                    session.reply(event.call_id, "Blue")
+                else:
+                    session.answer(event.question.id, "once")
+        assert end_of([event]).reason == "done"
