@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QMenu, QSizePolicy, QWidget
 
-from studio.ui.theme import Theme, elided
+from studio.ui.theme import Theme, elided, joined
 
 from .buttons import Painted
 from .painting import paint_check, paint_rounded, paint_tile
@@ -21,8 +21,8 @@ class _Segment(Painted):
     def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.setText(text)
-        self.setAccessibleName(text)
         self.setCheckable(True)
+        self.setAutoExclusive(True)  # what makes it a radio button for screen readers
         self.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._icon = icon
 
@@ -63,7 +63,10 @@ class _Segment(Painted):
 
 
 class Segmented(QWidget):
-    """One of a few, side by side. ``chosen`` tells the index a person chose."""
+    """One of a few, side by side. ``chosen`` tells the index a person chose.
+
+    ``name`` says what is chosen, where its words alone do not.
+    """
 
     chosen = Signal(int)
 
@@ -72,10 +75,12 @@ class Segmented(QWidget):
         theme: Theme,
         segments: Sequence[tuple[str, str | None]],
         wide: bool = False,
+        name: str = "",
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.theme = theme
+        self.setAccessibleName(name)
         width = QSizePolicy.Policy.Expanding if wide else QSizePolicy.Policy.Maximum
         self.setSizePolicy(width, QSizePolicy.Policy.Fixed)
         row = QHBoxLayout(self)
@@ -84,8 +89,11 @@ class Segmented(QWidget):
         self._group = QButtonGroup(self)
         for index, (text, icon) in enumerate(segments):
             segment = _Segment(theme, text, icon or "", self)
+            segment.setAccessibleName(joined((name, text)))
             self._group.addButton(segment, index)
             row.addWidget(segment, 1 if wide else 0)
+            segment.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._group.idToggled.connect(self._toggled)
         self.set_current(0)
         self._group.idClicked.connect(self.chosen)
         theme.changed.connect(self.update)
@@ -104,6 +112,11 @@ class Segmented(QWidget):
         button = self._group.button(index)
         assert isinstance(button, Painted)
         return button
+
+    def _toggled(self, index: int, on: bool) -> None:
+        """Tab goes to the chosen one, the arrows to the others."""
+        policy = Qt.FocusPolicy.TabFocus if on else Qt.FocusPolicy.NoFocus
+        self.segment(index).setFocusPolicy(policy)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -56,6 +56,8 @@ class _Margins(QProxyStyle):
     ) -> int:
         if hint == QStyle.StyleHint.SH_FocusFrame_Mask:
             return 0  # it would cut the round corners off
+        if hint == QStyle.StyleHint.SH_FocusFrame_AboveWidget:
+            return 1  # what the control is in would cut it off
         return super().styleHint(hint, option, widget, returnData)
 
 
@@ -136,3 +138,4 @@ class FocusRing(QObject):
         if self._frame is None or not shiboken6.isValid(self._frame):
             self._frame = _Frame(self._theme)  # it dies with the window it was in
         self._frame.setWidget(widget)
+        self._frame.show()  # Qt hides it around what is still to be scrolled into view

@@ -74,6 +74,7 @@ class Field(QLineEdit):
         self.setProperty("error", bool(error))
         self.style().unpolish(self)
         self.style().polish(self)
+        self._follow()  # the style puts back the font of an earlier text size
 
     def _follow(self) -> None:
         self.setFont(self.theme.font(self._role))

@@ -13,7 +13,7 @@ from studio.storage.settings import Settings
 from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
 from studio.ui.theme import Theme
 
-from .rows import Rows
+from .rows import Place, Rows
 
 WORDS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
 USUAL = (
@@ -34,10 +34,11 @@ class ClientRules(QWidget):
         self._theme, self._settings, self._tools = theme, settings, tools
         self.removes: dict[str, IconButton] = {}
         """The button of each rule, by how it is written."""
-        self._rows: QWidget | None = None
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(8)
+        self._listed = Place()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._listed)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.verdict = Combo(theme, "What the rule does", width=90)
@@ -52,18 +53,14 @@ class ClientRules(QWidget):
         row.addWidget(self.verdict)
         row.addWidget(self.field, 1)
         row.addWidget(self.button)
-        self._column.addLayout(row)
+        column.addLayout(row)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        self._column.addWidget(self.problem)
+        column.addWidget(self.problem)
 
     def show_rules(self) -> None:
         """Show the rules as the settings have them."""
-        if self._rows is not None:
-            self._rows.hide()
-            self._column.removeWidget(self._rows)
-            self._rows.deleteLater()
-        rows = self._rows = Rows(self._theme)
+        rows = Rows(self._theme)
         rows.say(USUAL)
         self.removes = {}
         for verdict, words in WORDS:
@@ -80,7 +77,7 @@ class ClientRules(QWidget):
                 row.addWidget(remove, 0, Qt.AlignmentFlag.AlignVCenter)
                 rows.add(text, beside, role="code")
                 self.removes[f"{verdict} {text}"] = remove
-        self._column.insertWidget(0, rows)
+        self._listed.put(rows)
 
     def add(self) -> None:
         """Keep the rule that was typed, or say what is wrong with it."""

@@ -5,19 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Signal
+from PySide6.QtCore import QRectF, QSize, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QPainter, QPaintEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QHBoxLayout,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from studio.providers.catalogue import Catalogue
 from studio.storage.keychain import Keychain
 from studio.storage.settings import SettingsFile
 from studio.ui.controls import Card, Column, Hairline, Label
-from studio.ui.sidebar import NavRow
 from studio.ui.theme import Theme
 
 from .general import GeneralPage
 from .known import KNOWN
+from .page_list import PageList
 from .routing import Offer
 from .rows import Page
 from .section import MakeProvider, Pieces, Section
@@ -32,6 +39,7 @@ if TYPE_CHECKING:  # only the window has a studio
     from .web import WebPage
 
 LIST_WIDTH = 196
+LEAST = QSize(720, 420)
 
 
 class ProvidersPage(Page):
@@ -99,17 +107,19 @@ class SettingsDialog(QDialog):
         self._tasks = Tasks(self._problem)
         self.setWindowTitle("Settings")
         self.setModal(False)
-        self.setMinimumSize(QSize(720, 420))
-        room = self.screen().availableSize() * 0.95
-        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(room))
+        self.setMinimumSize(LEAST)
+        self._scale = theme.scale
+        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._room))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
 
         left = Column(theme, LIST_WIDTH)
-        self._list = QVBoxLayout(left)
-        self._list.setContentsMargins(10, 8, 9, 8)
-        self._list.setSpacing(1)
+        listed = QVBoxLayout(left)
+        listed.setContentsMargins(10, 8, 9, 8)
+        self.list = PageList(theme)
+        self.list.chosen.connect(self._show_page)
+        listed.addWidget(self.list)
         row.addWidget(left)
         row.addWidget(Hairline(theme, upright=True))
         right = QVBoxLayout()
@@ -127,36 +137,59 @@ class SettingsDialog(QDialog):
         )
         self.general = GeneralPage(theme, settings.values)
         self.general.changed.connect(self._general_changed)
-        self.general.routing.providers_wanted.connect(lambda: self._show_page("providers"))
+        self.general.routing.providers_wanted.connect(lambda: self.list.choose("providers"))
         self.providers = ProvidersPage(theme, pieces)
         self.providers.changed.connect(self._provider_changed)
-        self._rows: dict[str, NavRow] = {}
-        self._pages: dict[str, QWidget] = {}
+        self._pages: dict[str, Page] = {}
         self._add("general", "General", "sliders-horizontal", self.general)
         self._add("providers", "Providers", "plug", self.providers)
-        self._list.addStretch(1)
         self._keychain = keychain
         self.permissions: PermissionsPage | None = None
         self.web: WebPage | None = None
         self.server: ServerPage | None = None
-        self._show_page("general")
-        theme.changed.connect(self.update)
+        self.list.choose("general")
+        theme.changed.connect(self._follow)
+        QApplication.instance().focusChanged.connect(self._focus_moved)
 
-    def _add(self, key: str, title: str, icon: str, page: QWidget) -> None:
-        row = self._rows[key] = NavRow(self.theme, title, icon)
-        row.clicked.connect(lambda: self._show_page(key))
-        self._list.insertWidget(len(self._pages), row)
+    @property
+    def _room(self) -> QSize:
+        """What there is of the screen."""
+        return self.screen().availableSize() * 0.95
+
+    def _follow(self) -> None:
+        if self._scale != self.theme.scale:
+            grown = self.size() * (self.theme.scale / self._scale)
+            self._scale = self.theme.scale
+            self.resize(grown.boundedTo(self._room))
+            QTimer.singleShot(0, self, self._fit)  # when the pages have measured themselves
+        self.update()
+
+    def _fit(self) -> None:
+        """Never narrower than the widest page, where the screen is not."""
+        widest = max(page.widget().minimumSizeHint().width() for page in self._pages.values())
+        least = max(LEAST.width(), self.theme.px(LIST_WIDTH) + 1 + widest)
+        self.setMinimumWidth(min(least, self._room.width()))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def _add(self, key: str, title: str, icon: str, page: Page) -> None:
         self._pages[key] = page
         self._stack.addWidget(page)
+        self.list.add(key, title, icon)
 
     def _show_page(self, key: str) -> None:
-        for name, row in self._rows.items():
-            row.set_chosen(name == key)
         self._stack.setCurrentWidget(self._pages[key])
+
+    def _focus_moved(self, _old: QWidget | None, now: QWidget | None) -> None:
+        page = self._stack.currentWidget()
+        if isinstance(page, Page) and now is not None and page.isAncestorOf(now):
+            page.reveal(now)
 
     def open_page(self, key: str = "general", provider: str = "") -> None:
         """Show the window at a page, for ``providers`` with one of them opened."""
-        self._show_page(key)
+        self.list.choose(key)
         if provider in self.providers.sections:
             self.providers.sections[provider].open()
         self.show()

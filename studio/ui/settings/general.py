@@ -48,7 +48,8 @@ class GeneralPage(Page):
     def _look(self) -> None:
         rows = Rows(self.theme)
         words = {"system": "System", "light": "Light", "dark": "Dark"}
-        self._theme = Segmented(self.theme, [(words[name], None) for name in THEMES])
+        themes = [(words[name], None) for name in THEMES]
+        self._theme = Segmented(self.theme, themes, name="Theme")
         self._theme.chosen.connect(self._theme_chosen)
         rows.add("Theme", self._theme)
         self._size = self._combo("Text size", [MenuItem(str(n), f"{n}%") for n in SIZES], 120)

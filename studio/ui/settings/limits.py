@@ -139,7 +139,7 @@ class LimitRows(Rows):
         row.setSpacing(8)
         for name, shown, least in parts:
             field = self.fields[name] = Amount(
-                self.theme, f"{title}, {name.partition('_')[2]}", shown, least
+                self.theme, f"{title}, {shown.__name__}", shown, least
             )
             field.given.connect(partial(self._given, name))
             row.addWidget(field)
@@ -161,9 +161,9 @@ class TraceRows(Rows):
         self._settings = settings
         self.endpoint = Field(theme, "https://collector.example/v1/traces")
         self.endpoint.setAccessibleName("Send traces to")
-        self.endpoint.setFixedWidth(theme.px(300))
         self.endpoint.editingFinished.connect(self._endpoint_given)
-        self.add("Send traces to", self.endpoint, "OpenTelemetry over HTTP. Empty for nowhere.")
+        about = "OpenTelemetry over HTTP. Empty for nowhere."
+        self.add("Send traces to", self.endpoint, about, least=300)
         self.content = Toggle(theme, "With contents")
         self.content.toggled.connect(self._content_set)
         self.add("With contents", self.content, "What you and the models write goes out too.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
 from studio.agent.permission.rules import Trust
 from studio.agent.studio import Studio
@@ -20,7 +20,7 @@ from studio.ui.theme import Theme
 from studio.ui.trust import trust_box
 
 from .kinds import KindOfTool, kinds_of_tools
-from .rows import Page, Rows
+from .rows import Page, Place, Rows
 from .standing import Standing
 from .tasks import Tasks
 from .tryout import TryOut
@@ -63,7 +63,7 @@ class PermissionsPage(Page):
         self.sandbox.toggled.connect(self._sandbox_set)
         self.confined = first.add("Run commands in a sandbox", self.sandbox, " ")
         self.column.addWidget(first)
-        self._folders, self._tools = _Place(), _Place()
+        self._folders, self._tools = Place(), Place()
         self.add_group("Folders with rules or agents of their own", self._folders)
         self.add_group("Tools", self._tools)
         self.standing = Standing(theme, studio, tasks, self._look)
@@ -166,9 +166,9 @@ class PermissionsPage(Page):
             self.tools, self._tags = {}, {}
             rows = Rows(self.theme)
             for kind in kinds:
-                segments = Segmented(self.theme, [(words, None) for _, words in VERDICTS])
+                verdicts = [(words, None) for _, words in VERDICTS]
+                segments = Segmented(self.theme, verdicts, name=kind.title)
                 segments.chosen.connect(lambda at, kind=kind: self._chosen(kind, VERDICTS[at][0]))
-                segments.setAccessibleName(kind.title)
                 beside = QWidget()
                 row = QHBoxLayout(beside)
                 row.setContentsMargins(0, 0, 0, 0)
@@ -216,21 +216,3 @@ class PermissionsPage(Page):
             await self._look()
 
         self._tasks.start(work())
-
-
-class _Place(QWidget):
-    """Holds what is made anew."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._held: QWidget | None = None
-
-    def put(self, widget: QWidget) -> None:
-        if self._held is not None:
-            self._held.hide()
-            self._column.removeWidget(self._held)
-            self._held.deleteLater()
-        self._held = widget
-        self._column.addWidget(widget)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from collections.abc import Iterator
+from itertools import pairwise
+
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from studio.ui.controls import Card, Hairline, Label, Mark, OverlayBar
 from studio.ui.theme import Theme
+
+AROUND = 16
+"""Pixels that are seen above and below what has the focus."""
 
 
 class Page(QScrollArea):
@@ -17,6 +23,7 @@ class Page(QScrollArea):
         self.theme = theme
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
         self.viewport().setAutoFillBackground(False)
         inner = QWidget()
         self.column = QVBoxLayout(inner)
@@ -40,6 +47,52 @@ class Page(QScrollArea):
         group.addWidget(rows)
         self.column.addLayout(group)
 
+    def reveal(self, control: QWidget) -> None:
+        """Scroll until ``control`` and the ring around it are seen."""
+        place = QRect(control.mapTo(self.widget(), QPoint(0, 0)), control.size())
+        for y in (place.bottom(), place.top()):
+            self.ensureVisible(place.x(), y, 0, AROUND)
+
+    def tab_in_order(self) -> None:
+        """Have Tab go through the controls as they stand; those made last would come last."""
+        for one, following in pairwise(_stops(self.column)):
+            QWidget.setTabOrder(one, following)
+
+
+def _stops(layout: QLayout) -> Iterator[QWidget]:
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        widget = item.widget()
+        if widget is not None and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            yield widget
+        inner = item.layout() if widget is None else widget.layout()
+        if inner is not None:
+            yield from _stops(inner)
+
+
+class Place(QWidget):
+    """Where something stands on a page that is made anew when what it shows has changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._held: QWidget | None = None
+
+    def put(self, widget: QWidget) -> None:
+        """Show ``widget`` in place of what was here."""
+        old, self._held = self._held, widget
+        self._column.addWidget(widget)
+        around = self.parentWidget()
+        while around is not None and not isinstance(around, Page):
+            around = around.parentWidget()
+        if around is not None:
+            around.tab_in_order()
+        if old is not None:
+            old.hide()  # the focus, if it was there, goes on to the next control
+            self._column.removeWidget(old)
+            old.deleteLater()
+
 
 class Rows(Card):
     """A card of settings, each with words at the left and its control at the right."""
@@ -49,6 +102,8 @@ class Rows(Card):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(14, 0, 14, 0)
         self._column.setSpacing(0)
+        self._least: list[tuple[QWidget, int]] = []
+        theme.changed.connect(self._follow)
 
     def add(
         self,
@@ -58,9 +113,10 @@ class Rows(Card):
         *,
         icon: str = "",
         role: str = "ui_medium",
+        least: int = 0,
     ) -> Label:
-        """Returns the words below the title."""
-        row, inner = self._row()
+        """Returns the words below the title. The control is ``least`` pixels wide or wider."""
+        inner = self._row()
         if icon:
             inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
             inner.setSpacing(10)
@@ -72,15 +128,15 @@ class Rows(Card):
         words.addWidget(below)
         inner.addLayout(words, 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        row.setMinimumHeight(max(48, self.theme.px(48)))
+        self._least.append((control, least))
+        self._follow()
         return below
 
     def say(self, words: str) -> None:
         """A line of words alone."""
-        _, inner = self._row()
-        inner.addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
+        self._row().addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
 
-    def _row(self) -> tuple[QWidget, QHBoxLayout]:
+    def _row(self) -> QHBoxLayout:
         if self._column.count():
             self._column.addWidget(Hairline(self.theme))
         row = QWidget()
@@ -88,4 +144,10 @@ class Rows(Card):
         inner.setContentsMargins(0, 8, 0, 8)
         inner.setSpacing(16)
         self._column.addWidget(row)
-        return row, inner
+        return inner
+
+    def _follow(self) -> None:
+        for control, least in self._least:
+            control.parentWidget().setMinimumHeight(max(48, self.theme.px(48)))
+            if least:
+                control.setMinimumWidth(self.theme.px(least))

@@ -23,6 +23,8 @@ from .token_row import TokenRow
 
 STATES = {"off": ("Off", "off"), "starting": ("Starting…", "busy"), "running": ("Running", "ok")}
 OWN_FOLDER = "An empty folder of the program’s own"
+FIELD = 270
+"""Least width of what is typed."""
 
 
 class ServerPage(Page):
@@ -60,16 +62,15 @@ class ServerPage(Page):
         self.about = rows.add("Run the server", both, "As long as this window is open.")
         self.base = Field(theme, role="code")
         self.base.setReadOnly(True)
-        self.base.setMinimumWidth(theme.px(270))
         self.base.setAccessibleName("Base URL for clients")
         self.copy = Button(theme, "Copy")
         self.copy.setAccessibleName("Copy base URL")
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
-        self.connecting = rows.add("Connect", _side_by_side(self.base, self.copy), " ")
+        address = _side_by_side(self.base, self.copy)
+        self.connecting = rows.add("Connect", address, " ", least=340)
         self.token = TokenRow(theme, token, self._beside, self._tasks)
-        self.token.setMinimumWidth(theme.px(430))
         self.token.changed.connect(self.changed)
-        rows.add("Token", self.token)
+        rows.add("Token", self.token, least=430)
         self.column.addWidget(rows)
 
     def _add_clients(self, tools: Callable[[], Collection[str]]) -> None:
@@ -93,9 +94,9 @@ class ServerPage(Page):
     def _add_place(self) -> None:
         theme, rows = self.theme, Rows(self.theme)
         self.host = self._field("Address", "127.0.0.1", self._host_typed)
-        self.where = rows.add("Address", self.host, " ")
+        self.where = rows.add("Address", self.host, " ", least=FIELD)
         self.port = self._field("Port", "8765", self._port_typed)
-        rows.add("Port", self.port)
+        rows.add("Port", self.port, least=FIELD)
         self.asks = self._toggle("server_token", "Clients need the token")
         rows.add(
             "Clients need the token",
@@ -103,9 +104,11 @@ class ServerPage(Page):
             "Off, every program on this computer may use the server.",
         )
         self.hosts = self._field("Other host names", "studio.local", self._hosts_typed)
-        rows.add("Other host names", self.hosts, "Requests to any other name are refused.")
+        about = "Requests to any other name are refused."
+        rows.add("Other host names", self.hosts, about, least=FIELD)
         self.origins = self._field("Web pages", "https://example.org", self._origins_typed)
-        rows.add("Web pages", self.origins, "Pages that may ask the server. Others are refused.")
+        about = "Pages that may ask the server. Others are refused."
+        rows.add("Web pages", self.origins, about, least=FIELD)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
         self.add_group("Where it listens", rows)
@@ -120,7 +123,6 @@ class ServerPage(Page):
 
     def _field(self, name: str, placeholder: str, typed: Callable[[], None]) -> Field:
         field = Field(self.theme, placeholder)
-        field.setMinimumWidth(self.theme.px(270))
         field.setAccessibleName(name)
         field.editingFinished.connect(typed)
         return field

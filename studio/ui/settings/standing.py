@@ -17,7 +17,7 @@ from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
-from .rows import Rows
+from .rows import Place, Rows
 from .tasks import Tasks
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ class Standing(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
-        self._lists = QVBoxLayout()
-        self._lists.setSpacing(14)
-        column.addLayout(self._lists)
-        self._shown: list[QWidget] = []
+        self._lists = Place()
+        column.addWidget(self._lists)
         column.addLayout(self._adding())
 
     def _adding(self) -> QVBoxLayout:
@@ -81,25 +79,24 @@ class Standing(QWidget):
         return made
 
     def fill(self, standing: Sequence[StandingRule]) -> None:
-        for widget in self._shown:
-            widget.hide()
-            self._lists.removeWidget(widget)
-            widget.deleteLater()
-        self._shown, self.removes = [], {}
+        self.removes = {}
+        groups = QWidget()
+        column = QVBoxLayout(groups)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(14)
         for verdict, title in GROUPS:
             rules = [one for one in standing if one.rule.verdict == verdict]
             if rules or verdict == "allow":
-                self._add_list(title, rules)
+                column.addLayout(self._list(title, rules))
+        self._lists.put(groups)
         values = self._studio.settings.values
         current = self.where.current or EVERYWHERE
         folders = [MenuItem(folder, short_path(folder)) for folder in values.recent_folders]
         self.where.set_items([MenuItem(EVERYWHERE, "Everywhere"), *folders])
         self.where.set_current(current)
 
-    def _add_list(self, title: str, rules: Sequence[StandingRule]) -> None:
-        group = QWidget()
-        column = QVBoxLayout(group)
-        column.setContentsMargins(0, 0, 0, 0)
+    def _list(self, title: str, rules: Sequence[StandingRule]) -> QVBoxLayout:
+        column = QVBoxLayout()
         column.setSpacing(6)
         column.addWidget(Label(self._theme, title, "ui_strong"))
         rows = Rows(self._theme)
@@ -120,8 +117,7 @@ class Standing(QWidget):
         if not rules:
             rows.say("Nothing yet. “Always allow” in a question adds a rule here.")
         column.addWidget(rows)
-        self._shown.append(group)
-        self._lists.addWidget(group)
+        return column
 
     def _remove(self, one: StandingRule) -> None:
         async def work() -> None:

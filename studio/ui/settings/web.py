@@ -55,15 +55,14 @@ class WebPage(Page):
         self.engine.chosen.connect(self._engine_chosen)
         search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
         self.address = Field(theme, "https://searx.example.org")
-        self.address.setMinimumWidth(theme.px(220))
         self.address.setAccessibleName("Address of SearXNG")
         self.address.editingFinished.connect(self._address_typed)
-        search.add("SearXNG address", self.address, "Your own server; it must offer JSON.")
+        about = "Your own server; it must offer JSON."
+        search.add("SearXNG address", self.address, about, least=220)
         self.keys: dict[str, KeyRow] = {}
         for one in KEYS:
             row = self.keys[one.name] = KeyRow(theme, one, keychain, tasks)
-            row.setMinimumWidth(theme.px(380))
-            search.add(f"{one.title} key", row)
+            search.add(f"{one.title} key", row, least=380)
         self.add_group("Search", search)
         pages = Rows(theme)
         self.private = Toggle(theme, "Pages from this computer and its network")
