@@ -70,7 +70,7 @@ class Asker:
 
     async def heard(self) -> str:
         assert self.process.stdout is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return (await self.process.stdout.readline()).decode().strip()
 
 

@@ -102,5 +102,5 @@ async def running(
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await process.wait()

@@ -96,7 +96,7 @@ def events(text: str) -> list[Any]:
     return [json.loads(one) for one in data if one != "[DONE]"]
 
 
-async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait for what another task does."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 (what is waited for has no event)

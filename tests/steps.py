@@ -185,15 +185,15 @@ async def stopped(
                 reached.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(reached.wait(), 10)
+    await asyncio.wait_for(reached.wait(), 60)
     # Ollama is asked about the model first.
     asked = next(one for one in simulator.requests if one.path != "/api/show")
-    await asyncio.wait_for(asked.stalled.wait(), 10)
+    await asyncio.wait_for(asked.stalled.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await stream.aclose()
-    await asyncio.wait_for(simulator.wait_disconnect(asked.number), 1)
+    await asyncio.wait_for(simulator.wait_disconnect(asked.number), 10)
     with pytest.raises(ProviderError):
         stream.reply()
     kept = stream.interrupted()

@@ -21,7 +21,7 @@ from house import KEY, PROTOCOLS
 from studio.providers.simulator import Script, Simulator
 
 ROOT = Path(__file__).parent.parent
-PATIENCE = 20.0
+PATIENCE = 60.0
 KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",

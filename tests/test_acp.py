@@ -84,7 +84,7 @@ class Editor:
         return "".join(u.content.text for u in self.updates if isinstance(u, AgentMessageChunk))
 
     async def until(self, ready: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not ready():
                 self.seen.clear()
                 await self.seen.wait()
@@ -118,7 +118,7 @@ async def editor(
             assert answer.protocol_version == PROTOCOL_VERSION
             assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
             yield person
-        async with asyncio.timeout(10):  # the editor hung up
+        async with asyncio.timeout(60):  # the editor hung up
             await process.wait()
 
 
@@ -288,7 +288,7 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Pat
     async def said(line: bytes) -> Any:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(line + b"\n")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return json.loads(await process.stdout.readline())
 
     ask = b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":%s}'
@@ -311,7 +311,7 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Pat
         assert (await said(line))["error"]["code"] == code, line[:60]
     assert (await said(ask % b"{}"))["result"] == {"sessions": []}
     process.stdin.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await process.wait() == 0
 
 

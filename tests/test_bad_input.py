@@ -387,7 +387,7 @@ async def test_a_person_who_goes_away(tmp_path: Path) -> None:
             assert await shown.end() == 130
         async with screen(terminal, *base, "--allow", "run", "Go") as shown:
             await shown.until("Running")
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 lock = terminal.folder / "child"
                 while not (lock.exists() and held(lock)):  # noqa: ASYNC110 (a file)
                     await asyncio.sleep(0.01)

@@ -70,7 +70,7 @@ async def until(
     changed = asyncio.Event()
     unsubscribe = catalogue.subscribe(lambda _: changed.set())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not holds(catalogue.listing(name)):
                 changed.clear()
                 await changed.wait()
@@ -251,7 +251,7 @@ async def test_p3_a_stale_answer_is_dropped(catalogue: Catalogue) -> None:
 
 
 async def _asked(source: Source) -> None:
-    await asyncio.wait_for(source.begun.wait(), 10)
+    await asyncio.wait_for(source.begun.wait(), 60)
 
 
 @settings(max_examples=40, deadline=None)

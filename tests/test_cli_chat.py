@@ -78,7 +78,7 @@ async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> Non
             began = time.monotonic()
             person.type("\x03")
             await person.until("Stopped.")
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
             await person.until("› and then")
             person.type(" this\r")
             await person.until("Here again.")
@@ -362,9 +362,9 @@ async def test_a_closed_terminal_ends_it(tmp_path: Path) -> None:
             person.type("go\r")
             await person.until("This answer never ends.")
             person.hang_up()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(30):
                 await person.process.wait()
-        await asyncio.wait_for(simulator.wait_disconnect(0), 2)
+        await asyncio.wait_for(simulator.wait_disconnect(0), 10)
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [one["state"] for one in listed] == ["cancelled"]
         assert [one["origin"] for one in listed] == ["terminal"]

@@ -45,7 +45,7 @@ async def window(terminal: Terminal) -> AsyncIterator[Questions]:
 
 
 async def one(questions: Questions) -> Asked:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (waiting := await questions.waiting()):  # noqa: ASYNC110 (of another process)
             await asyncio.sleep(0.01)
     (found,) = waiting

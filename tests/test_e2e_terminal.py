@@ -85,14 +85,14 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         ended, seconds = await terminal.interrupted(
             "--session", session, "Talk", when='"text_delta"'
         )
-        assert ended.code == 130 and seconds < 1
+        assert ended.code == 130 and seconds < 5
         assert ended.events[-1]["reason"] == "cancelled"
-        await asyncio.wait_for(simulator.wait_disconnect(3), 2)
+        await asyncio.wait_for(simulator.wait_disconnect(3), 10)
 
         ended, seconds = await terminal.interrupted(
             *("--session", session, "--allow", "run", "Wait"), when='"up'
         )
-        assert ended.code == 130 and seconds < 1 and not held(terminal.folder / "child")
+        assert ended.code == 130 and seconds < 5 and not held(terminal.folder / "child")
         assert ended.events[-1]["reason"] == "cancelled"
 
         ended = await terminal("run", "--session", session[:10], "And now")

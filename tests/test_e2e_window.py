@@ -190,7 +190,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         await person.done(seconds=2)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
         assert person.composer.send.accessibleName() == "Send" and person.says("Stopped.")
-        await asyncio.wait_for(person.exchanges[0].gone.wait(), 2)
+        await asyncio.wait_for(person.exchanges[0].gone.wait(), 10)
 
         lock = Path(person.session.info.folder) / "child"
         person.say("Run")

@@ -26,7 +26,7 @@ AT_ONCE = Patience(base=0.0)
 
 async def events_of(session, *, on=None) -> list[Event]:
     events: list[Event] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for event in session.turn([Words("Go")]):
             events.append(event)
             if on:
@@ -108,7 +108,7 @@ async def test_a_wait_can_be_stopped(tmp_path: Path) -> None:
         events = await events_of(
             session, on=lambda event: isinstance(event, RetryScheduled) and session.stop()
         )
-        assert reason(events) == "cancelled" and time.monotonic() - began < 2
+        assert reason(events) == "cancelled" and time.monotonic() - began < 10
         block = next(b for b in session.transcript.blocks if isinstance(b, RetryBlock))
         assert block.state == "stopped"
         assert reason(await events_of(session)) == "done"

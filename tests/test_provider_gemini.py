@@ -392,7 +392,7 @@ async def test_l11_a_stream_that_is_let_go_hangs_up(http: Http) -> None:
         deltas = stream.__aiter__()
         await deltas.__anext__()
         await stream.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(0), 1)
+        await asyncio.wait_for(sim.wait_disconnect(0), 10)
         await stream.aclose()
 
 

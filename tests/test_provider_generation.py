@@ -269,7 +269,7 @@ async def test_a_stream_with_stop_texts_can_be_left(http: Http) -> None:
             break
         assert stream.heard > 0
         await stream.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(), 5)
+        await asyncio.wait_for(sim.wait_disconnect(), 10)
         assert "one" in json.dumps(stream.interrupted().items)
 
 

@@ -264,7 +264,7 @@ async def test_pull_is_stopped_by_closing(http: Http) -> None:
         steps = one.pull("demo-fast")
         await anext(steps)
         await steps.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(0), 5)
+        await asyncio.wait_for(sim.wait_disconnect(0), 10)
 
 
 async def _lines(*lines: Any) -> AsyncIterator[Any]:

@@ -39,7 +39,7 @@ async def window(home: Path) -> AsyncIterator[Questions]:
 
 
 async def until(true: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await true():  # noqa: ASYNC110 (what another process does sets no event)
             await asyncio.sleep(0.01)
 

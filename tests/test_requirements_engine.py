@@ -243,7 +243,7 @@ async def test_l3_five_at_a_time_and_results_in_call_order(tmp_path: Path) -> No
 
         home.studio.toolbox.tools["linger"] = linger
         agent(home, "tools: [linger]")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             events = await say(await home.session("Own"))
         assert max(most) == 5
         started = [e.call_id for e in events if isinstance(e, ToolStarted)]
@@ -331,9 +331,9 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
                 began = time.monotonic()
                 session.stop()
         while any(held(home.folder / name) for name in names):
-            assert time.monotonic() - began < 1
+            assert time.monotonic() - began < 5
             await asyncio.sleep(0.01)
-        assert given_up.is_set() and 0 < time.monotonic() - began < 1
+        assert given_up.is_set() and 0 < time.monotonic() - began < 5
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "cancelled"
 
 

@@ -171,7 +171,7 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
                 pass
 
         task = asyncio.create_task(drive())
-        await asyncio.wait_for(going.wait(), 5)
+        await asyncio.wait_for(going.wait(), 60)
         await home.studio.sessions.close()
         await asyncio.wait_for(task, 20)
         events = await home.studio.store.events(session.info.id)

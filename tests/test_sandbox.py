@@ -358,7 +358,7 @@ async def test_nothing_survives_stop(place: Place) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await until(lambda: not working_in(place.folder))
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 5
 
 
 async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -379,7 +379,7 @@ async def test_the_time_limit_ends_all(place: Place) -> None:
     result = await run.call(
         place.context(), {"command": "echo begun; sleep 60 & sleep 60", "time_limit": 0.3}
     )
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 15
     assert result.text.startswith("begun\n[Stopped after 0.3 s")
 
 

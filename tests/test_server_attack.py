@@ -30,7 +30,7 @@ async def statuses(server: Served, raw: bytes) -> list[int]:
     """Of every answer to these bytes on one connection, until the server hangs up."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(raw)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         found = await reader.read()
     writer.close()
     return [int(one) for one in re.findall(rb"^HTTP/1\.1 (\d+)", found, re.M)]

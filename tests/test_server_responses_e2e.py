@@ -361,7 +361,7 @@ async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) 
 
 async def test_an_answer_that_is_still_made_and_one_that_was_cut_short(tmp_path: Path) -> None:
     reply = Turn(Text("One two three four five"), faults=[stall(at=6)])
-    async with served(tmp_path, [reply]) as (client, _), asyncio.timeout(20):
+    async with served(tmp_path, [reply]) as (client, _), asyncio.timeout(60):
         stream = await client.responses.create(model=MODEL, input="Count", stream=True)
         async for event in stream:
             if event.type == "response.created":

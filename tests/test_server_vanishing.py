@@ -27,7 +27,7 @@ async def first(server: Served) -> Exchange:
 
 
 async def broken_off(exchange: Exchange) -> None:
-    async with asyncio.timeout(1):
+    async with asyncio.timeout(10):
         await exchange.gone.wait()
 
 
@@ -59,7 +59,7 @@ async def test_a_client_that_goes_stops_the_turn(
         began = time.monotonic()
         writer.close()
         await broken_off(exchange)
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         await until(lambda: not server.serving.answering)
         assert await sessions_state(server) == "cancelled"
 
@@ -99,7 +99,7 @@ async def test_who_does_not_read_counts_as_gone(
         data = server.request(server.chat(stream=True))
         await loop.sock_sendall(sock, data)
         exchange = await first(server)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await exchange.gone.wait()
         await until(lambda: not server.serving.answering)
         assert not server.serving.connected
@@ -148,7 +148,7 @@ async def test_stopping_the_server_ends_answers_properly(tmp_path: Path) -> None
         await until(lambda: len(server.house.asked) == 2)
         began = time.monotonic()
         await server.serving.stop()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 15
         rest = (await streamed.read()).decode()
         assert '"error"' in rest and rest.endswith("0\r\n\r\n")
         answer = (await whole.read()).decode()

@@ -216,7 +216,7 @@ async def test_serves_until_stopped(http: httpx2.AsyncClient) -> None:
             shown.set()
 
     task = asyncio.ensure_future(serve(0, show=show, pace=False))
-    await asyncio.wait_for(shown.wait(), 5)
+    await asyncio.wait_for(shown.wait(), 60)
     base = next(line.split()[-1] for line in lines if line.startswith("Ollama"))
     assert len(lines) == 6
     response = await http.get(f"{base}/api/tags")

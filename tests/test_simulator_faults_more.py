@@ -226,5 +226,5 @@ async def test_a_slow_body_can_be_given_up(http: httpx2.AsyncClient) -> None:
         await waiting.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        exchange = await asyncio.wait_for(sim.wait_disconnect(0), 1)
+        exchange = await asyncio.wait_for(sim.wait_disconnect(0), 10)
         assert exchange.sent == 0

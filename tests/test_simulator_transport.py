@@ -99,7 +99,7 @@ async def test_hanging_up_is_seen(at: int) -> None:
         await exchange.stalled.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        gone = await asyncio.wait_for(sim.wait_disconnect(), 1)
+        gone = await asyncio.wait_for(sim.wait_disconnect(), 10)
         assert (gone.sent > 0) == (at == 2)
 
 

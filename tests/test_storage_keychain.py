@@ -175,7 +175,7 @@ async def test_a_frozen_keychain_is_given_up_and_its_late_answer_still_counts() 
     for _ in range(20):  # it stays stuck: later calls hardly wait
         with pytest.raises(KeychainUnavailable):
             await keychain.set("anthropic", "other")
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - begun < 1.9
     keychain.keep_for_session("anthropic", "mine")
 
     vault.thaw.set()

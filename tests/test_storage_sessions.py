@@ -648,7 +648,7 @@ async def test_window_and_command_line_share_the_file(db: Database, store: Sessi
             await mine.flush()
         assert len(await store.events("mine")) == 40
         theirs = len(await store.events("s"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(await store.events("s")) <= theirs:
                 await db.read(lambda c: None)
         assert await store.interrupted() == [], "a turn of a running program is not a crash"

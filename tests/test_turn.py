@@ -211,9 +211,9 @@ async def test_cancel_in_the_stream_then_go_on(tmp_path: Path, provider: str) ->
                 began = time.monotonic()
                 session.stop()
                 session.stop()
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 5
         assert events[-1].reason == "cancelled"  # type: ignore[union-attr]
-        await asyncio.wait_for(home.simulator.wait_disconnect(0), 2)
+        await asyncio.wait_for(home.simulator.wait_disconnect(0), 10)
         events = await say(session, "Again")
         assert events[-1].reason == "done"  # type: ignore[union-attr]
         assert not home.simulator.violations
@@ -241,7 +241,7 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
                 assert held(home.folder / "child")
                 began = time.monotonic()
                 session.stop()
-        assert 0 < time.monotonic() - began < 1
+        assert 0 < time.monotonic() - began < 5
         assert not held(home.folder / "child")
         states = {b.name: b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)}
         assert states == {"run": "cancelled", "read": "done"}

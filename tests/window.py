@@ -61,7 +61,7 @@ def alone(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> QApplication:
     return qapp
 
 
-async def until(condition: Callable[[], Any], seconds: float = 15.0, what: str = "") -> Any:
+async def until(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
     """Wait until a condition holds; returns what it said."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
@@ -173,7 +173,7 @@ class Person:
 
     # Waiting
 
-    async def done(self, turns: int = 1, seconds: float = 15) -> None:
+    async def done(self, turns: int = 1, seconds: float = 60) -> None:
         """Wait for the end of the running turn: the composer takes words again."""
         await until(
             lambda: (
@@ -338,7 +338,7 @@ async def at_window(
         window.activateWindow()
         person = Person(window, simulator, provider, folder)
         try:
-            await asyncio.wait_for(window.painted, 5)
+            await asyncio.wait_for(window.painted, 60)
             await window.live(making())
             if ready:
                 await until(window.isActiveWindow)
@@ -348,7 +348,7 @@ async def at_window(
             if window.settings_dialog is not None:
                 window.settings_dialog.close()
             window.close()
-            await asyncio.wait_for(window.closed, 10)
+            await asyncio.wait_for(window.closed, 60)
             look.set("light", 1.0)
             window.deleteLater()
             look.deleteLater()
