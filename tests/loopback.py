@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
 Handler = Callable[["Asked", asyncio.StreamWriter], Awaitable[None]]
+
+
+def free_port() -> int:
+    """A port that a program may listen on in a moment.
+
+    The system gives none of these to a connection that is made meanwhile.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(10_000)
+        with socket.socket() as tried, contextlib.suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
 
 
 @dataclass

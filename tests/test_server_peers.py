@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 from house import asked
+from loopback import free_port
 from peers import Answerer, peer, running, said, serving
 from terminal import Terminal
 
@@ -106,9 +106,7 @@ async def test_litellm_in_front(tmp_path: Path) -> None:
     tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
     litellm = await asyncio.to_thread(peer, "litellm") / "litellm"
     async with server(tmp_path, script) as (answerer, simulator):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         config = {
             "model_list": [
                 {

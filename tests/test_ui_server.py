@@ -14,6 +14,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from loopback import free_port
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from window import Key, Person, alone, at_window, message, on_window_loop, until
@@ -30,12 +31,6 @@ __all__ = ["alone"]
 
 LONG = 25.0
 """Seconds in which a child process has started, on a busy machine too."""
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 def listens(port: int) -> bool:
