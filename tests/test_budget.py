@@ -163,6 +163,21 @@ async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_pr
         assert len(home.asked) == 1
 
 
+async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) -> None:
+    """The day's cap would be none for who deletes chats, nor for a server that keeps none."""
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10))]
+    async with house(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert end_of(list(await say(session))).reason == "done"
+        await home.studio.sessions.delete(session.info.id)
+        (spent,) = (await home.studio.books.spent("day")).values()
+        assert (spent.requests, spent.usage.total) == (1, 3_010)
+    async with house(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.day_tokens = 3_000
+        assert end_of(list(await say(await home.session()))).cap == "day"
+        assert not home.asked
+
+
 async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
     script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
     async with house(tmp_path, "anthropic", script) as home:

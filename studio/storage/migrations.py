@@ -278,6 +278,30 @@ def _claims(db: Connection) -> None:
     )
 
 
+def _usage_stays(db: Connection) -> None:
+    """What was used counts towards its day also when the session is deleted (L-14)."""
+    for statement in (
+        "ALTER TABLE usage RENAME TO usage_before",
+        """CREATE TABLE usage (
+            id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, turn_id TEXT NOT NULL,
+            at REAL NOT NULL, agent TEXT NOT NULL DEFAULT '', provider TEXT NOT NULL,
+            model TEXT NOT NULL, step INTEGER NOT NULL, input INTEGER NOT NULL,
+            cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, output INTEGER NOT NULL,
+            reasoning INTEGER NOT NULL, seconds REAL NOT NULL, cost REAL,
+            epoch INTEGER, items INTEGER, prefix TEXT, expected INTEGER, broke TEXT, lost REAL)""",
+        f"INSERT INTO usage ({_USED}) SELECT {_USED} FROM usage_before",
+        "DROP TABLE usage_before",
+        "CREATE INDEX usage_session ON usage (session_id)",
+        "CREATE INDEX usage_at ON usage (at)",
+    ):
+        db.execute(statement)
+
+
+_USED = (
+    "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
+    "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
+)
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _sessions,
     _fidelity,
@@ -285,6 +309,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _doors,
     _repeats,
     _claims,
+    _usage_stays,
 )
 LATEST = len(MIGRATIONS)
 
