@@ -114,6 +114,11 @@ class NativeHistory:
             return events
         return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
 
+    @property
+    def saved(self) -> bool:
+        """Whether all of it is on disk."""
+        return not self._unsaved
+
     async def look(self) -> None:
         """Read what is stored, if anything, and nothing more."""
         stored = await self._store.native(self._session_id)

@@ -12,7 +12,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -104,7 +104,7 @@ class Session:
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._stop_asked = False
-        self._compacting = asyncio.Lock()
+        self._exclusive = asyncio.Lock()
         self._aside: asyncio.Future[None] | None = None
         """What is done to the native history while no turn runs."""
         self._unheard = Unheard(events, self.drafts)
@@ -228,6 +228,7 @@ class Session:
             finally:
                 if cut_short:
                     self._not_begun(preparing, started)
+                self._let_go()
                 self._preparing = self._turn = None
                 self._preparation.steering.clear()
             await self.flush()
@@ -362,11 +363,11 @@ class Session:
         return await self._restore(turn_id, undo=False)
 
     async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
-        self._must_be_free()
-        await self._none_elsewhere()
-        restored = await self.files.restore(turn_id, undo=undo)
-        await self.flush()
-        return restored
+        async with self._taken():
+            try:
+                return await self.files.restore(turn_id, undo=undo)
+            finally:
+                await self.files.settled()
 
     async def find_changes(self) -> None:
         """Tell what a turn changed that ended with its program."""
@@ -433,14 +434,24 @@ class Session:
             task.result()
 
     async def _alone(self, work: Callable[[Ground], Awaitable[None]]) -> None:
-        async with self._compacting:  # a turn that begins meanwhile waits
-            self._must_be_free()
-            await self._none_elsewhere()
+        async with self._taken():
             ground = await self._preparation.ground()
             for event in await self._preparation.open(ground):
                 self._record(event)
             await work(ground)
-        await self.flush()
+
+    @asynccontextmanager
+    async def _taken(self) -> AsyncGenerator[None, None]:
+        """Around work in the session while no turn runs; one that begins meanwhile waits."""
+        self._must_be_free()
+        async with self._exclusive:
+            self._must_be_free()
+            try:
+                await self._take()
+                yield
+            finally:
+                self._let_go()
+                await self.flush()
 
     async def flush(self) -> None:
         """Everything recorded so far is on disk when this returns."""
@@ -478,16 +489,22 @@ class Session:
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
-    async def _none_elsewhere(self) -> None:
-        elsewhere = await self._store.elsewhere(self.info.id)
+    async def _take(self) -> None:
+        """Have the session for this program alone, until ``_let_go``."""
+        elsewhere = await self._journal.claim()
         if elsewhere.running:
             raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
         if elsewhere.changed:
             raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
 
+    def _let_go(self) -> None:
+        """Unless some of it is here alone, which no other program may go on without."""
+        if self._preparation.history.saved:
+            self._journal.release()
+
     async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
-        async with self._compacting:
-            await self._none_elsewhere()
+        async with self._exclusive:
+            await self._take()
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
         return await self._preparation.turn(started, wish)

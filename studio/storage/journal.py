@@ -23,6 +23,7 @@ from studio.domain.events import (
 )
 from studio.domain.ledger import written
 
+from .claims import Elsewhere, leave, take
 from .database import Database
 from .derived import derive
 from .search import Indexer, Passage
@@ -72,6 +73,8 @@ class Journal:
         self.closed = False
         self.running = False
         """Whether a turn was started here and is not complete."""
+        self.claimed = False
+        """Whether the session is this program's at the moment, see ``claim``."""
         self.newest: int | None = None
         """The number of the newest event that is known here; None before anything is.
 
@@ -87,6 +90,7 @@ class Journal:
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Future[int | None] | None = None
         self._first = True
+        self._leaving = False
 
     @property
     def settled(self) -> bool:
@@ -120,7 +124,7 @@ class Journal:
     async def flush(self) -> None:
         """Return when everything appended so far is stored; raises StorageError if it is not."""
         target = self._appended
-        while self._stored < target:
+        while self._stored < target or self._leaving:
             if self._writing is None:
                 self._write()
             assert self._writing is not None
@@ -131,28 +135,55 @@ class Journal:
 
     async def flush_with(self, work: Callable[[Connection], None]) -> None:
         """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""
-        while self._writing is not None:
-            await asyncio.wait([self._writing])
-            await asyncio.sleep(0)  # lets ``_written`` run
+        await self._written_out()
         self._write(work)
         assert self._writing is not None
         await asyncio.shield(self._writing)
 
+    async def claim(self) -> Elsewhere:
+        """Take the session for this program, until ``release``; what else is done with it.
+
+        It is taken if that is nothing, in the same transaction. A caller that is
+        cancelled may have taken it. Raises StorageError.
+        """
+        await self._written_out()  # then ``newest`` is what is stored
+        if self.closed:
+            raise StorageError("This chat is closed.")
+        self.claimed, self._leaving = True, False
+        work = partial(take, self.session_id, self._owner, self.newest, self._db.living)
+        found = await self._db.write(work)
+        self.claimed = not (found.running or found.changed)
+        return found
+
+    def release(self) -> None:
+        """Let other programs have the session, with all that is appended so far."""
+        if self.claimed:
+            self.claimed, self._leaving = False, True
+            self._wake(FLUSH_AFTER)
+
     async def close(self) -> None:
         """Flush and stop. Raises StorageError, and stays open, if that fails."""
         if not self.closed:
-            while self._stored < self._appended:  # also what comes while we wait
+            self.release()
+            while self._stored < self._appended or self._leaving:  # also what comes while we wait
                 await self.flush()
             self.discard()
 
     def discard(self) -> None:
         """Stop and forget what is not written: the session was deleted."""
         self.closed, self.running = True, False
+        self.claimed = self._leaving = False
         self._buffer = []
         self._stored = self._appended
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    async def _written_out(self) -> None:
+        """Return when no write is under way."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+            await asyncio.sleep(0)  # lets ``_written`` run
 
     def _wake(self, after: float) -> None:
         if self._timer is None and self._writing is None and not self.closed:
@@ -162,9 +193,9 @@ class Journal:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._writing is not None or not (self._buffer or work):
+        if self._writing is not None or not (self._buffer or work or self._leaving):
             return
-        batch, upto = self._buffer, self._appended
+        batch, upto, leaving = self._buffer, self._appended, self._leaving
         self._buffer = []
         save = partial(store, self.session_id, self._owner, batch, recover=self._first)
 
@@ -172,13 +203,17 @@ class Journal:
             newest = save(db) if batch else None
             if work is not None:
                 work(db)
+            if leaving:
+                leave(self.session_id, self._owner, db)
             return newest
 
         # A future, no task: whoever cancels every task at the end must not cut this short.
         self._writing = asyncio.wrap_future(self._db.submit(job))
-        self._writing.add_done_callback(partial(self._written, batch, upto))
+        self._writing.add_done_callback(partial(self._written, batch, upto, leaving))
 
-    def _written(self, batch: list[_Entry], upto: int, done: asyncio.Future[int | None]) -> None:
+    def _written(
+        self, batch: list[_Entry], upto: int, leaving: bool, done: asyncio.Future[int | None]
+    ) -> None:
         self._writing = None
         error = done.exception()
         if self.closed:
@@ -189,7 +224,9 @@ class Journal:
             if (last := done.result()) is not None:
                 alone = self.newest in (None, last - len(batch))
                 self.newest = last if alone else -1
-            if self._buffer:
+            if leaving:
+                self._leaving = False
+            if self._buffer or self._leaving:
                 self._wake(FLUSH_AFTER)
             return
         self._buffer = batch + self._buffer

@@ -64,7 +64,7 @@ def _held(path: Path) -> bool:
     except OSError:
         return True
     try:
-        return not _lock(file)
+        return not _lock(file, look=True)
     finally:
         os.close(file)
 
@@ -72,7 +72,8 @@ def _held(path: Path) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(file: int) -> bool:
+    def _lock(file: int, *, look: bool = False) -> bool:
+        # There are no shared ones here: for a moment, one that looks may pass for the owner.
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -82,9 +83,11 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(file: int) -> bool:
+    def _lock(file: int, *, look: bool = False) -> bool:
+        # Two that look at once must not take each other for the owner.
+        kind = fcntl.LOCK_SH if look else fcntl.LOCK_EX
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except OSError:
             return False
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
 from typing import Any, TypeAlias, TypedDict, Unpack, get_args
@@ -21,6 +21,7 @@ from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
 from . import audit, branching, native, transcripts, usage
 from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .changes import ChangeStore
+from .claims import Elsewhere, look
 from .database import Database
 from .drafted import drafted
 from .journal import Journal
@@ -40,18 +41,6 @@ _Usage: TypeAlias = list[UsageRow]
 _Entries: TypeAlias = list[LedgerEntry]
 _Audit: TypeAlias = list[AuditEntry]
 _Rows: TypeAlias = list[tuple[Any, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What other programs do with a session.
-
-    ``running``: one has a turn in it. ``changed``: one has added to it since it
-    was opened here, as far as is known here what there was.
-    """
-
-    running: bool
-    changed: bool
 
 
 class Changes(TypedDict, total=False):
@@ -184,12 +173,12 @@ class SessionStore:
         if journal is not None and (journal.closed or not journal.settled):
             journal = None
         known = journal.newest if journal is not None else None
-        newest, owner = await self._db.read(lambda db: _latest(db, session_id))
+        newest, owners = await self._db.read(lambda db: look(db, session_id))
         # What was written here meanwhile is no news.
         still = journal is not None and journal.settled and journal.newest == known
         changed = still and known is not None and newest != known
-        theirs = owner not in ("", self._db.owner)
-        return Elsewhere(theirs and bool(await self._db.alive({owner})), changed)
+        theirs = owners - {self._db.owner}
+        return Elsewhere(bool(theirs and await self._db.alive(theirs)), changed)
 
     async def events(self, session_id: str) -> _Events:
         """Everything that happened, in order; what cannot be read is left out.
@@ -346,7 +335,7 @@ class SessionStore:
         ]
 
     async def running_elsewhere(self, session_id: str) -> bool:
-        """Whether another program that has the database open runs a turn of this session."""
+        """Whether another program that has the database open works in this session."""
         return (await self.elsewhere(session_id)).running
 
     async def _flush(self, session_id: str) -> None:
@@ -360,17 +349,6 @@ class SessionStore:
 
     async def _rows(self, query: str, *values: str | float) -> _Rows:
         return await self._db.read(lambda db: db.execute(query, values).fetchall())
-
-
-def _latest(db: Connection, session_id: str) -> tuple[int, str]:
-    """The number of a session's newest event, and whose turn has no end; empty if it has one."""
-    seq = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
-    turn = db.execute(
-        "SELECT owner, reason FROM turns WHERE session_id = ? ORDER BY id DESC LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    owner: str = turn[0] if turn is not None and turn[1] is None else ""
-    return seq.fetchone()[0] or 0, owner
 
 
 def _create(info: SessionInfo, db: Connection) -> None:
