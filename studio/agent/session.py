@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
@@ -64,6 +66,7 @@ UNASKED = (
     "when it no longer fits."
 )
 
+_WORD = re.compile(r"\S+")
 Listener = Callable[[Event, "int | None"], None]
 
 
@@ -537,7 +540,9 @@ class Session:
 
 def title_of(said: Sequence[Said]) -> str:
     """What a chat is called that begins so."""
-    words = " ".join(part.text for part in said if isinstance(part, Text)).split()
+    texts = (part.text for part in said if isinstance(part, Text))
+    found = (word[0] for text in texts for word in _WORD.finditer(text))
+    words = list(islice(found, 60))  # more could not be seen, and there may be millions
     if not words:
         words = [part.name if isinstance(part, File) else "Picture" for part in said]
     title = " ".join(words)
