@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,24 @@ from studio.domain.errors import StorageError
 from studio.storage.files import write_atomically
 from studio.storage.paths import HOME_VARIABLE, Paths, private_folder
 from studio.storage.settings import Settings, SettingsFile
+
+LEFT = {"settings.json", ".settings.json.lock"}
+_SAVES = """
+import asyncio, sys
+from pathlib import Path
+from studio.storage.settings import SettingsFile
+
+async def main():
+    file = SettingsFile(Path(sys.argv[1]))
+    await file.load()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(6):
+        file.values.default_model[f"{sys.argv[2]}{number}"] = "m"
+        await file.save()
+
+asyncio.run(main())
+"""
 
 
 async def test_settings_come_back_and_unknown_keys_stay(tmp_path: Path) -> None:
@@ -29,7 +49,7 @@ async def test_settings_come_back_and_unknown_keys_stay(tmp_path: Path) -> None:
     file.values.use_folder("/x")
     await file.save()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert [p.name for p in path.parent.iterdir()] == ["settings.json"]
+    assert {p.name for p in path.parent.iterdir()} == LEFT
 
     data = json.loads(path.read_text())
     assert data["recent_folders"] == ["/x", "/ÿ \ud800"]
@@ -59,6 +79,57 @@ async def test_what_another_program_saves_is_taken(tmp_path: Path) -> None:
     here.path.unlink()
     here.path.mkdir()
     assert not await here.refresh() and here.values.day_dollars == 1.0
+
+
+async def test_two_programs_change_different_entries_and_none_is_lost(tmp_path: Path) -> None:
+    here, there = SettingsFile(tmp_path / "s.json"), SettingsFile(tmp_path / "s.json")
+    told: list[dict[str, str]] = []
+    here.subscribe(lambda: told.append(dict(here.values.default_model)))
+    here.values.default_model = {"a": "1", "b": "1", "c": "1"}
+    await here.save()
+    await there.load()
+    there.values.default_model |= {"b": "theirs", "d": "theirs", "e": "theirs"}
+    there.values.models = {"x/y": {"context_window": 9}}
+    del there.values.default_model["c"]
+    await there.save()
+    here.values.default_model |= {"a": "mine", "e": "mine"}  # not saved yet
+    merged = {"a": "mine", "b": "theirs", "d": "theirs", "e": "mine"}
+    assert await here.refresh()
+    assert here.values.default_model == merged and told == [merged]
+    here.values.default_model["d"] = "mine"  # what was taken is ours to change
+    await here.save()
+    await there.save()
+    assert there.values.default_model == {**merged, "d": "mine"}
+    assert json.loads(here.path.read_text())["default_model"] == {**merged, "d": "mine"}
+    assert json.loads(here.path.read_text())["models"] == {"x/y": {"context_window": 9}}
+    assert len(told) == 1
+
+
+async def test_programs_that_save_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    saving = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _SAVES, path, name, stdin=PIPE, stdout=PIPE
+        )
+        for name in ("a", "b")
+    ]
+    for process in saving:
+        assert process.stdout and await process.stdout.readline() == b"ready\n"
+    await asyncio.gather(*(process.communicate(b"go\n") for process in saving))
+    assert [process.returncode for process in saving] == [0, 0]
+    values = await SettingsFile(path).load()
+    assert values.default_model.keys() == {f"{name}{n}" for name in "ab" for n in range(6)}
+
+
+async def test_a_file_that_is_broken_while_the_program_runs_is_kept(tmp_path: Path) -> None:
+    file = SettingsFile(tmp_path / "settings.json")
+    file.values.theme = "dark"
+    await file.save()
+    file.path.write_text('{"theme": "light", "mask": [')
+    await file.save()
+    assert json.loads(file.path.read_text())["theme"] == "dark"
+    kept = [path for path in tmp_path.iterdir() if ".broken-" in path.name]
+    assert [path.read_text() for path in kept] == ['{"theme": "light", "mask": [']
 
 
 async def test_values_of_the_wrong_kind_count_as_not_given(tmp_path: Path) -> None:
@@ -179,7 +250,7 @@ async def test_what_cannot_be_read_or_written_is_an_error_and_stays(tmp_path: Pa
         await file.load()
     with pytest.raises(StorageError, match="cannot be written"):
         await file.save()
-    assert [p.name for p in tmp_path.iterdir()] == ["settings.json"]
+    assert {p.name for p in tmp_path.iterdir()} == LEFT
 
 
 async def test_many_saves_at_once_end_with_the_last(tmp_path: Path) -> None:
@@ -191,7 +262,7 @@ async def test_many_saves_at_once_end_with_the_last(tmp_path: Path) -> None:
 
     await asyncio.gather(*(save(width) for width in range(200, 230)))
     assert (await SettingsFile(file.path).load()).sidebar_width == 229
-    assert [p.name for p in tmp_path.iterdir()] == ["settings.json"]
+    assert {p.name for p in tmp_path.iterdir()} == LEFT
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .paths import private_folder
+
+PATIENCE = 5.0
+"""Seconds that ``alone`` waits at most for another program."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -29,6 +34,47 @@ def write_atomically(path: Path, data: bytes) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise
+
+
+@contextmanager
+def alone(path: Path) -> Generator[None, None, None]:
+    """Between reading ``path`` and replacing it, no other program that asks for this does so.
+
+    The system lets go of the lock however a program ends; one that hangs is waited
+    for ``PATIENCE``, and where files cannot be locked nothing is. Blocks, and raises
+    OSError if the folder cannot be written.
+    """
+    path = path.resolve()
+    lock = private_folder(path.parent) / f".{path.name}.lock"
+    file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        end = time.monotonic() + PATIENCE
+        while not _locked(file) and time.monotonic() < end:
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(file)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _locked(file: int) -> bool:
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _locked(file: int) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
 
 def forget(folder: Path, after: float) -> None:

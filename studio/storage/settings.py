@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import UnionType
@@ -15,7 +17,7 @@ from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
 
-from .files import free_name, write_atomically
+from .files import alone, free_name, write_atomically
 from .model_entries import read_entries
 
 ThemeName: TypeAlias = Literal["system", "light", "dark"]
@@ -199,6 +201,27 @@ def fits(value: object, hint: Any) -> bool:
     return isinstance(value, hint)
 
 
+_GONE = ...
+
+
+def _both(mine: object, theirs: object, before: object) -> object:
+    """What two programs made of a value: groups entry by entry; else mine, where both changed it.
+
+    Shares nothing with ``theirs``.
+    """
+    if mine == before:
+        return deepcopy(theirs)
+    if theirs == before or not (isinstance(mine, dict) and isinstance(theirs, dict)):
+        return cast("object", mine)
+    ours, others = cast("JsonObject", mine), cast("JsonObject", theirs)
+    old = cast("JsonObject", before) if isinstance(before, dict) else {}
+    found = {
+        name: _both(ours.get(name, _GONE), others.get(name, _GONE), old.get(name, _GONE))
+        for name in {**others, **ours}
+    }
+    return {name: value for name, value in found.items() if value is not _GONE}
+
+
 class SettingsFile:
     """Loads and saves settings, in a thread."""
 
@@ -211,6 +234,11 @@ class SettingsFile:
         self._filed: JsonObject = {}
         """What the file held when it was last read or written here."""
         self._lock = asyncio.Lock()
+        self._listeners: list[Callable[[], None]] = []
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Hear when ``values`` took something that another program had changed."""
+        self._listeners.append(listener)
 
     async def load(self) -> Settings:
         """Read the file into ``values``, and return them; defaults if there is none yet.
@@ -232,8 +260,9 @@ class SettingsFile:
         """Write ``values`` as they are now; raises StorageError, and the old file stays.
 
         What another program changed in the file meanwhile, and this one did not,
-        is kept and counts here too. Saves happen in the order of the calls. One
-        that was begun is finished even if the caller is cancelled.
+        is kept and counts here too. A file that somebody broke is kept aside. Saves
+        happen in the order of the calls. One that was begun is finished even if the
+        caller is cancelled.
         """
         saving = self._save(self.values.to_json(), self._filed)
         await asyncio.shield(asyncio.ensure_future(saving))
@@ -269,21 +298,28 @@ class SettingsFile:
 
     def _write(self, mine: JsonObject, before: JsonObject) -> JsonObject:
         """Write what is ours where we changed it, else what is in the file; returns all of it."""
-        theirs = self._read()
-        merged = dict(mine)
-        for name, value in Settings.from_json(theirs).to_json().items() if theirs else ():
-            if name not in mine or mine[name] == before.get(name):
-                merged[name] = value
-        write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
+        with alone(self.path):
+            merged, theirs = mine, self._read()
+            if theirs is not None:
+                theirs = Settings.from_json(theirs).to_json()
+                merged = cast("JsonObject", _both(mine, theirs, before))
+            elif self.path.exists():
+                shutil.copy2(self.path, free_name(self.path, "broken"))
+            write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
         return merged
 
-    def _take(self, merged: JsonObject, mine: JsonObject) -> None:
-        """What is theirs counts here too, but for what was changed here while it was written."""
-        now, theirs = self.values.to_json(), Settings.from_json(merged)
+    def _take(self, theirs: JsonObject, before: JsonObject) -> None:
+        """What is theirs counts here too, but for what was changed here since ``before``."""
+        mine = self.values.to_json()
+        both = cast("JsonObject", _both(mine, theirs, before))
+        if both == mine:
+            return
         for name in kinds():
-            if merged[name] != mine[name] and now[name] == mine[name]:
-                setattr(self.values, name, getattr(theirs, name))
-        self.values.unknown = {**theirs.unknown, **self.values.unknown}
+            if both[name] != mine[name]:
+                setattr(self.values, name, both[name])
+        self.values.unknown = {name: both[name] for name in both if name not in kinds()}
+        for listener in self._listeners:
+            listener()
 
     def _read(self) -> JsonObject | None:
         """The file as it is now; None where there is none, or it is no JSON object."""
