@@ -448,7 +448,7 @@ async def _drained(answering: Answering, asked: Asked, places: list[Place]) -> N
 
 async def repeated(answering: Answering, asked: Asked, place: Place) -> Answer:
     answer = Answer()
-    async for part in answering.again(asked, "chat", place, answer.places.append):
+    async for part in answering.again(asked, "chat", place, 0.0, answer.places.append):
         answer.parts.append(part)
     return answer
 

@@ -20,6 +20,7 @@ from studio.domain.events import (
 )
 
 from . import deeds, faults
+from .bodies import made
 from .ceiling import Asker, ceiling
 from .conversations import parts_of
 from .naming import named
@@ -86,7 +87,8 @@ class Answering:
                     yield part
             return
         answer.earlier = earlier
-        results = parts_of(asked.messages).results  # if it was cut before it took them
+        # If it was cut before it took them.
+        results = (await made(lambda: parts_of(asked.messages), big=asked.big)).results
         async with aclosing(self._in(replace(placed, results=results), answer)) as parts:
             async for part in parts:
                 yield part

@@ -21,8 +21,10 @@ DEEPEST = 100
 """Levels of lists and objects within each other."""
 PATIENCE = 30.0
 """Seconds for which a client may send nothing of a body that it has announced."""
-_BIG = 100_000
-"""Bytes from which on a body is read in a thread."""
+MOST = 50_000
+"""Objects in a body: some ten thousand messages, which is more than any model reads."""
+BIG = 100_000
+"""Bytes from which on a body is read in a thread, and so is what is made of it."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """Written so, half of a character can come in ASCII; elsewhere UTF-8 forbids it."""
 
@@ -61,8 +63,13 @@ async def parsed(data: bytes) -> JsonObject:
 
 
 async def read_from(data: bytes, work: Callable[[], T]) -> T:
-    """What ``work`` makes of a body: in a thread if that is big, so that nobody else waits."""
-    return await asyncio.to_thread(work) if len(data) > _BIG else work()
+    """What ``work`` makes of a body."""
+    return await made(work, big=len(data) > BIG)
+
+
+async def made(work: Callable[[], T], *, big: bool) -> T:
+    """What ``work`` makes of much: in a thread, so that nobody else waits."""
+    return await asyncio.to_thread(work) if big else work()
 
 
 def parse(data: bytes) -> JsonObject:
@@ -72,7 +79,13 @@ def parse(data: bytes) -> JsonObject:
     except UnicodeDecodeError as error:
         raise _broken(f"it is not UTF-8 at byte {error.start}") from None
     try:
-        value: Json = json.loads(text, parse_constant=_constant, parse_float=_number)
+        value: Json = json.loads(
+            text,
+            object_hook=_Objects().met,
+            parse_constant=_constant,
+            parse_float=_number,
+            parse_int=_whole_number,
+        )
     except RecursionError:
         raise _too_deep() from None
     except json.JSONDecodeError as error:
@@ -83,6 +96,22 @@ def parse(data: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise BadRequest("The body has to be a JSON object.", code="invalid_json")
     return value
+
+
+class _Objects:
+    """Counts the objects of a body while it is read."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def met(self, value: JsonObject) -> JsonObject:
+        """Raises BadRequest for one too many."""
+        self._count += 1
+        if self._count > MOST:
+            raise BadRequest(
+                f"The request has more than {MOST:,} objects.", code="request_too_large"
+            )
+        return value
 
 
 def _check(value: Json, halves: bool) -> None:
@@ -119,6 +148,11 @@ def _number(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError("a number is too large")
     return value
+
+
+def _whole_number(text: str) -> int:
+    """In Python, so that a thread which reads millions of them lets others run between two."""
+    return int(text)
 
 
 def _constant(text: str) -> float:

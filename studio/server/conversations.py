@@ -127,17 +127,6 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
-def weight(messages: Sequence[Message]) -> int:
-    """How much there is to hash, roughly."""
-    blocks = [block for message in messages for block in message.blocks]
-    parts = [part for one in blocks if isinstance(one, ToolResult) for part in one.content]
-    return sum(
-        len(block.data) if isinstance(block, Image | File) else len(block.text)
-        for block in (*blocks, *parts)
-        if isinstance(block, Text | Image | File)
-    )
-
-
 def digest(asked: Asked, door: Door, messages: Sequence[Message]) -> bytes:
     """What tells one conversation of one client from every other. Hashes pictures and files.
 

@@ -24,12 +24,11 @@ from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
 from studio.storage.requests import RequestStore
 
-from .conversations import Answered, Parts, check, digest, parts_of, weight
+from .bodies import made
+from .conversations import Answered, Parts, check, digest, parts_of
 from .naming import Runs
 from .wire import Asked, BadRequest, Door, Place
 
-SMALL = 100_000
-"""Characters and bytes that are hashed at once; more is, in a thread."""
 _NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
 
 
@@ -71,16 +70,17 @@ class Placing:
         """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
         if asked.previous:
             return await self._after(asked, door, runs)
-        check(asked.messages, door)
-        parts = _sound(parts_of(asked.messages))
+        parts = await made(lambda: _standing(asked.messages, door), big=asked.big)
         return await self._known(asked, door, runs, parts) or await self.new(asked, runs, parts)
 
     async def new(self, asked: Asked, runs: Runs, parts: Parts | None = None) -> Placed:
         """A session of its own, told of what was before."""
-        parts = parts or _sound(parts_of(asked.messages))
+        if parts is None:
+            parts = await made(lambda: _sound(parts_of(asked.messages)), big=asked.big)
         for block in [one for one in parts.said if not isinstance(one, Text)]:
             if reason := await self._studio.refuses(runs.provider, runs.model, block):
                 raise BadRequest(reason, code="unsupported_content")
+        told = await made(lambda: parts.told, big=asked.big)
         making = asyncio.ensure_future(
             self._studio.sessions.create(
                 folder=str(self._folder),
@@ -88,10 +88,10 @@ class Placing:
                 provider=runs.provider,
                 model=runs.model,
                 model_chosen=runs.chosen,
-                title=title_told((*parts.told, Message("user", parts.said))),
+                title=title_told((*told, Message("user", parts.said))),
                 origin="server",
                 instructions=asked.instructions,
-                told=parts.told,
+                told=told,
             )
         )
         try:
@@ -261,9 +261,13 @@ class Placing:
 
 
 async def _digest(asked: Asked, door: Door, messages: Sequence[Message]) -> bytes:
-    if weight(messages) < SMALL:
-        return digest(asked, door, messages)
-    return await asyncio.to_thread(digest, asked, door, messages)
+    return await made(lambda: digest(asked, door, messages), big=asked.big)
+
+
+def _standing(messages: Sequence[Message], door: Door) -> Parts:
+    """Where a conversation stands; raises BadRequest for one that cannot be."""
+    check(messages, door)
+    return _sound(parts_of(messages))
 
 
 def _sound(parts: Parts) -> Parts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -126,8 +127,8 @@ class Routes:
         """One request for an answer, in any of the APIs."""
         headers, door = Headers(scope=scope), PATHS[scope["path"]]
         data, body = await self._body(receive)
-        dialect = self._dialects[door]
-        asked = await bodies.read_from(data, lambda: dialect.asked(body))
+        dialect, big = self._dialects[door], len(data) > bodies.BIG
+        asked = await bodies.made(lambda: replace(dialect.asked(body), big=big), big=big)
         run = await self._replays.run(
             asked,
             door,

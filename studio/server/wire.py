@@ -46,7 +46,8 @@ class Asked:
     and developer words that come before all others, joined by blank lines; a
     later one stands in its place, as words of the client (``instructed``).
     ``tools`` are the client's own, ``external``. ``previous`` is the answer that
-    this one goes on from, and ``messages`` then only what is new.
+    this one goes on from, and ``messages`` then only what is new. ``big``: it is so
+    much that what looks at all of it does so in a thread.
     """
 
     model: str
@@ -57,6 +58,7 @@ class Asked:
     stream: bool = False
     previous: str = ""
     user: str = ""
+    big: bool = False
 
 
 INSTRUCTED = '<instructions from="client">\n{text}\n</instructions>'
