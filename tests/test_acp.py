@@ -55,6 +55,8 @@ class Editor:
     updates: list[Any] = field(default_factory=list[Any])
     questions: list[tuple[Any, list[str]]] = field(default_factory=list[Any])
     seen: asyncio.Event = field(default_factory=asyncio.Event)
+    away: bool = False
+    """Whether nobody answers questions."""
     agent: Any = None
     folder: Path = Path()
     simulator: Any = None
@@ -69,6 +71,8 @@ class Editor:
         ids = [option.option_id for option in options]
         self.questions.append((tool_call, ids))
         self.seen.set()
+        if self.away:
+            await asyncio.Event().wait()
         chosen = self.choices(tool_call, ids)
         if not chosen:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -98,7 +102,7 @@ async def editor(
         terminal = Terminal(tmp_path)
         terminal.provider(CHAT, simulator.url("chat"))
         settings = Paths.below(terminal.home).settings
-        settings.parent.mkdir(parents=True)
+        settings.parent.mkdir(parents=True, exist_ok=True)
         chosen = {
             "default_provider": CHAT,
             "default_model": {CHAT: "sim-model"},

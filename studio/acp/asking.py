@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, cast
 
+from acp import RequestError
 from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from pydantic import ValidationError
 
 from studio.agent.permission.showing import whole
 from studio.agent.session import Session
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
 
-from .telling import Telling
+from .telling import Telling, words
 
 NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
 DRAFT = [
@@ -24,13 +26,15 @@ DRAFT = [
 
 
 class Asking:
-    """The questions of one turn. What the editor does not answer is a no."""
+    """The questions of one prompt. What the editor does not answer is a no."""
 
     def __init__(self, session: Session, editor: Client) -> None:
         self._session = session
         self._editor = editor
         self._telling = Telling(session.info.folder)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._deciding: asyncio.Task[None] | None = None
+        self.stopped = False
 
     def permission(self, question: Question) -> None:
         """Ask while the turn goes on with what needs no answer."""
@@ -47,8 +51,25 @@ class Asking:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def stop(self) -> None:
+        """Take back the question about drafts: the editor cancelled the prompt."""
+        self.stopped = True
+        if self._deciding is not None:
+            self._deciding.cancel()
+
     async def drafts(self) -> None:
         """Offer each draft that waits; what nobody decides waits on."""
+        if self.stopped:
+            return
+        self._deciding = task = asyncio.create_task(self._drafts())
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        if not task.cancelled():
+            task.result()
+
+    async def _drafts(self) -> None:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
@@ -72,7 +93,8 @@ class Asking:
     async def _permission(self, question: Question) -> None:
         answer: Answer = "deny"
         options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
-        if always := question.always:
+        if rules := question.always:
+            always = rules[0] if len(rules) == 1 else f"these {len(rules)} rules"
             for scope, name in (
                 ("session", f"Allow {always} in this chat"),
                 ("folder", f"Allow {always} in this folder"),
@@ -81,11 +103,15 @@ class Asking:
                 options.append(PermissionOption(option_id=scope, name=name, kind="allow_always"))
         options.append(PermissionOption(option_id="deny", name="Deny", kind="reject_once"))
         lines = [question.reason, question.why, *(text for _, text in question.facts)]
+        if len(question.always) > 1:
+            lines += ["The rules are:", *(f"allow {rule}" for rule in question.always)]
+        if question.covers:
+            lines += ["That would also have allowed:", *question.covers]
         call = ToolCallUpdate(
             tool_call_id=question.call_id,
             title=f"{question.title}: {question.detail}",
             status="pending",
-            content=self._telling.text("\n".join(filter(None, lines))),
+            content=words("\n".join(filter(None, lines))),
         )
         try:
             answer = cast("Answer", await self._chosen(call, options) or "deny")
@@ -108,10 +134,13 @@ class Asking:
             self._session.reply(asked.call_id, text)
 
     async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
-        """The id of the option that was chosen; empty if none."""
-        answer = await self._editor.request_permission(
-            session_id=self._session.info.id, tool_call=call, options=options
-        )
+        """The id of the option that was chosen; empty if none was."""
+        try:
+            answer = await self._editor.request_permission(
+                session_id=self._session.info.id, tool_call=call, options=options
+            )
+        except (RequestError, ValidationError, ConnectionError):  # it cannot ask, or has gone
+            return ""
         outcome = answer.outcome
         chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
         return chosen if chosen in {option.option_id for option in options} else ""

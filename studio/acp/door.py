@@ -31,14 +31,17 @@ from acp.schema import (
     SessionModeState,
     SetSessionConfigOptionResponse,
     SetSessionModeResponse,
+    StopReason,
 )
 
 from studio import __version__
+from studio.agent.permission.showing import line
 from studio.agent.session import Session
 from studio.agent.studio import Studio
 from studio.domain.agents import PermissionMode
-from studio.domain.errors import StudioError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
+from studio.domain.messages import Said
 from studio.domain.providers import TITLES
 
 from .asking import Asking
@@ -46,7 +49,9 @@ from .hearing import Content, invalid, said
 from .telling import STOPS, Telling, Update, last_words
 
 PAGE = 50
+_ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
 _CURSOR = re.compile(r"[1-9][0-9]{0,8}")
+UNUSED = "MCP servers of the editor are not used here: {}. Agents work with their own tools.\n\n"
 MODES: dict[PermissionMode, tuple[str, str]] = {
     "ask": ("Ask", "Changes of files are drafts, and commands are asked about"),
     "auto": ("Automatic", "Drafts are written at once, and commands are asked about"),
@@ -62,6 +67,10 @@ class Door:
         self._agent = agent
         self._client: Client | None = None
         self._sessions: dict[str, Session] = {}
+        self._asking: dict[str, Asking] = {}
+        """Of the prompts that are being worked on, by their sessions."""
+        self._servers: dict[str, bool] = {}
+        """MCP servers that the editor offers, and whether it was told of them."""
 
     def on_connect(self, conn: Client) -> None:
         self._client = conn
@@ -91,8 +100,11 @@ class Door:
 
     # Sessions
 
-    async def new_session(self, cwd: str, **_: Any) -> NewSessionResponse:
+    async def new_session(
+        self, cwd: str, mcp_servers: Sequence[Any] = (), **_: Any
+    ) -> NewSessionResponse:
         folder = _folder(cwd)
+        self._offered(mcp_servers)
         try:
             choice = await self._studio.choose(agent=self._agent, folder=folder)
             session = await self._studio.sessions.create(
@@ -112,8 +124,11 @@ class Door:
             config_options=await self._options(session),
         )
 
-    async def load_session(self, cwd: str, session_id: str, **_: Any) -> LoadSessionResponse:
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] = (), **_: Any
+    ) -> LoadSessionResponse:
         session = await self._opened(cwd, session_id)
+        self._offered(mcp_servers)
         for update in Telling(session.info.folder).again(session.transcript.blocks):
             await self._tell(session, update)
         return LoadSessionResponse(
@@ -180,14 +195,35 @@ class Door:
 
     async def prompt(self, session_id: str, prompt: Sequence[Content], **_: Any) -> PromptResponse:
         session = self._session(session_id)
-        if session.running:
+        if session.running or session_id in self._asking:
             raise RequestError(-32600, "This session is still working. Stop it first, or wait.")
-        words = said(prompt)
-        untitled = not session.info.title
+        asking = self._asking[session_id] = Asking(session, self._editor)
         try:
-            end = await self._turn(session, words)
+            reason = await self._answered(session, prompt, asking)
         except StudioError as error:
             raise _failed(error) from error
+        finally:
+            await asking.close()
+            del self._asking[session_id]
+        return PromptResponse(stop_reason="cancelled" if asking.stopped else reason)
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        if asking := self._asking.get(session_id):
+            asking.stop()
+        if session := self._sessions.get(session_id):
+            session.stop()
+
+    async def _answered(
+        self, session: Session, prompt: Sequence[Content], asking: Asking
+    ) -> StopReason:
+        words = await said(prompt)
+        if asking.stopped:
+            return "cancelled"
+        untitled = not session.info.title
+        if new := [name for name, told in self._servers.items() if not told]:
+            self._servers |= dict.fromkeys(new, True)
+            await self._tell(session, update_agent_message_text(UNUSED.format(", ".join(new))))
+        end = await self._turn(session, words, asking)
         if untitled and session.info.title:
             await self._tell(
                 session,
@@ -196,35 +232,28 @@ class Door:
         if end.reason == "error":
             raise RequestError(-32603, end.detail or "The turn failed.")
         if end.reason != "cancelled":
-            await Asking(session, self._editor).drafts()
-        return PromptResponse(stop_reason=STOPS[end.reason])
+            await asking.drafts()
+        return STOPS[end.reason]
 
-    async def cancel(self, session_id: str, **_: Any) -> None:
-        if session := self._sessions.get(session_id):
-            session.stop()
-
-    async def _turn(self, session: Session, words: Sequence[Any]) -> TurnComplete:
-        telling, asking = Telling(session.info.folder), Asking(session, self._editor)
+    async def _turn(self, session: Session, words: Sequence[Said], asking: Asking) -> TurnComplete:
+        telling = Telling(session.info.folder)
         end = TurnComplete("error")
         fault = ""
-        try:
-            async with aclosing(session.turn(words, mode="background")) as events:
-                async for event in events:
-                    for update in telling.of(event):
-                        await self._tell(session, update)
-                    match event:
-                        case AwaitingPermission():
-                            asking.permission(event.question)
-                        case AwaitingReply():
-                            asking.reply(event)
-                        case Failed():
-                            fault = " ".join(filter(None, (event.title, event.detail)))
-                        case TurnComplete():
-                            end = event
-                        case _:
-                            pass
-        finally:
-            await asking.close()
+        async with aclosing(session.turn(words, mode="background")) as events:
+            async for event in events:
+                for update in telling.of(event):
+                    await self._tell(session, update)
+                match event:
+                    case AwaitingPermission():
+                        asking.permission(event.question)
+                    case AwaitingReply():
+                        asking.reply(event)
+                    case Failed():
+                        fault = " ".join(filter(None, (event.title, event.detail)))
+                    case TurnComplete():
+                        end = event
+                    case _:
+                        pass
         if end.reason == "error":
             return TurnComplete("error", fault or end.detail)
         if why := last_words(end.reason, end.detail):
@@ -244,13 +273,21 @@ class Door:
     def _session(self, session_id: str) -> Session:
         session = self._sessions.get(session_id)
         if session is None:
-            raise RequestError.resource_not_found(session_id)
+            raise _unknown(session_id)
         return session
+
+    def _offered(self, servers: Sequence[Any]) -> None:
+        for server in servers:
+            self._servers.setdefault(line(server.name, 100), False)
 
     async def _opened(self, cwd: str, session_id: str) -> Session:
         folder = _folder(cwd)
+        if not _ID.fullmatch(session_id):
+            raise _unknown(session_id)
         try:
             session = await self._studio.sessions.open(session_id)
+        except ConfigurationError as error:
+            raise _unknown(session_id) from error
         except StudioError as error:
             raise _failed(error) from error
         if Path(session.info.folder) != folder and not session.running:
@@ -314,6 +351,11 @@ def _folder(cwd: str) -> Path:
     if not there:
         raise invalid(f"The folder {cwd} is not there. Give the whole path of one that is.")
     return folder
+
+
+def _unknown(session_id: str) -> RequestError:
+    why = f"There is no session {line(session_id, 100)}. Begin a new one."
+    return RequestError(-32002, why, {"uri": session_id})
 
 
 def _failed(error: StudioError) -> RequestError:

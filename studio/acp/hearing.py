@@ -20,7 +20,9 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from studio.domain.messages import File, Image, Said, Text
+from studio.agent.input import given, picture, weigh
+from studio.domain.errors import ConfigurationError
+from studio.domain.messages import Said, Text
 
 Content: TypeAlias = (
     TextContentBlock
@@ -31,39 +33,45 @@ Content: TypeAlias = (
 )
 
 
-def said(prompt: Sequence[Content]) -> list[Said]:
-    """Raises RequestError for what no model here can be given."""
-    return [_block(block) for block in prompt]
+async def said(prompt: Sequence[Content]) -> list[Said]:
+    """Raises RequestError for what no model here can be given, and where nothing is said."""
+    try:
+        found = [block for one in prompt if (block := await _block(one)) is not None]
+        weigh(found)
+    except ConfigurationError as error:
+        raise invalid(str(error)) from error
+    if not found:
+        raise invalid("There is nothing to send. Write a message first.")
+    return found
 
 
-def _block(block: Content) -> Said:
+async def _block(block: Content) -> Said | None:
     match block:
         case TextContentBlock():
-            return Text(block.text)
+            return Text(block.text) if block.text.strip() else None
         case ImageContentBlock():
-            return Image(block.mime_type, _bytes(block.data))
+            return await picture(_bytes(block.data))
         case ResourceContentBlock():  # the agent reads it with its own tools
             return Text(f"[{block.name}]({_place(block.uri)})")
         case EmbeddedResourceContentBlock():
-            return _embedded(block.resource)
+            return await _embedded(block.resource)
         case AudioContentBlock():
             raise invalid("Sound cannot be sent to an agent.")
 
 
-def _embedded(resource: TextResourceContents | BlobResourceContents) -> Said:
+async def _embedded(resource: TextResourceContents | BlobResourceContents) -> Said:
     name = _place(resource.uri)
-    media_type = resource.mime_type or "text/plain"
     if isinstance(resource, TextResourceContents):
-        return File(name, media_type, resource.text.encode("utf-8", "replace"))
-    data = _bytes(resource.blob)
-    if media_type.startswith("image/"):
-        return Image(media_type, data)
-    return File(PurePosixPath(name).name or "file", media_type, data)
+        return await given(name, resource.text.encode("utf-8", "replace"))
+    return await given(PurePosixPath(name).name or "file", _bytes(resource.blob))
 
 
 def _place(uri: str) -> str:
     """The path of a ``file:`` address; any other as it is."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
     return unquote(parts.path) if parts.scheme == "file" else uri
 
 

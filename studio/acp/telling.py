@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from acp import (
+    image_block,
     start_tool_call,
     text_block,
     tool_content,
@@ -17,10 +19,12 @@ from acp import (
     update_user_message,
     update_user_message_text,
 )
-from acp.schema import StopReason, ToolCallLocation, ToolKind
+from acp.schema import StopReason, ToolCallLocation, ToolCallStatus, ToolKind
 
 from studio.agent.endings import ending
+from studio.agent.permission.showing import whole
 from studio.domain.blocks import (
+    DraftBlock,
     ReasoningBlock,
     TextBlock,
     ToolBlock,
@@ -41,10 +45,11 @@ from studio.domain.events import (
     ToolOutput,
     ToolQueued,
     ToolStarted,
+    TurnComplete,
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image, Text
-from studio.domain.tools import Draft, Effect
+from studio.domain.tools import Draft, DraftStatus, Effect
 
 Update: TypeAlias = Any
 """One of the library's updates; it has no name for all of them."""
@@ -78,6 +83,8 @@ _KIND_OF: dict[Effect, ToolKind] = {
     "act": "other",
 }
 
+_STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": "completed"}
+
 
 class Telling:
     """The updates of one session, in its folder."""
@@ -85,6 +92,8 @@ class Telling:
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
         self._outputs: dict[str, str] = {}
+        self._changes: dict[str, Any] = {}
+        self._open: dict[str, None] = {}
 
     def of(self, event: Event) -> Iterator[Update]:
         """What an editor is told of an event; nothing of most."""
@@ -94,6 +103,7 @@ class Telling:
             case ReasoningDelta():
                 yield update_agent_thought_text(event.text)
             case ToolQueued():
+                self._open[event.call_id] = None
                 yield self._begun(event)
             case ToolStarted():
                 yield update_tool_call(event.call_id, status="in_progress")
@@ -103,13 +113,20 @@ class Telling:
                 yield update_tool_call(event.call_id, content=[_words(whole)])
             case ToolFinished():
                 self._outputs.pop(event.call_id, None)
+                self._open.pop(event.call_id, None)
+                change = self._changes.pop(event.call_id, None)
                 yield update_tool_call(
                     event.call_id,
                     status="failed" if event.is_error else "completed",
-                    content=self.text(event.text),
+                    content=_content(event.text, event.images, change),
                 )
             case DraftCreated():
-                yield update_tool_call(event.call_id, content=[self.change(event.draft)])
+                self._changes[event.call_id] = change = self.change(event.draft)
+                yield update_tool_call(event.call_id, content=[change])
+            case TurnComplete():
+                for call_id in self._open:  # the turn ended before they did
+                    yield update_tool_call(call_id, status="failed")
+                self._open.clear()
             case Notice():
                 yield update_agent_thought_text(f"{event.text}\n\n")
             case Routed():
@@ -142,20 +159,27 @@ class Telling:
                     yield update_tool_call(
                         block.call_id,
                         status="completed" if block.state == "done" else "failed",
-                        content=self.text(block.output),
+                        content=_content(block.output, block.images),
                     )
+                case DraftBlock():
+                    yield self._decided(block.draft)
                 case _:
                     continue
-
-    @staticmethod
-    def text(text: str) -> list[Any] | None:
-        """Words as the content of a call; None where there are none."""
-        return [_words(text)] if text.strip() else None
 
     def change(self, draft: Draft) -> Any:
         """A draft as the editor shows it."""
         path = str(self._folder / draft.path)
         return tool_diff_content(path, draft.after, draft.before)
+
+    def _decided(self, draft: Draft) -> Update:
+        """A draft of earlier, and what became of it."""
+        return start_tool_call(
+            f"draft-{draft.id}",
+            whole(f"{draft.action.capitalize()} {draft.place} ({draft.status})"),
+            kind="edit",
+            status=_STATES.get(draft.status, "failed"),
+            content=[self.change(draft)],
+        )
 
     def _begun(self, call: ToolQueued) -> Update:
         return start_tool_call(
@@ -179,18 +203,28 @@ def last_words(reason: CompletionReason, detail: str) -> str:
     return "" if reason in ("done", "cancelled", "handed_over") else ending(reason, detail)
 
 
+def words(text: str) -> list[Any] | None:
+    """Words as the content of a call; None where there are none."""
+    return [_words(text)] if text.strip() else None
+
+
+def _content(text: str, images: Sequence[Image], change: Any = None) -> list[Any] | None:
+    """What a call came to, whole: it stands in the place of what was told before."""
+    changes = [] if change is None else [change]
+    return [*changes, *(words(text) or ()), *(tool_content(_image(one)) for one in images)] or None
+
+
+def _image(image: Image) -> Any:
+    return image_block(b64encode(image.data).decode(), image.media_type)
+
+
 def _said(block: UserBlock) -> Iterator[Update]:
-    from base64 import b64encode
-
-    from acp import image_block
-
     for part in block.said:
         match part:
             case Text():
                 yield update_user_message_text(part.text)
             case Image():
-                data = b64encode(part.data).decode()
-                yield update_user_message(image_block(data, part.media_type))
+                yield update_user_message(_image(part))
             case _:
                 yield update_user_message_text(f"[{part.name}]")
 

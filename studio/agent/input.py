@@ -66,9 +66,13 @@ async def attach(path: Path) -> Image | File:
     return await asyncio.to_thread(_attach, path)
 
 
-async def piped_in(data: bytes) -> Image | File:
-    """What another program piped in, as a block named ``stdin``; raises ConfigurationError."""
-    return await asyncio.to_thread(_block, "stdin", data)
+async def given(name: str, data: bytes) -> Image | File:
+    """What another program gives, as a block; raises ConfigurationError as ``attach`` does."""
+    if len(data) > LIMIT:
+        raise ConfigurationError(
+            f"{name} has {size(len(data))}; {size(LIMIT)} is the most for one file."
+        )
+    return await asyncio.to_thread(_block, name, data)
 
 
 async def picture(data: bytes) -> Image:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 
-from studio.agent.input import LIMIT, piped_in
+from studio.agent.input import LIMIT, given
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File, Image
 from studio.tools.result import size
@@ -28,7 +28,7 @@ async def piped(patience: float | None = None) -> Image | File | None:
     too much of it, or what cannot be attached.
     """
     data = await everything(patience)
-    return await piped_in(data) if data.strip() else None
+    return await given("stdin", data) if data.strip() else None
 
 
 async def everything(patience: float | None = None) -> bytes:
