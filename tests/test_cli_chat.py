@@ -100,12 +100,18 @@ async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
         Turn(Text("Well."), stop="end"),
         Turn(Text("So."), stop="end"),
     ]
-    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+    held = asyncio.Event()
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
         async with sitting(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             for letter in ("y\ry", "es", "\ry"):  # a person in a hurry
                 person.type(letter)
+            await person.until("Queued: yes")
+            held.set()
             text = await person.until("Allow?")
             assert "Queued: y\n" in text and "Queued: yes" in text
             assert "one  exit" not in text and "Allow? [y]es once" in person.glass.shown[-2]
@@ -124,7 +130,11 @@ async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
         Turn(run("echo one"), stop="tool_use"),
         Turn(Text("Well."), stop="end"),
     ]  # fmt: skip
-    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+    held = asyncio.Event()
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
         async with sitting(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
@@ -132,6 +142,7 @@ async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
             person.type("/undo\r/steer use blue\r")
             text = await person.until("With its next step: use blue")
             assert "/undo has to wait until the agent is done." in text
+            held.set()
             text = await person.until("Allow?")
             assert "One sentence that goes on." in text  # what was typed did not break it
             person.type("\x03")

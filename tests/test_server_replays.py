@@ -119,13 +119,18 @@ async def test_one_of_two_readers_may_go(tmp_path: Path) -> None:
     async with served(
         tmp_path, lambda view: Turn(Text("Hello. " * 50), faults=[stall(at=3, seconds=0.5)])
     ) as server:
+        held = asyncio.Event()
+        server.house.simulator.sleep = lambda _: held.wait()
         body = server.chat(stream=True)
-        reader, writer = await server.raw(body, Idempotency_Key="one")
-        second = asyncio.create_task(post(server, body))
-        await reader.readuntil(b"Hello")
+        one, writer = await server.raw(body, Idempotency_Key="one")
+        two, other = await server.raw(body, Idempotency_Key="one", Connection="close")
+        await one.readuntil(b"Hello")
+        await two.readuntil(b"Hello")
         writer.close()
-        answer = await second
-        assert answer.text.endswith("data: [DONE]\n\n")
+        await until(lambda: server.serving.connected == 1)
+        held.set()
+        assert (await two.read()).endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+        other.close()
         assert len(server.house.asked) == 1
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Served, events, served, until
+from served import PROVIDER, Served, events, served, until
 
 from studio.providers.simulator import Exchange, Text, Turn, stall
 
@@ -108,16 +108,26 @@ async def test_who_does_not_read_counts_as_gone(
 
 
 async def test_a_slow_reader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.server.connections.READS", 0.3)
+    """All of it waits here at once, and takes longer than that; but something goes."""
+    monkeypatch.setattr("studio.server.connections.READS", 1.0)
     async with served(tmp_path, lambda view: MUCH) as server:
-        reader, writer = await server.raw(server.chat(stream=True), Connection="close")
-        found = bytearray()
-        while chunk := await reader.read(100_000):
+        names = [f"{n}{'word' * 250}" for n in range(1_000)]
+        server.house.studio.settings.values.own_models = {PROVIDER: names}
+        sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
+        sock.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", server.port))
+        reader, writer = await asyncio.open_connection(sock=sock)
+        _, rest = server.request(b"", Connection="close").split(b"\r\n", 1)
+        writer.write(b"GET /v1/models HTTP/1.1\r\n" + rest)
+        found = bytearray(await reader.readuntil(b"word"))
+        began = time.monotonic()
+        while chunk := await reader.read(30_000):
             found += chunk
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.03)
         writer.close()
-        assert found.count(b"word") == 5_000
-        assert found.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+        assert time.monotonic() - began > 1.5
+        assert found.count(b"word") == 2 * 250 * len(names)
 
 
 async def test_a_pause_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
