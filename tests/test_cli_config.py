@@ -177,4 +177,5 @@ async def test_as_a_command(tmp_path: Path) -> None:
     assert (await terminal("config", "get", "default_provider")).out == "ollama\n"
     wrong = await terminal("config", "set", "sandbox", "perhaps")
     assert wrong.code == 1 and "true or false" in wrong.err
-    assert [one.name for one in terminal.home.iterdir()] == ["settings.json"]
+    names = {one.name for one in terminal.home.iterdir()}
+    assert names == {"settings.json", ".settings.json.lock"}
