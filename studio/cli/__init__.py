@@ -1,6 +1,6 @@
 """The terminal door: one turn with the same engine, and a look at what is saved.
 
-``options`` and ``kept_options`` read the command line, ``run`` drives a turn,
+``options``, ``kept_options`` and ``values`` read the command line, ``run`` drives a turn,
 ``asking`` gathers what it says, also what is ``piped`` in, ``printing`` shows its
 events, ``answer`` is what came of it, ``console`` the terminal itself. ``transfer``
 takes conversations out and in, ``agents`` looks at agents; ``config`` (settings) and

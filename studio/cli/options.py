@@ -7,20 +7,16 @@ the version and completion start as quickly as Python itself.
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args
+from typing import Any, NoReturn, TypeAlias, get_args
 
 from studio import __version__
 
 from . import kept_options
 from .exits import USAGE
+from .values import caps, day, number, port, steps
 
-if TYPE_CHECKING:
-    from studio.domain.agents import Caps
-
-MOST_STEPS = 1_000
 SESSION = "its id, its first letters, or “last”"
 Fill: TypeAlias = Callable[[argparse.ArgumentParser], None]
 
@@ -106,7 +102,7 @@ def _usage(usage: argparse.ArgumentParser) -> None:
     from studio.storage.usage import UsageKey
 
     usage.add_argument("--by", choices=get_args(UsageKey), default="day", help="default: day")
-    usage.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
+    usage.add_argument("--since", type=day, default=0.0, metavar="DATE", help="from a day on")
     usage.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
     usage.add_argument("--json", action="store_true", help="print JSON")
 
@@ -132,7 +128,7 @@ def _acp(acp: argparse.ArgumentParser) -> None:
 
 
 def _simulate(simulate: argparse.ArgumentParser) -> None:
-    simulate.add_argument("--port", type=_port, default=8799, help="0 takes a free one")
+    simulate.add_argument("--port", type=port, default=8799, help="0 takes a free one")
 
 
 def _drafts(drafts: argparse.ArgumentParser) -> None:
@@ -250,10 +246,10 @@ def _run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--quiet", action="store_true", help="print nothing but the answer, and what went wrong"
     )
-    run.add_argument("--max-steps", type=_steps, metavar="N", help="requests to the model at most")
+    run.add_argument("--max-steps", type=steps, metavar="N", help="requests to the model at most")
     run.add_argument(
         "--budget",
-        type=_caps,
+        type=caps,
         default=NO_CAPS,
         metavar="BUDGET",
         help="what the turn may use: 0.50 is dollars, 20000tok tokens",
@@ -285,8 +281,8 @@ def _audit(audit: argparse.ArgumentParser) -> None:
         metavar="STATE",
         help=f"{', '.join(get_args(AuditState))}; may be repeated",
     )
-    audit.add_argument("--since", type=_day, default=0.0, metavar="DATE", help="from a day on")
-    audit.add_argument("--until", type=_day, default=0.0, metavar="DATE", help="before a day")
+    audit.add_argument("--since", type=day, default=0.0, metavar="DATE", help="from a day on")
+    audit.add_argument("--until", type=day, default=0.0, metavar="DATE", help="before a day")
     audit.add_argument("--text", metavar="WORDS", help="with these words anywhere in it")
     form = audit.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON array")
@@ -312,54 +308,13 @@ def _tools(tools: argparse.ArgumentParser) -> None:
     test.add_argument("--yes", action="store_true", help="run it without asking, if it acts")
 
 
-def _day(text: str) -> float:
-    """When a local day begins, in seconds since the epoch."""
-    from datetime import date, datetime, time
-
-    try:
-        return datetime.combine(date.fromisoformat(text), time()).timestamp()
-    except (ValueError, OverflowError, OSError):  # no date, or none that clocks know
-        raise argparse.ArgumentTypeError("a date is written like 2026-11-01") from None
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("a rule's number is wanted, as permissions list has it")
-    return int(text)
-
-
-def _steps(text: str) -> int:
-    steps = int(text) if text.isdecimal() else 0
-    if not 1 <= steps <= MOST_STEPS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_STEPS:,} is wanted")
-    return steps
-
-
-def _caps(text: str) -> Caps:
-    """``0.50`` or ``$0.50``: dollars; ``20000tok``: tokens."""
-    from studio.domain.agents import Caps
-
-    form = re.fullmatch(r"\$?(\d+\.?\d*|\.\d+)|(\d+) ?tok(?:ens)?", text.strip())
-    caps = Caps(int(form[2] or 0), float(form[1] or 0)) if form else Caps()
-    if not (caps.tokens or caps.dollars):
-        raise argparse.ArgumentTypeError("a budget is dollars, like 0.50, or tokens, like 20000tok")
-    return caps
-
-
-def _port(text: str) -> int:
-    port = int(text) if text.isdecimal() else -1
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError("a port is a number from 0 to 65535")
-    return port
-
-
 def _serve(serve: argparse.ArgumentParser) -> None:
     serve.description = (
         "Answer other programs in the APIs of OpenAI and Anthropic, until Ctrl-C. They can ask "
         "for agent/NAME, or for PROVIDER/MODEL."
     )
     serve.add_argument("--host", metavar="HOST", help="default: your setting, else 127.0.0.1")
-    serve.add_argument("--port", type=_port, metavar="PORT", help="default: your setting, or 8765")
+    serve.add_argument("--port", type=port, metavar="PORT", help="default: your setting, or 8765")
     serve.add_argument(
         "--folder", type=Path, metavar="DIR", help="where agents work; default: your setting"
     )
@@ -383,7 +338,7 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
     verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
     verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
     remove = what.add_parser("remove", help="remove a rule")
-    remove.add_argument("number", type=_number, metavar="N", help="its number in the list")
+    remove.add_argument("number", type=number, metavar="N", help="its number in the list")
     test = what.add_parser("test", help="what would happen if an agent asked for this")
     test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
     test.add_argument(
