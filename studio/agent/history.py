@@ -128,8 +128,7 @@ class NativeHistory:
     async def append(self, items: Sequence[JsonObject]) -> None:
         """Durable when it returns; a cancelled caller does not undo it."""
         self.items.extend(items)
-        for item in items:
-            self.chain.append(link(self.chain[-1], written(item)))
+        _lengthen(self.chain, items)
         self._unsaved.extend(items)
         await asyncio.shield(self.save())
 
@@ -163,9 +162,11 @@ class NativeHistory:
     async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
         provider, messages = fresh.provider, fresh.conversation()
         items: list[JsonObject] = []
+        tools = cast("list[JsonObject]", encode(fresh.tools))
+        chain = [beginning(fresh.system, tools)]
         if messages:
             items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
-        tools = cast("list[JsonObject]", encode(fresh.tools))
+            await asyncio.to_thread(_lengthen, chain, items)
         self.new = False
         self.epoch = await self._store.begin_epoch(
             self._session_id,
@@ -178,9 +179,7 @@ class NativeHistory:
             why=why,
         )
         self.why, self.system, self.tools, self.items = why, fresh.system, fresh.tools, items
-        self.chain = [beginning(fresh.system, tools)]
-        for item in items:
-            self.chain.append(link(self.chain[-1], written(item)))
+        self.chain = chain
         return HistoryBegun(self.epoch, provider.name, fresh.model, why)
 
     def _take(self, stored: Native) -> None:
@@ -225,6 +224,12 @@ class NativeHistory:
             return []
         many = "a tool call" if lost == 1 else f"{lost} tool calls"
         return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]
+
+
+def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
+    """Add the digest after each item. Takes long for many items, or large ones."""
+    for item in items:
+        chain.append(link(chain[-1], written(item)))
 
 
 def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:

@@ -8,6 +8,7 @@ cannot read has words in its place.
 
 from __future__ import annotations
 
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -63,7 +64,7 @@ def paired(
     every provider takes.
     """
     exchanges: list[Exchange] = []
-    used: set[str] = set()
+    used = _Ids()
     said: list[Said] = []
     for index, message in enumerate(messages):
         if message.role == "user":
@@ -73,7 +74,7 @@ def paired(
             block.text for block in message.blocks if isinstance(block, Text) and block.text.strip()
         )
         old = [block for block in message.blocks if isinstance(block, ToolCall)]
-        calls = [replace(c, id=_unique(c.id, used), name=_named(c.name)) for c in old]
+        calls = [replace(c, id=used.new(c.id), name=_named(c.name)) for c in old]
         results = [
             replace(result, content=tuple(_readable(part, refuses) for part in result.content))
             for result in _results(old, calls, _answers(messages, index))
@@ -125,7 +126,8 @@ def _said(blocks: Iterable[Block]) -> list[Said]:
 def _answers(messages: Sequence[Message], index: int) -> list[ToolResult]:
     """The results between the message at ``index`` and the model's next one."""
     found: list[ToolResult] = []
-    for message in messages[index + 1 :]:
+    for later in range(index + 1, len(messages)):  # no slice: it is asked for each message
+        message = messages[later]
         if message.role == "assistant":
             if any(not isinstance(block, Reasoning) for block in message.blocks):
                 break
@@ -138,14 +140,15 @@ def _results(
     old: Sequence[ToolCall], new: Sequence[ToolCall], found: list[ToolResult]
 ) -> list[ToolResult]:
     results: list[ToolResult] = []
+    waiting: dict[str, deque[ToolResult]] = {}
+    for result in found:
+        waiting.setdefault(result.call_id, deque()).append(result)
     for before, call in zip(old, new, strict=True):
         # The first with the id that is not taken yet: two calls may share an id.
-        match = next((result for result in found if result.call_id == before.id), None)
-        if match is None:
-            results.append(ToolResult(call.id, call.name, (Text(LOST),), is_error=True))
+        if same := waiting.get(before.id):
+            results.append(replace(same.popleft(), call_id=call.id, name=call.name))
         else:
-            found.remove(match)
-            results.append(replace(match, call_id=call.id, name=call.name))
+            results.append(ToolResult(call.id, call.name, (Text(LOST),), is_error=True))
     return results
 
 
@@ -157,12 +160,19 @@ def _named(name: str) -> str:
     return _plain(name)[:NAME_LENGTH] or "tool"
 
 
-def _unique(wanted: str, used: set[str]) -> str:
-    base = _plain(wanted)
-    base = base[: ID_LENGTH - 6] if len(base) > ID_LENGTH else base
-    candidate, number = base or "call", 1
-    while candidate in used:
-        number += 1
-        candidate = f"{(base or 'call')[: ID_LENGTH - 6]}_{number}"
-    used.add(candidate)
-    return candidate
+class _Ids:
+    """Ids of calls, each once; thousands may want the same."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._numbers: Counter[str] = Counter()
+
+    def new(self, wanted: str) -> str:
+        base = _plain(wanted) or "call"
+        stem = base[: ID_LENGTH - 6]
+        candidate = stem if len(base) > ID_LENGTH else base
+        while candidate in self._used:
+            self._numbers[stem] += 1
+            candidate = f"{stem}_{self._numbers[stem] + 1}"
+        self._used.add(candidate)
+        return candidate
