@@ -17,7 +17,15 @@ from studio.agent.session import Session
 from studio.agent.turn import NEARLY_OUT
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError
-from studio.domain.events import Event, Exposed, Failed, Told, ToolFinished, TurnComplete
+from studio.domain.events import (
+    AwaitingPermission,
+    Event,
+    Exposed,
+    Failed,
+    Told,
+    ToolFinished,
+    TurnComplete,
+)
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Turn, Usage
@@ -308,3 +316,40 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
         assert not (home.folder / "b.txt").exists()
         assert session.transcript.exposed["private"] == "a.txt"  # which the child alone has read
         assert session.as_parent is None
+
+
+async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Path) -> None:
+    """Or it would carry out what it was told, unasked."""
+    script = [
+        Turn(Call("read", {"path": "a.txt"}), stop="tool_use"),
+        Turn(Call("hand_over", {}), stop="tool_use"),
+        Turn(Call("run", {"command": "echo hi"}), stop="tool_use"),
+        Turn(Words("It was not allowed.")),
+        Turn(Words("Done.")),
+    ]
+    async with house(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("alpha")
+        studio = home.studio
+        studio.settings.values.sandbox = False
+        asked: list[str] = []
+
+        @tool(effect="read", time_limit=None)
+        async def hand_over(context: Context) -> str:
+            """Hand the task to another agent."""
+            parent = await studio.sessions.open(context.session_id)
+            child = await home.session()
+            async for event in child.turn(
+                [Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent
+            ):
+                if isinstance(event, AwaitingPermission):
+                    asked.append(event.question.why)
+                    child.answer(event.question.id, "deny")
+            return "It is done."
+
+        studio.toolbox.tools["hand_over"] = hand_over
+        agent = studio.paths.agents / "coder.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Coder\ntools: [read, run, hand_over]\n---\nWork.\n")
+        events = await say(await home.session(), rules=(Rule.parse("run"),), answer="deny")
+        assert end_of(list(events)).reason == "done"
+        assert len(asked) == 1 and "a.txt" in asked[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.stall import FRUITLESS, MESSAGE, Made, Stall
-from studio.domain.events import StepStarted, Told, ToolFinished, TurnComplete
+from studio.domain.events import (
+    Event,
+    StepStarted,
+    Told,
+    ToolFinished,
+    TurnComplete,
+)
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.permissions import Rule
 from studio.domain.tools import Effect
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
+from studio.tools import tool
 from tests.house import PROTOCOLS, house, say
 
 
@@ -153,6 +161,59 @@ async def test_l8_another_way_after_the_message_may_go_on(tmp_path: Path) -> Non
         events = await say(await home.session())
         end = events[-1]
         assert isinstance(end, TurnComplete) and (end.reason, end.steps) == ("done", 4)
+
+
+async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: Path) -> None:
+    script = [Turn(READ, stop="tool_use"), Turn(READ, stop="tool_use"), Turn(Words("One."))]
+    async with house(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        session = await home.session()
+        events: list[Event] = []
+        async for event in session.turn([Text("Go")]):
+            events.append(event)
+            if isinstance(event, ToolFinished) and len(home.asked) == 1:
+                session.steer(session.queue([Text("Look once more.")]))
+        assert not [e for e in events if isinstance(e, Told)]
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+
+
+async def test_l8_l9_a_draft_that_is_approved_meanwhile_is_a_change(tmp_path: Path) -> None:
+    """What was read before may come out otherwise, so it is read again."""
+    listing = Call("list", {"path": "."})
+    script = [
+        Turn(Call("write", {"path": "b.txt", "content": "two\n"}), stop="tool_use"),
+        Turn(listing, READ, stop="tool_use"),
+        Turn(Call("wait", {}), stop="tool_use"),
+        Turn(listing, stop="tool_use"),
+        Turn(READ, stop="tool_use"),
+        Turn(Words("Done.")),
+    ]
+    async with house(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        waiting, decided = asyncio.Event(), asyncio.Event()
+
+        @tool(effect="read")
+        async def wait() -> str:
+            """Wait."""
+            waiting.set()
+            await decided.wait()
+            return "Waited."
+
+        home.studio.toolbox.tools["wait"] = wait
+        agent = home.studio.paths.agents / "coder.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Coder\ntools: [write, list, read, wait]\n---\nWork.\n")
+        session = await home.session()
+        turn = asyncio.ensure_future(say(session))
+        await waiting.wait()
+        (draft,) = session.drafts.waiting()
+        assert await session.decide(draft.id, "approve") == "approved"
+        decided.set()
+        events = await turn
+        texts = [e.text for e in events if isinstance(e, ToolFinished)]
+        assert ["b.txt" in texts[1], "b.txt" in texts[4]] == [False, True]
+        assert not [e for e in events if isinstance(e, Told) and e.topic == "stall"]
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
 
 
 async def test_l9_reading_is_remembered_until_something_is_written(tmp_path: Path) -> None:
