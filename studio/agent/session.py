@@ -66,6 +66,8 @@ UNASKED = (
     "when it no longer fits."
 )
 
+MANY = 1_000
+"""Messages; more are folded in a thread."""
 _WORD = re.compile(r"\S+")
 Listener = Callable[[Event, "int | None"], None]
 
@@ -313,7 +315,11 @@ class Session:
     async def recount(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that somebody else tells; before any turn."""
         info = self.info
-        self._record(Recounted(tuple(messages), info.agent, info.provider, info.model))
+        recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
+        if len(messages) > MANY:  # nobody sees the session yet
+            self._tell(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
+        else:
+            self._record(recounted)
         if info.origin != "server":  # of a file, which anybody may have written
             self._record(Exposed("untrusted", "what was said elsewhere"))
         elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
@@ -515,7 +521,10 @@ class Session:
     # What happens is folded, saved and told, once
 
     def _record(self, event: Event) -> None:
-        index = self.transcript.apply(event)
+        self._tell(event, self.transcript.apply(event))
+
+    def _tell(self, event: Event, index: int | None) -> None:
+        """What is folded is saved and told; ``index`` is the block that changed."""
         self._journal.append(event)
         self._unheard.apply(event)
         match event:
