@@ -130,7 +130,7 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
     """An agent reads, asks, runs, drafts; the editor shows it and its person decides."""
     script = [
         Turn(Think("hm"), Words("I look."), Call("read", {"path": "a.txt"})),
-        Turn(Call("run", {"command": "echo from-the-shell"})),
+        Turn(Call("run", {"command": "echo from-the-shell && true"})),
         Turn(Call("write", {"path": "b.txt", "content": "two\n"})),
         Turn(Words("Done.")),
         Turn(Words("Again.")),
@@ -171,6 +171,8 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         assert ended == list(begun)
         (ran, options), (drafted, decisions) = person.questions
         assert "echo from-the-shell" in ran.title and options[0] == "once" and "deny" in options
+        asks = str(ran.content[0].content.text)
+        assert asks.endswith("The rules are:\nallow run(echo *)\nallow run(true *)")
         assert decisions == ["approve", "discard"] and drafted.content[0].new_text == "two\n"
         assert (person.folder / "b.txt").read_text() == "two\n"
         titles = [u.title for u in person.updates if isinstance(u, SessionInfoUpdate)]

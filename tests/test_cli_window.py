@@ -59,7 +59,7 @@ async def test_the_window_decides_where_no_terminal_is(tmp_path: Path) -> None:
             command = asyncio.ensure_future(terminal(*BASE, "Go"))
             found = await one(questions)
             assert (found.through, found.title, found.agent) == ("terminal", "Go", "Coder")
-            assert found.question.detail == "touch ran" and found.question.always is None
+            assert found.question.detail == "touch ran" and found.question.always == ()
             assert not ran.exists()
             await questions.answer(found.id, "deny")
             ended = await command

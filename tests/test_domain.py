@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -21,7 +22,7 @@ from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 
 QUESTION = Question(
-    "q1", "c1", "run", "Coder wants to run a command", "ls", always=Rule("allow", "run", "ls *")
+    "q1", "c1", "run", "Coder wants to run a command", "ls", always=(Rule("allow", "run", "ls *"),)
 )
 SAMPLES: list[Event] = [
     ev.Recounted(
@@ -81,6 +82,17 @@ def test_every_event_survives_json() -> None:
     assert {type(e) for e in SAMPLES} == set(get_args(Event))
     for event in SAMPLES:
         assert decode_event(json.loads(json.dumps(encode_event(event)))) == event
+
+
+@pytest.mark.parametrize("rules", [(), QUESTION.always])
+def test_a_question_of_an_earlier_version_is_read(rules: tuple[Rule, ...]) -> None:
+    """H-5: it held one rule, or none."""
+    now = ev.AwaitingPermission(replace(QUESTION, always=rules))
+    data: Any = json.loads(json.dumps(encode_event(now)))
+    data["question"]["always"] = next(iter(data["question"]["always"]), None)
+    assert decode_event(data) == now
+    del data["question"]["always"]
+    assert decode_event(data) == ev.AwaitingPermission(replace(QUESTION, always=()))
 
 
 def test_the_fold_tells_the_story() -> None:

@@ -143,7 +143,7 @@ async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
         Turn(run(spoof), stop="tool_use"),
         Turn(run("echo three"), stop="tool_use"),
         Turn(Call("ask", {"question": "Which colour?", "choices": ["Red", "Blue"]})),
-        Turn(run("printf four"), stop="tool_use"),
+        Turn(run("printf four && true"), stop="tool_use"),
         Turn(Text("All \x1b]0;title\x07 done."), stop="end"),
     ]
     async with at_provider(tmp_path, QUICK, script) as (terminal, simulator):
@@ -167,7 +167,9 @@ async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
             text = await shown.until("Answer: ")
             assert "· Running echo three" in text and "Which colour?\n  1. Red\n  2. Blue" in text
             shown.type("2\n")
-            await shown.until("Allow? ")
+            text = await shown.until("Allow? ")
+            rules = "\n    allow run(printf *)\n    allow run(true *)\n"
+            assert f"A scope adds the rules:{rules}" in text
             shown.type("n\n")
             text = await shown.until("done.")
             assert "All \\x1b]0;title\\x07 done." in text

@@ -124,7 +124,7 @@ async def test_every_order_in_disguise_is_asked_about(tmp_path: Path, listener: 
             questions = asked(events)
             assert set(questions) == set(queued), case.name
             for event in questions.values():
-                assert event.question.always is None
+                assert event.question.always == ()
                 assert event.question.why.startswith("This chat read "), event.question.why
                 assert event.question.why.endswith((" send data out.", " send them out."))
             begun = {e.call_id for e in events if isinstance(e, ToolStarted)}

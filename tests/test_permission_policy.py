@@ -109,7 +109,7 @@ def test_what_cannot_be_read_is_allowed_by_no_pattern() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "rule"),
+    ("line", "rules"),
     [
         ("ruff check .", "run(ruff *)"),
         ("git status -s", "run(git status *)"),
@@ -122,26 +122,33 @@ def test_what_cannot_be_read_is_allowed_by_no_pattern() -> None:
         ("ls > out.txt", "run(> out.txt)"),
         ("CI=1 ls", "run(CI=1)"),
         ("ssh host x", "run(ssh host x)"),
-        ("rm -r [a]", None),
-        ("a; b", None),
-        ("curl x | sh", None),
-        ("$x", None),
-        ("ls > /etc/x", None),
-        ("ls > .git/hooks/pre-commit", None),
-        ("python -c \"$x\"", None),
+        ("rm -r [a]", "run(rm *)"),
+        ("a; b", "run(a *), run(b *)"),
+        ("ruff check && ls | ruff format; CI=1 git add a", "run(ruff *), run(CI=1), run(git add *)"),
+        ("a $(b > c)", "run(> c), run(b *), run(a *)"),
+        ("a; b; c; d; e", "run(a *), run(b *), run(c *), run(d *), run(e *)"),
+        ("a; b; c; d; e; f", ""),
+        ("a; uv run $x", ""),
+        ("a && ls > /etc/x", ""),
+        ("a; $x", ""),
+        ("curl x | sh", ""),
+        ("$x", ""),
+        ("ls > /etc/x", ""),
+        ("ls > .git/hooks/pre-commit", ""),
+        ("python -c \"$x\"", ""),
     ],
 )  # fmt: skip
-def test_always_adds_one_rule_that_is_narrow(folder: Path, line: str, rule: str | None) -> None:
-    """T-7: the rule it names would have allowed this call, and is a single one."""
+def test_always_adds_rules_that_are_narrow(folder: Path, line: str, rules: str) -> None:
+    """T-7: one for each part that needs one, few enough to read; together they allow the call."""
     policy = Policy("ask", {"person": allow("run(ls *)")}, workspace=Workspace(folder))
     asked: JsonObject = {"command": line}
     found = policy.always(run.spec, asked, policy.decide(run.spec, asked))
-    if line == "rm -r [a]":
-        assert str(found) == "run(rm *)"
-        return
-    assert (found and str(found)) == rule
-    if found is not None:
-        assert policy.adding("session", found).decide(run.spec, asked).verdict == "allow"
+    assert ", ".join(map(str, found)) == rules
+    if found:
+        assert policy.adding("session", *found).decide(run.spec, asked).verdict == "allow"
+    for some in range(len(found)):
+        fewer = policy.adding("session", *found[:some], *found[some + 1 :])
+        assert fewer.decide(run.spec, asked).verdict == "ask", "none of them is for nothing"
 
 
 def test_writing_a_file_by_redirection(folder: Path) -> None:
@@ -243,8 +250,7 @@ def test_outside_of_the_folder(folder: Path, tmp_path: Path) -> None:
         for path in ("../elsewhere", str(place)):
             found = policy.decide(read.spec, {"path": path})
             assert (found.verdict, found.opens) == ("ask", place.resolve())
-    always = policy.always(read.spec, {"path": str(place)}, found)
-    assert always is not None
+    [always] = policy.always(read.spec, {"path": str(place)}, found)
     assert (
         policy.adding("session", always).decide(read.spec, {"path": "../elsewhere"}).verdict
         == "allow"

@@ -34,14 +34,19 @@ def questions(events: list[Event]) -> list[Question]:
     return [event.question for event in events if isinstance(event, AwaitingPermission)]
 
 
+def told(question: Question) -> list[str]:
+    """The rules that “always” would add."""
+    return [str(rule) for rule in question.always]
+
+
 async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: Path) -> None:
     """T-7: why it is asked, the exact rule of “always”, and which calls it would have allowed."""
-    script = turns("echo one", "echo two", "echo three && true", "echo four")
+    script = turns("echo one", "echo two", "echo three && true", "echo four", "ls && true", "true")
     async with house(tmp_path, "anthropic", script) as home:
         session = await home.session()
         (first,) = questions(await say(session, answer="once"))
         assert first.why == "No rule allows this command."
-        assert (str(first.always), first.covers) == ("run(echo *)", ())
+        assert (told(first), first.covers) == (["run(echo *)"], ())
         events = await say(session, answer="session")
         (second,) = questions(events)
         assert second.covers == ("echo one",)
@@ -49,11 +54,16 @@ async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: P
             "you, for this chat"
         ]
         (third,) = questions(await say(session, answer="deny"))
-        assert str(third.always) == "run(true *)" and "“true”" in third.why
+        assert told(third) == ["run(true *)"] and "“true”" in third.why
         events = await say(session)
         assert not questions(events)
         (by,) = [e.allowed_by for e in events if isinstance(e, ToolStarted)]
         assert by == "your rule for this chat run(echo *)"
+        # Of several parts each that needs a rule has one, and together they say what they cover.
+        (fifth,) = questions(await say(session, answer="session"))
+        assert told(fifth) == ["run(ls *)", "run(true *)"]
+        assert fifth.covers == ("echo three && true",)
+        assert not questions(await say(session))
         assert await home.studio.rules.list() == []
 
 
@@ -90,7 +100,7 @@ async def test_a_place_outside_is_read_once_it_is_allowed(tmp_path: Path) -> Non
         place = str((tmp_path / "elsewhere").resolve())
         asked = questions(events)
         assert [one.why for one in asked] == [f"{place} is outside the folder."] * len(asked)
-        assert str(asked[0].always) == f"read({place})"
+        assert told(asked[0]) == [f"read({place})"]
         texts = [e.text for e in events if isinstance(e, ToolFinished)]
         assert all("their words" in text for text in texts)
         assert len(questions(await say(session, answer="session"))) == 1
@@ -192,7 +202,7 @@ async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) ->
         shown = r"ls \u202egnp.a\u200b; rm\xa0-rf x\u3164" + "\n" + r"\x1b[2Kecho"
         assert question.detail == shown
         assert question.reason == r"To look. No network, Sandboxed \u202eAllow?\x1b[1A"
-        assert question.always is None
+        assert question.always == ()
 
 
 @pytest.mark.parametrize(

@@ -447,8 +447,7 @@ async def test_a_rule_for_a_command_does_not_allow_it_the_network(
         return
     assert len(found) == questions
     if network and found:
-        always = found[0].always
-        assert always is not None
+        [always] = found[0].always
         assert always.tool == "network"
 
 

@@ -67,7 +67,7 @@ def test_reading_in_the_folder_runs_and_nothing_else(tmp_path: Path) -> None:
     ):
         decision = policy.explain(spec, target)
         assert (decision.verdict, decision.insists) == ("ask", True), target
-        assert policy.always(spec, {spec.target: target}, decision) is None
+        assert policy.always(spec, {spec.target: target}, decision) == ()
 
 
 def test_what_the_person_allows_themselves_does_not_count_for_clients(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ async def window(home: House, answer: Permission, asked: list[str]) -> tuple[Stu
         while True:
             for one in await studio.questions.waiting():
                 asked.append(f"{one.question.tool} {one.question.detail}")
-                assert one.question.always is None
+                assert one.question.always == ()
                 await studio.questions.answer(one.id, answer)
             await asyncio.sleep(0.02)
 

@@ -100,7 +100,7 @@ async def test_sessions_are_listed_changed_and_deleted_whole(
     assert await store.search("please") == []
 
 
-QUESTION = Question("q1", "c1", "run", "Coder wants to run a command", "ls", always=None)
+QUESTION = Question("q1", "c1", "run", "Coder wants to run a command", "ls")
 STORY: list[Event] = [
     started(text="look around please"),
     ev.StepStarted(1),

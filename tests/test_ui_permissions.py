@@ -46,8 +46,8 @@ def words(item: PromptItem) -> str:
 
 
 async def page_of(person: Person) -> PermissionsPage:
-    person.window.open_settings("permissions")
-    dialog = person.window.settings_dialog
+    person.window.preferences.open("permissions")
+    dialog = person.window.preferences.dialog
     assert dialog is not None and dialog.permissions is not None
     page = dialog.permissions
     await until(lambda: page.tools)
@@ -69,14 +69,14 @@ async def eventually(person: Person, expected: list[tuple[str, str]]) -> None:
 
 @on_window_loop
 async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> None:
-    script = [Turn(runs("echo a && ls -l")), Turn(runs("echo two")), Turn(Text("Done."))]
+    script = [Turn(runs("curl a | sh")), Turn(runs("echo two")), Turn(Text("Done."))]
     async with at_window(tmp_path, "anthropic", script) as person:
         person.say("Go")
         item = await asked(person)
         first, text = item.question, words(item)
         assert "To see what is there." in text and first.why and first.why in text
-        assert [hit.action for hit in item.hits] == ["allow_once", "deny"]  # two parts, no rule
-        person.press(Key.Key_Return)
+        assert [hit.action for hit in item.hits] == ["allow_once", "deny"]  # no rule for any text
+        person.press(Key.Key_D)
         await until(lambda: person.session.transcript.questions[:1] not in ([], [first]))
         item = await asked(person)
         assert "run(echo *)" in words(item) and "Always covers echo in this folder" in words(item)
@@ -90,6 +90,32 @@ async def test_t7_a_question_says_why_and_what_always_adds(tmp_path: Path) -> No
         row = person.item(ToolsItem)
         row.lay(person.view.context)
         assert any("Allowed by: you, for this folder" in leaf.text for leaf in row.leaves)
+
+
+@on_window_loop
+async def test_t7_a_command_of_several_parts_shows_each_rule_it_would_add(tmp_path: Path) -> None:
+    script = [
+        Turn(runs("echo one")),
+        Turn(runs("echo a && sort b | sort")),
+        Turn(runs("sort c; echo d")),
+        Turn(Text("Done.")),
+    ]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        first = (await asked(person)).question
+        person.press(Key.Key_Return)
+        await until(lambda: person.session.transcript.questions[:1] not in ([], [first]))
+        item = await asked(person)
+        text = words(item)
+        assert "Always adds these 2 rules in this folder" in text
+        assert "run(echo *)\nrun(sort *)" in text and "Would also have allowed: echo one" in text
+        hit = next(hit for hit in item.hits if hit.action == "allow_always")
+        assert hit.text == "Always allow echo and sort"
+        person.press(Key.Key_A)
+        await person.done()  # the next one is not asked about
+        rules = await person.studio.rules.list()
+        assert [str(one.rule) for one in rules] == ["run(echo *)", "run(sort *)"]
+        assert {Path(one.folder) for one in rules} == {person.folder.resolve()}
 
 
 @on_window_loop
@@ -218,7 +244,7 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         page.sandbox.click()
         assert (values.default_permission_mode, values.sandbox) == ("plan", False)
         await until(lambda: page.confined.text().strip())
-        dialog = person.window.settings_dialog
+        dialog = person.window.preferences.dialog
         assert dialog is not None and dialog.web is not None
         dialog.open_page("web")
         web = dialog.web
@@ -296,7 +322,7 @@ async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
         agents = person.studio.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         (agents / "looker.md").write_text("---\nname: Looker\nrole: reads\n---\nLook.\n")
-        person.window.open_page("agents")
+        person.window.pages.show_page("agents")
         await until(
             lambda: any(
                 tag.accessibleName() == "Only reads"

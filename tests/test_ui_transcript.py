@@ -42,10 +42,13 @@ from studio.ui.transcript.prompt import PromptItem
 __all__ = ["shown"]
 
 
-def question(always: str = "run(pytest *)") -> AwaitingPermission:
-    rule = Rule.parse(always) if always else None
+PYTEST = "run(pytest *)"
+
+
+def question(*always: str) -> AwaitingPermission:
+    rules = tuple(map(Rule.parse, always))
     return AwaitingPermission(
-        Question("q1", "c1", "run", "Coder wants to run a command", "pytest -q", "To check.", rule,
+        Question("q1", "c1", "run", "Coder wants to run a command", "pytest -q", "To check.", rules,
                  (("folder", "~/code"), ("network", "No network")))
     )  # fmt: skip
 
@@ -195,7 +198,7 @@ def test_what_is_read_stays_in_place_when_the_window_narrows(shown: Shown) -> No
 
 def test_a_question_is_a_card_and_then_a_row(shown: Shown) -> None:
     shown.ask()
-    shown.tell(run(), question())
+    shown.tell(run(), question(PYTEST))
     assert shown.kinds()[-1] == "prompt"
     card = shown.view.canvas.items[-1]
     assert "pytest -q" in card.name and "needs your answer" in card.name
@@ -211,7 +214,7 @@ def test_a_question_is_a_card_and_then_a_row(shown: Shown) -> None:
 
 def test_keys_answer_a_question_but_not_at_once(shown: Shown) -> None:
     shown.ask()
-    shown.tell(run(), question())
+    shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
     shown.view.permission_answered.connect(lambda *args: answers.append(args))
     assert shown.view.focus_prompt()
@@ -227,7 +230,7 @@ def test_keys_answer_a_question_but_not_at_once(shown: Shown) -> None:
 
 def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
     shown.ask()
-    shown.tell(run(), question())
+    shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
     shown.view.permission_answered.connect(lambda *args: answers.append(args))
     shown.view.focus_prompt()
@@ -240,7 +243,7 @@ def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
 
 def test_a_question_that_allows_only_this_call_has_no_always(shown: Shown) -> None:
     shown.ask()
-    shown.tell(run(), question(""))
+    shown.tell(run(), question())
     assert [hit.action for hit in shown.view.canvas.items[-1].hits] == ["allow_once", "deny"]
 
 
@@ -249,7 +252,7 @@ def test_a_question_out_of_view_has_a_pill(shown: Shown) -> None:
         shown.ask()
         shown.tell(TextDelta(LONG[:4000]), TurnComplete("done"))
     shown.ask()
-    shown.tell(run(), question())
+    shown.tell(run(), question(PYTEST))
     shown.view.scroll_to(0)
     pill = shown.view.pill
     assert pill is not None and pill[0].text == "Coder needs your answer"
@@ -475,7 +478,7 @@ def test_every_kind_is_painted(shown: Shown, dark: bool) -> None:
     shown.ask("```py\nx\n```\nand `code`")
     shown.tell(
         ReasoningDelta("Hm."), ReasoningEnded(1.0), run("c0"), ToolStarted("c0"),
-        ToolFinished("c0", "out", True, 1.0), run(), question(),
+        ToolFinished("c0", "out", True, 1.0), run(), question(PYTEST),
         DraftCreated("c3", Draft("d", "a.py", "\tx = 1\n", "\tx = 2\n", "")),
         TextDelta("> q\n\n---\n\n| a | b |\n|--|--|\n| `1` | 2 |\n\n1. x\n\n```py\n1\n```\n- [x] y"),
         Failed("network", "You’re offline", "No network."), TurnComplete("stalled"),

@@ -19,7 +19,7 @@ from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
 from studio.ui.transcript import model
 from studio.ui.transcript.heights import Heights
-from studio.ui.transcript.prompt import rule_name, scope
+from studio.ui.transcript.prompt import names, rule_name, scope
 
 WHOLE = st.integers(min_value=0, max_value=500).map(float)
 
@@ -105,6 +105,9 @@ def test_always_says_what_it_covers() -> None:
     assert rule_name(Rule.parse("run(ls [*].py)")) == "ls *.py"
     assert scope(Rule.parse("fetch")) == "every call of fetch"
     assert rule_name(Rule.parse("fetch_page")) == "fetch page"
+    several = tuple(map(Rule.parse, ("run(git add *)", "run(git commit *)", "run(> out.txt)")))
+    assert names(several[:1]) == "git add" and names(several[:2]) == "git add and git commit"
+    assert names(several) == "these 3"
 
 
 def test_errors_offer_what_helps() -> None:

@@ -361,7 +361,7 @@ def test_a_rule_knows_an_address_however_it_is_written(url: str) -> None:
 def test_always_never_means_every_address() -> None:
     policy = Policy("ask")
     asked = {"url": "https://good.example"}
-    rule = policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked))
+    [rule] = policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked))
     assert str(rule) == "fetch(https://good.example/*)"
     asked = {"url": "https://a@good.example/"}
-    assert policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked)) is None
+    assert policy.always(fetch.spec, asked, policy.decide(fetch.spec, asked)) == ()

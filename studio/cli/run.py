@@ -288,9 +288,12 @@ class Driver:
         answers: dict[str, Permission] = {"y": "once", "n": "deny", "": "deny"}
         if question.always:
             answers |= {"s": "session", "f": "folder", "a": "always"}
-            lines.append(f"A scope adds the rule: allow {question.always}")
+            rules = [f"allow {rule}" for rule in question.always]
+            one = len(rules) == 1
+            added = f" {rules[0]}" if one else "".join(f"\n    {rule}" for rule in rules)
+            lines.append(f"A scope adds the {'rule' if one else 'rules'}:{added}")
         if question.covers:
-            lines.append("It would also have allowed:")
+            lines.append("That would also have allowed:")
             lines += [f"    {one}" for one in question.covers]
         with self._printer.quiet():
             self._console.say("\n".join(filter(None, lines)))
@@ -313,7 +316,8 @@ class Driver:
         lines = [f"Not allowed: {asked}", f"  {question.why}" if question.why else ""]
         lines.append("  Nobody answered in the window." if there else "  Nobody is here to ask.")
         if question.always:
-            lines[-1] += f" To allow it: --allow {shlex.quote(str(question.always))}"
+            wanted = (f"--allow {shlex.quote(str(rule))}" for rule in question.always)
+            lines[-1] += f" To allow it: {' '.join(wanted)}"
         self._console.say("\n".join(filter(None, lines)))
 
     async def _reply(self, event: AwaitingReply) -> None:

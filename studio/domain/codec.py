@@ -17,6 +17,7 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 from .events import Event
 from .jsonvalue import Json, JsonObject
+from .permissions import Question
 
 
 def event_name(kind: type[object]) -> str:
@@ -24,6 +25,8 @@ def event_name(kind: type[object]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
+_ONCE_ONE: dict[type[Any], str] = {Question: "always"}
+"""Fields with several of what earlier versions wrote one of, or none."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
 
 
@@ -113,6 +116,8 @@ def _checked(data: Json, fits: bool, hint: Any) -> Json:
 def _build(kind: type[Any], data: JsonObject) -> Any:
     hints = _hints(kind)
     try:
+        if (name := _ONCE_ONE.get(kind)) and not isinstance(one := data.get(name), list):
+            data = {**data, name: [] if one is None else [one]}
         return kind(
             **{name: decode(hints[name], data[name]) for name in _names(kind) if name in data}
         )

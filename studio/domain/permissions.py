@@ -103,10 +103,10 @@ class Question:
     """One question to the person, before a tool may act.
 
     ``detail`` is shown whole and never shortened (the full command). ``reason``
-    is the agent's own, ``why`` says why it is asked. ``always`` is the rule that
-    "Always" would add, None where only this one call can be allowed; ``covers``
-    are other calls of this session that it would have allowed. ``facts`` are
-    short lines: folder, network, limit.
+    is the agent's own, ``why`` says why it is asked. ``always`` are the rules that
+    "Always" would add, one for each part of a command that needs one; none where
+    only this one call can be allowed. ``covers`` are other calls of this session
+    that they would have allowed. ``facts`` are short lines: folder, network, limit.
     """
 
     id: str
@@ -115,7 +115,7 @@ class Question:
     title: str
     detail: str
     reason: str = ""
-    always: Rule | None = None
+    always: tuple[Rule, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     why: str = ""
     covers: tuple[str, ...] = ()

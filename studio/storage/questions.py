@@ -172,7 +172,7 @@ def _shown(question: Question) -> Question:
         reason=without_secrets(question.reason),
         why=without_secrets(question.why),
         facts=tuple((name, without_secrets(text)) for name, text in question.facts),
-        always=None,
+        always=(),
         covers=(),
     )
 

@@ -194,7 +194,7 @@ class Gate:
         runs = spec.target == COMMAND
         network = self._wants_network(spec, arguments)
         always, covers = await asyncio.to_thread(
-            self._rule, spec, arguments, decision, self._earlier(), network=network
+            self._rules, spec, arguments, decision, self._earlier(), network=network
         )
         what = "run a command" if runs else f"use {spec.name}"
         facts = [("folder", str(self._workspace.root))]
@@ -224,13 +224,15 @@ class Gate:
             raise ToolFailed(f"This {spec.name} call was not allowed: {by}. Do not repeat it.")
         if answer == "deny":
             raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
-        if answer != "once" and always is not None:
-            self._policy.add("session" if answer == "session" else "person", always)
-            await self._remember(always, answer)
+        if answer != "once" and always:
+            for rule in always:
+                self._policy.add("session" if answer == "session" else "person", rule)
+            for rule in always:
+                await self._remember(rule, answer)
             return Permit(True, f"you, {_SCOPES[answer]}", decision.opens)
         return Permit(True, "you, once", decision.opens)
 
-    def _rule(
+    def _rules(
         self,
         spec: ToolSpec,
         arguments: JsonObject,
@@ -238,12 +240,12 @@ class Gate:
         earlier: Sequence[tuple[ToolSpec, JsonObject]],
         *,
         network: bool,
-    ) -> tuple[Rule | None, tuple[str, ...]]:
-        """The rule that “always” adds, and which earlier calls it would have allowed."""
+    ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+        """The rules that “always” adds, and which earlier calls they would have allowed."""
         always = self._policy.always(spec, arguments, decision, network=network)
-        if always is None:
-            return None, ()
-        policy = self._policy.adding("session", always)
+        if not always:
+            return (), ()
+        policy = self._policy.adding("session", *always)
         covers: dict[str, None] = {}
         for other, given in reversed(earlier[-500:]):
             if len(covers) == SHOWN:

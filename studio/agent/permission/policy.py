@@ -32,6 +32,8 @@ NETWORK = "network"
 of the rules that let it: what is allowed without is not allowed with it."""
 
 MOST_KNOWN = 4096
+MOST_RULES = 5
+"""More than so many rules at once are not offered: nobody would read them."""
 
 
 def target_of(spec: ToolSpec, arguments: JsonObject) -> str:
@@ -78,10 +80,11 @@ class Policy:
         self._book = self._book.adding(layer, rule)
         self._known = {}
 
-    def adding(self, layer: Layer, rule: Rule) -> Policy:
-        """The same policy with one rule more."""
+    def adding(self, layer: Layer, *rules: Rule) -> Policy:
+        """The same policy with more rules."""
         policy = self._copy()
-        policy.add(layer, rule)
+        for rule in rules:
+            policy.add(layer, rule)
         return policy
 
     def within(self, parent: Policy) -> Policy:
@@ -166,30 +169,34 @@ class Policy:
         decision: Decision,
         *,
         network: bool = False,
-    ) -> Rule | None:
-        """The one rule that would have allowed this call; None where only this one can be.
+    ) -> tuple[Rule, ...]:
+        """The rules that would have allowed this call; none where only this one can be.
 
-        Never a rule over one that says ask, and never for what is unclear.
+        One, or of a command one for each part that needs it. Never a rule over
+        one that says ask, never for what is unclear, and never so many that
+        nobody would read them.
         """
         if decision.verdict != "ask" or decision.insists or decision.rule is not None:
-            return None
+            return ()
         target = target_of(spec, arguments)
+        found: list[Rule | None]
         if spec.target == COMMAND:
             tool = NETWORK if network else spec.name
-            rule = rule_of(tool, decision.parts[0]) if len(decision.parts) == 1 else None
+            found = [rule_of(tool, part) for part in decision.parts]
         elif decision.opens is not None:
             inside = "/*" if decision.opens.is_dir() else ""
-            rule = Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")
+            found = [Rule("allow", spec.name, f"{escaped(decision.opens.as_posix())}{inside}")]
         elif spec.effect == "fetch" and "://" in target:
             address = re.match(r"https?://[^/\s?#*\[@]+/", addresses_of(target)[0])
-            rule = Rule("allow", spec.name, f"{address[0]}*") if address else None
+            found = [Rule("allow", spec.name, f"{address[0]}*") if address else None]
         else:
-            rule = Rule("allow", spec.name)
-        if rule is None:
-            return None
-        policy = self.adding("session", rule)
+            found = [Rule("allow", spec.name)]
+        rules = tuple(dict.fromkeys(rule for rule in found if rule is not None))
+        if None in found or len(rules) > MOST_RULES:
+            return ()
+        policy = self.adding("session", *rules)
         enough = policy.decide(spec, arguments, network=network).verdict == "allow"
-        return rule if enough else None
+        return rules if enough else ()
 
     def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:
         if not offers(self._role, self._tools, spec):

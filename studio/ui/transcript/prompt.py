@@ -63,6 +63,12 @@ def rule_name(rule: Rule) -> str:
     return f"{name} with network" if rule.tool == "network" else name
 
 
+def names(rules: Sequence[Rule]) -> str:
+    """The same for several rules, or how many they are."""
+    named = " and ".join(map(rule_name, rules))
+    return named if len(rules) == 1 or len(named) <= _LONGEST else f"these {len(rules)}"
+
+
 def scope(rule: Rule) -> str:
     """What a rule allows, in words."""
     if rule.pattern == "*":
@@ -82,7 +88,7 @@ def _plain(pattern: str) -> str:
 
 
 def covered(calls: Sequence[str]) -> list[str]:
-    """Which other calls of this chat a rule would have allowed, in a line; none for none."""
+    """Which other calls of this chat the rules would have allowed, in a line; none for none."""
     if not calls:
         return []
     named = [call.replace("\n", " ") for call in calls[-NAMED:]]
@@ -187,9 +193,9 @@ class PromptItem(CardItem):
             y += self.place(made, QPointF(left + indent, y), context, right - left - indent)
         y += look.px(10)
         y = self._place_buttons(question, left, right, y, look)
-        if question.always is not None:
+        if question.always:
             y += look.px(7)
-            y = self._place_rule(question.always, question.covers, left, right, y, context)
+            y = self._place_rules(question.always, question.covers, left, right, y, context)
         self.height = y + look.px(12)
 
     def _place_buttons(
@@ -197,11 +203,11 @@ class PromptItem(CardItem):
     ) -> float:
         tall = look.theme.height(28)
         actions = [(Action("allow_once", "Allow once", "primary"), question.id, "Enter")]
-        if question.always is not None:
-            words = f"Always allow {rule_name(question.always)}"
+        if question.always:
+            words = f"Always allow {names(question.always)}"
             actions.append((Action("allow_always", words), question.id, "A"))
         self.hits = button_row(look, left, y, actions)
-        if question.always is not None:
+        if question.always:
             beside = self.hits[-1].rect
             where = QRectF(beside.right() + look.px(2), y, tall, tall)
             self.hits.append(
@@ -214,20 +220,22 @@ class PromptItem(CardItem):
         self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
         return y + tall
 
-    def _place_rule(
+    def _place_rules(
         self,
-        rule: Rule,
+        rules: Sequence[Rule],
         covers: Sequence[str],
         left: float,
         right: float,
         y: float,
         context: Context,
     ) -> float:
-        """What “Always” covers, the rule as it is kept, and what else it would have allowed."""
-        width = right - left
-        words = f"Always covers {scope(rule)} {SCOPES[0][1]}. You can change it in Settings."
-        above = rule.pattern == escaped(self.question.detail)  # it says all that the rule would
-        written = [] if above else [OutputLeaf(str(rule))]
+        """What “Always” covers, the rules as they are kept, and the calls they would allow."""
+        width, where = right - left, SCOPES[0][1]
+        words = f"Always covers {scope(rules[0])} {where}. You can change it in Settings."
+        if (many := len(rules)) > 1:
+            words = f"Always adds these {many} rules {where}. You can change them in Settings."
+        above = rules[0].pattern == escaped(self.question.detail)  # it says all that the rule would
+        written = [] if above else [OutputLeaf("\n".join(map(str, rules)))]
         for leaf in (_small(words), *written, *map(_small, covered(covers))):
             y += self.place(leaf, QPointF(left, y), context, width)
         return y
