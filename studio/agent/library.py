@@ -10,7 +10,10 @@ not do.
 from __future__ import annotations
 
 import asyncio
+import fnmatch
 import math
+import os
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -83,7 +86,7 @@ class AgentLibrary:
         if project is not None:
             places.append((project / PROJECT_AGENTS, trust))
         for folder, trusted in places:
-            for path in sorted(folder.glob("*.md")) if folder.is_dir() else []:
+            for path in _files(folder):
                 try:
                     agent = self._agent(path, trusted)
                 except OSError as error:
@@ -122,11 +125,21 @@ def _within(agent: Agent, replaced: Agent) -> Agent:
     return replace(agent, tools=tools, permissions=permissions, role=role, mask=mask)
 
 
+def _files(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as found:
+            names = fnmatch.filter((entry.name for entry in found), "*.md")
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+    return [folder / name for name in sorted(names, key=os.path.normcase)]
+
+
 def _text(path: Path) -> str:
-    if path.exists() and not (path.is_file() or path.is_dir()):  # a device may have no end
+    found = path.stat()
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):  # a device has no end
         raise ValueError("line 1: this is not an ordinary file")
-    with path.open("rb") as file:
-        data = file.read(LARGEST + 1)
+    with path.open("rb") as file:  # to read makes a buffer as large as it is told
+        data = file.read(min(found.st_size, LARGEST) + 1)
     if len(data) > LARGEST:
         raise ValueError(f"line 1: the file is larger than {LARGEST:,} bytes")
     try:

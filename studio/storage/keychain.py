@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from studio.domain.errors import ConfigurationError
@@ -309,18 +310,22 @@ def child_environment(
     """
     source = os.environ if environment is None else environment
     keys = [key for key in secrets if len(key) >= _LONG]
-    named = {
-        value for name, value in source.items() if _SECRET.search(name) and len(value) >= _LONG
-    }
+    named = {value for name, value in source.items() if _is_secret(name) and len(value) >= _LONG}
     return {
         name: value
         for name, value in source.items()
-        if not _SECRET.search(name)
+        if not _is_secret(name)
         and value not in named
         and not _KEY_LIKE.search(value)
         and not _WITH_PASSWORD.search(value)
         and not any(key in value for key in keys)
     }
+
+
+@lru_cache(maxsize=1024)
+def _is_secret(name: str) -> bool:
+    """Whether a variable is called as secrets are; asked of the same names at every call."""
+    return _SECRET.search(name) is not None
 
 
 def _checked(key: str) -> str:

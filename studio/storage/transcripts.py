@@ -29,6 +29,8 @@ def put(db: Connection, session_id: str, seq: int, turn_id: str, at: float, body
 
 def index(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
     """Add what can be found from row ``seq`` on."""
+    if not passages:
+        return
     db.executemany(
         "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
         [(session_id, seq, kind, text) for kind, text in passages],

@@ -7,6 +7,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
@@ -69,7 +70,9 @@ class Workspace:
 
     def hiding(self, hidden: Callable[[str], bool]) -> Workspace:
         """The same folder, with files that listing and searching leave out."""
-        return Workspace(self.root, self.readable, hidden)
+        workspace = copy(self)
+        workspace.hidden = hidden
+        return workspace
 
     def check(self) -> None:
         """Raises ToolFailed if the folder is not there any more."""

@@ -64,6 +64,8 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _rules(data: bytes) -> list[Rule]:
+    if not data:
+        return []
     import yaml
 
     if len(data) > LARGEST:

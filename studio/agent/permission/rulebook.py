@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import get_args
 
 from studio.domain.permissions import Layer, Rule
@@ -50,15 +51,15 @@ class Rulebook:
     def of(self, tool: str) -> list[Entry]:
         """Every rule for a tool, weakest first."""
         if tool not in self._entries:
-            spoken: list[tuple[Rule, Layer]] = [
-                (rule, layer) for layer in LAYERS for rule in self._rules[layer]
-            ]
-            self._entries[tool] = [
-                Entry(rule, layer, rank)
-                for rank, (rule, layer) in enumerate(spoken)
-                if rule.tool in ("*", tool)
-            ]
+            self._entries[tool] = [entry for entry in self._all if entry.rule.tool in ("*", tool)]
         return self._entries[tool]
+
+    @cached_property
+    def _all(self) -> list[Entry]:
+        spoken: list[tuple[Rule, Layer]] = [
+            (rule, layer) for layer in LAYERS for rule in self._rules[layer]
+        ]
+        return [Entry(rule, layer, rank) for rank, (rule, layer) in enumerate(spoken)]
 
     def near(self, tool: str, part: Part) -> list[Entry]:
         """The rules that may speak about a part of a command, weakest first.
