@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 from window import Key, Person, alone, at_window, on_window_loop, until
 
+from studio.domain.blocks import ToolBlock
 from studio.domain.events import AwaitingReply, TextDelta, TurnComplete
 from studio.domain.sessions import SessionInfo
-from studio.providers.simulator import Call, Text, Turn
+from studio.providers.simulator import Call, RequestView, Text, Turn
+from studio.storage.settings import SettingsFile
 from studio.ui.notifying import NAME, PATH, words
 
 pytestmark = [
@@ -162,6 +164,30 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
         await until(lambda: person.window.notifier._shown)
         assert [body[3] for body in seen.bodies] == ["Coder needs your answer"]
     assert not seen.shown  # the window took back what it had told
+
+
+@on_window_loop
+async def test_l13_a_turn_that_the_next_tier_takes_over_is_no_news(
+    tmp_path: Path, bus: str
+) -> None:
+    def play(view: RequestView) -> Turn:
+        if view.model == "big":
+            return Turn(Text("Nothing."))
+        asks = "Ready?" not in str(view.body)
+        return Turn(Call("ask", {"question": "Ready?"}) if asks else Call("list", {"path": "."}))
+
+    def setup(file: SettingsFile) -> None:
+        file.values.routing = True
+        file.values.tiers = {"small": f"{COMPATIBLE}/tiny", "large": f"{COMPATIBLE}/big"}
+
+    async with desktop() as seen, at_window(tmp_path, COMPATIBLE, play, setup=setup) as person:
+        await leave(person, "What is here?")
+        await until(lambda: seen.shown == {1: "Coder needs your answer"})
+        (session,) = person.window._runs.running
+        call = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
+        session.reply(call.call_id, "Yes")
+        await until(lambda: "What is here? is done" in seen.shown.values())
+        assert session.info.model == "big" and len(seen.bodies) == 2
 
 
 @on_window_loop

@@ -188,17 +188,17 @@ class Session:
             async for event in events:
                 last = event
                 yield event
-        while self._rises(last):
+        while self.rises(last) and not self.running:
             wish = replace(wish, limits=None, results=(), rises=True)
             async with aclosing(self._one_turn((), wish)) as events:
                 async for event in events:
                     last = event
                     yield event
 
-    def _rises(self, last: Event | None) -> bool:
+    def rises(self, last: Event | None) -> bool:
         """Whether the next tier takes over from a turn that ended so (L-13)."""
         stuck = isinstance(last, TurnComplete) and last.reason in STUCK
-        return stuck and self._preparation.rises and not self.running
+        return stuck and self._preparation.rises
 
     async def _one_turn(self, said: tuple[Said, ...], wish: Wish) -> AsyncGenerator[Event, None]:
         self._must_be_free()
