@@ -16,7 +16,7 @@ from served import Served, served, until
 
 from studio.domain.errors import ConfigurationError
 from studio.providers.simulator import Script, Text, Turn, stall
-from studio.server.bodies import DEEPEST, parse
+from studio.server.bodies import DEEPEST, MOST, parse
 from studio.server.serving import Serving
 from studio.server.wire import BadRequest
 
@@ -342,6 +342,37 @@ async def test_who_never_finishes_a_request_is_not_waited_for(
             assert b" 408 " in await body.readline()
         for writer in (idle_writer, slow_writer, body_writer):
             writer.close()
+
+
+async def test_a_body_that_trickles_does_not_hold_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S-4: something comes all the time, and it is never whole."""
+    monkeypatch.setattr("studio.server.bodies.LONGEST", 0.3)
+    async with served(tmp_path, SCRIPT) as server:
+        reader, writer = await server.raw(b"{", Content_Length="1000000")
+
+        async def trickle() -> None:
+            while True:
+                writer.write(b" ")
+                await asyncio.sleep(0.01)
+
+        trickling = asyncio.create_task(trickle())
+        async with asyncio.timeout(30):
+            assert b" 408 " in await reader.readline()
+        trickling.cancel()
+        writer.close()
+
+
+async def test_a_request_has_so_many_objects_at_most(tmp_path: Path) -> None:
+    """S-4: what nobody needs is refused before anything is made of it."""
+    async with served(tmp_path, SCRIPT) as server:
+        messages = [{"role": "user", "content": "x"}] * (MOST + 1)
+        for path, more in (("/v1/chat/completions", {}), ("/v1/messages", {"max_tokens": 9})):
+            body = {"model": "x", "messages": messages, **more}
+            answer = await server.client.post(path, json=body)
+            assert answer.status_code == 413 and "30,000 objects" in answer.text
+        assert not server.house.asked
 
 
 async def test_a_taken_port_is_said(tmp_path: Path) -> None:

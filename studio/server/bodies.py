@@ -21,8 +21,10 @@ DEEPEST = 100
 """Levels of lists and objects within each other."""
 PATIENCE = 30.0
 """Seconds for which a client may send nothing of a body that it has announced."""
-MOST = 50_000
-"""Objects in a body: some ten thousand messages, which is more than any model reads."""
+LONGEST = 120.0
+"""Seconds in which all of a body has to be there, for it takes a place meanwhile."""
+MOST = 30_000
+"""Objects in a body: some thousands of messages, which is more than any model reads."""
 BIG = 100_000
 """Bytes from which on a body is read in a thread, and so is what is made of it."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -36,19 +38,20 @@ class Gone(Exception):
 async def read(receive: Receive, limit: int) -> bytes:
     """The whole body; raises BadRequest (413, 408) and Gone."""
     found = bytearray()
-    while True:
-        try:
-            async with asyncio.timeout(PATIENCE):
-                message = await receive()
-        except TimeoutError:
-            raise BadRequest("The request did not arrive in time.", status=408) from None
-        if message["type"] == "http.disconnect":
-            raise Gone
-        found += message.get("body", b"")
-        if len(found) > limit:
-            raise too_large(limit)
-        if not message.get("more_body", False):
-            return bytes(found)
+    try:
+        async with asyncio.timeout(LONGEST):
+            while True:
+                async with asyncio.timeout(PATIENCE):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                found += message.get("body", b"")
+                if len(found) > limit:
+                    raise too_large(limit)
+                if not message.get("more_body", False):
+                    return bytes(found)
+    except TimeoutError:
+        raise BadRequest("The request did not arrive in time.", status=408) from None
 
 
 def too_large(limit: int) -> BadRequest:
@@ -108,9 +111,8 @@ class _Objects:
         """Raises BadRequest for one too many."""
         self._count += 1
         if self._count > MOST:
-            raise BadRequest(
-                f"The request has more than {MOST:,} objects.", code="request_too_large"
-            )
+            why = f"The request has more than {MOST:,} objects."
+            raise BadRequest(why, status=413, code="request_too_large")
         return value
 
 
