@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TypeAlias
 
 from studio.providers.simulator.maker import Maker
 from studio.providers.simulator.refused import Refused
@@ -266,19 +268,22 @@ def limit_named(view: RequestView, maker: Maker) -> None:
         )
 
 
-def _answers(view: RequestView) -> Iterator[tuple[int, Body, list[str], list[str]]]:
+_Open: TypeAlias = "OrderedDict[str, None]"
+"""The ids of calls without a result yet, in order; thousands are taken from its front."""
+
+
+def _answers(view: RequestView) -> Iterator[tuple[int, Body, list[str], _Open]]:
     """Each message with the ids asked for by the calls before it, and those still open."""
     asked: list[str] = []
-    open_: list[str] = []
+    open_: _Open = OrderedDict()
     for index, message in enumerate(_messages(view)):
         yield index, message, asked, open_
         if message.get("role") == "tool":
-            if (id_ := text(message.get("tool_call_id"))) in open_:
-                open_ = [other for other in open_ if other != id_]
+            open_.pop(text(message.get("tool_call_id")), None)
         else:
             calls = objs(message.get("tool_calls")) if message.get("role") == "assistant" else []
             asked = [text(call.get("id")) for call in calls]
-            open_ = list(asked)
+            open_ = OrderedDict.fromkeys(asked)
     yield len(_messages(view)), {}, asked, open_
 
 
@@ -318,7 +323,8 @@ def own_results(view: RequestView, maker: Maker) -> None:
 def results_in_order(view: RequestView, maker: Maker) -> None:
     """House rule: results come in the order of their calls."""
     for _, message, _, open_ in _answers(view):
-        if message.get("role") == "tool" and text(message.get("tool_call_id")) not in open_[:1]:
+        first = next(iter(open_), None)
+        if message.get("role") == "tool" and text(message.get("tool_call_id")) != first:
             raise _refuse("house", "house rule: results come in call order", "messages")
 
 
