@@ -114,6 +114,8 @@ async def _simulate(port: int) -> int:
 
     try:
         await serve(port, show=lambda line: print(line, flush=True))
+    except BrokenPipeError:  # nobody reads what it shows
+        raise
     except OSError as error:
         raise ConfigurationError(f"Port {port} cannot be used: {error.strerror}.") from error
     return 0

@@ -13,6 +13,8 @@ from typing import TextIO
 from studio.domain.errors import ConfigurationError
 from studio.tools.threads import in_daemon_thread
 
+from .streams import drop, unwritten
+
 
 class Console:
     """Standard input, output and error of this process.
@@ -85,7 +87,7 @@ class Console:
     def abandon(self) -> None:
         """Nobody reads our output any more: what is left of it goes nowhere."""
         for stream in (sys.stdout, sys.stderr):
-            _drop(stream)
+            drop(stream)
 
 
 def visible(text: str) -> str:
@@ -107,19 +109,11 @@ def _put(stream: TextIO, text: str) -> None:
     except OSError as error:
         if error.errno == errno.EIO:
             raise BrokenPipeError from error
-        if isinstance(error, BrokenPipeError) or stream is sys.stderr:
+        if isinstance(error, BrokenPipeError):
             raise
-        _drop(stream)  # or the interpreter tries once more, and complains itself
-        raise ConfigurationError(
-            f"Standard output cannot be written: {(error.strerror or str(error)).lower()}."
-        ) from error
-
-
-def _drop(stream: TextIO) -> None:
-    """What is left to write goes nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+        drop(stream)  # or the interpreter tries once more, and complains itself
+        if stream is not sys.stderr:  # a log that is full is no reason to end
+            raise ConfigurationError(unwritten(error)) from error
 
 
 def _waiting(file: int) -> bytes | None:
