@@ -330,7 +330,7 @@ def ways_on(block: EndBlock, raised: str) -> tuple[Action, ...]:
         case "session":
             return Action("raise_cap", f"Raise to {raised}"), _LIMITS
         case "day":
-            return (_LIMITS,)
+            return _LIMITS, GO_ON
         case _:
             pass
     if block.reason == "token_limit" and "output limit" in block.detail:
