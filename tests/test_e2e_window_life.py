@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from house import KEY
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from test_turn import read
@@ -269,7 +270,7 @@ async def test_a_wrong_key_leads_to_the_settings(tmp_path: Path) -> None:
         card = person.blocks(FailureBlock)[0]
         assert card.fault == "bad_key" and "secret" not in card.title + card.detail
         await person.click_hit(FailureItem, "replace_key")
-        dialog = await until(lambda: person.window.settings_dialog)
+        dialog = await until(lambda: person.window.preferences.dialog)
         await until(dialog.isVisible)
         section = dialog.providers.sections["anthropic"]
         assert section.is_open and section.isVisible()
@@ -409,10 +410,11 @@ async def test_settings_beside_the_window(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", [], key="", debounce=0.02) as person:
         window = person.window
         person.press(Key.Key_Comma, CTRL)
-        dialog = await until(lambda: window.settings_dialog)
+        dialog = await until(lambda: window.preferences.dialog)
         assert isinstance(dialog, SettingsDialog) and not dialog.isModal()
         await until(dialog.isVisible)
-        person.click(dialog._rows["providers"])
+        row = dialog.list.visualRect(dialog.list.model().index(1, 0)).center()
+        QTest.mouseClick(dialog.list.viewport(), Qt.MouseButton.LeftButton, pos=row)
         section = dialog.providers.sections["anthropic"]
         person.click(section.head)
         assert section.key is not None
@@ -449,7 +451,7 @@ async def test_theme_and_text_size_change_at_once(tmp_path: Path) -> None:
         person.say("Hello")
         await person.done()
         person.press(Key.Key_Comma, CTRL)
-        dialog = await until(lambda: window.settings_dialog)
+        dialog = await until(lambda: window.preferences.dialog)
         await until(dialog.isVisible)
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface") and not look.dark

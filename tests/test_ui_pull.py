@@ -17,8 +17,8 @@ __all__ = ["alone"]
 
 
 async def row(person: Person) -> PullRow:
-    person.window.open_settings("providers", "ollama")
-    dialog = person.window.settings_dialog
+    person.window.preferences.open("providers", "ollama")
+    dialog = person.window.preferences.dialog
     assert isinstance(dialog, SettingsDialog)
     await until(dialog.isActiveWindow)
     found = dialog.providers.sections["ollama"].pull

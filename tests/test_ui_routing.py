@@ -46,8 +46,8 @@ def says_who(view: RequestView) -> Turn:
 
 
 async def opened(person: Person) -> SettingsDialog:
-    person.window.open_settings("general")
-    dialog = await until(lambda: person.window.settings_dialog)
+    person.window.preferences.open("general")
+    dialog = await until(lambda: person.window.preferences.dialog)
     assert isinstance(dialog, SettingsDialog)
     await until(dialog.isActiveWindow)
     return dialog

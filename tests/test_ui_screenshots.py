@@ -223,7 +223,7 @@ class Photographer:
 
     def _add_dialogs(self, image: QImage) -> None:
         """Windows beside the main one, where a window manager would put them."""
-        dialog = self.person.window.settings_dialog
+        dialog = self.person.window.preferences.dialog
         if dialog is None or not dialog.isVisible():
             return
         painter = QPainter(image)
@@ -369,8 +369,8 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
         urls = studio.settings.values.base_urls
         urls["openai"] = f"http://127.0.0.1:{port}/v1"
         urls["gemini"] = "http://127.0.0.1:9"
-        person.window.open_settings("providers", "anthropic")
-        dialog = person.window.settings_dialog
+        person.window.preferences.open("providers", "anthropic")
+        dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(lambda: studio.catalogue.listing("anthropic").state == "ready")
         pictures = Photographer(person, tmp_path)
@@ -409,8 +409,8 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
             *((Rule("allow", name), None) for name in ("write", "edit", "move")),
         ):
             await studio.rules.add(rule, folder)
-        person.window.open_settings("permissions")
-        dialog = person.window.settings_dialog
+        person.window.preferences.open("permissions")
+        dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog) and dialog.permissions is not None
         page = dialog.permissions
         await until(lambda: page.tools and page.standing.removes)
@@ -673,8 +673,8 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         person.session.stop()
         await person.done(4)
         inspector.show_page(0)
-        person.window.open_settings("general")
-        dialog = person.window.settings_dialog
+        person.window.preferences.open("general")
+        dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
         dialog.general.ensureWidgetVisible(dialog.general.routing.asked)
@@ -723,8 +723,8 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         await person.done(3)
         await until(lambda: person.hit(EndItem, "raise_cap"))
         await pictures.take("21-cap", (LARGE, SMALL))
-        person.window.open_settings("general")
-        dialog = person.window.settings_dialog
+        person.window.preferences.open("general")
+        dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
         dialog.general.ensureWidgetVisible(dialog.general.limits.toggles["notify"])
@@ -790,8 +790,8 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
             await until(lambda: not card.isVisible())
 
         person.studio.settings.values.server_rules = {"allow": ["run(pytest *)"]}
-        window.open_settings("server")
-        dialog = window.settings_dialog
+        window.preferences.open("server")
+        dialog = window.preferences.dialog
         assert isinstance(dialog, SettingsDialog) and dialog.server is not None
         await until(dialog.isVisible)
         await pictures.take("22-server")

@@ -61,8 +61,8 @@ async def page_of(person: Person) -> ServerPage:
     """The page, once nothing else is under way."""
     catalogue = person.studio.catalogue
     await until(lambda: catalogue.listing("ollama").state in ("ready", "failed"))
-    person.window.open_settings("server")
-    dialog = person.window.settings_dialog
+    person.window.preferences.open("server")
+    dialog = person.window.preferences.dialog
     assert dialog is not None and dialog.server is not None
     return dialog.server
 
@@ -292,7 +292,7 @@ async def test_rules_for_clients_are_added_and_removed(tmp_path: Path) -> None:
         assert "There is no tool fly" in rules.problem.text() and not values.server_rules
         rules.field.setText("run(pytest *)")
         rules.field.setFocus()
-        person.window.settings_dialog.activateWindow()  # type: ignore[union-attr]
+        person.window.preferences.dialog.activateWindow()  # type: ignore[union-attr]
         rules.button.click()
         assert values.server_rules == {"allow": ["run(pytest *)"]}
         rules.verdict.set_current("deny")
@@ -353,11 +353,11 @@ async def test_the_mark_in_the_sidebar_opens_the_page(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", []) as person:
         sidebar = person.window.sidebar
         await page_of(person)
-        person.window.settings_dialog.close()  # type: ignore[union-attr]
+        person.window.preferences.dialog.close()  # type: ignore[union-attr]
         assert not sidebar.server.isVisible()
         sidebar.show_server("running", "http://127.0.0.1:1")
         sidebar.server.click()
-        dialog = person.window.settings_dialog
+        dialog = person.window.preferences.dialog
         assert dialog is not None and dialog.server is not None and dialog.server.isVisible()
         assert QApplication.activeModalWidget() is None
         person.press(Key.Key_Escape)

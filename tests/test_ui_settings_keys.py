@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,9 +37,10 @@ def with_rules(file: SettingsFile) -> None:
 
 async def opened(person: Person) -> SettingsDialog:
     """The settings, with a rule to remove on each page that lists some."""
+    await until(lambda: person.studio.catalogue.listing("anthropic").state == "ready")
     await person.studio.rules.add(Rule("allow", "run", "pytest *"), None)
-    person.window.open_settings()
-    dialog = person.window.settings_dialog
+    person.window.preferences.open()
+    dialog = person.window.preferences.dialog
     assert dialog is not None
     dialog.activateWindow()
     await until(dialog.isActiveWindow)
@@ -56,8 +58,7 @@ def press(dialog: SettingsDialog, key: Qt.Key, held: Qt.KeyboardModifier | None 
 
 async def show(dialog: SettingsDialog, page: str) -> QWidget:
     dialog.list.choose(page)
-    if page == "permissions":
-        await until(lambda: dialog.permissions.standing.removes)
+    await until(lambda: not dialog._tasks._running, what="what is shown was looked up")
     QApplication.sendPostedEvents()
     return dialog._pages[page]
 
@@ -122,12 +123,17 @@ async def test_tab_goes_down_each_page_and_every_ring_is_whole(tmp_path: Path) -
                     assert isinstance(stop, Painted | Field), stop
                     if isinstance(stop, Painted):
                         ring_is_whole(ring, stop)
-                rows = [stop.mapTo(inner, stop.rect().center()).y() for stop in seen]
-                assert all(b > a - 4 for a, b in pairwise(rows)), (name, rows)
                 assert len(seen) > 4
+                await until(partial(in_order, inner, seen), what=f"{name} is laid out")
                 assert inner.width() == page.viewport().width()  # nothing is cut at the right
         theme.set(scale=1.0)
         dialog.close()
+
+
+def in_order(page: QWidget, stops: list[QWidget]) -> bool:
+    """Whether each stands below the one before, or beside it."""
+    rows = [stop.mapTo(page, stop.rect().center()).y() for stop in stops]
+    return all(after > before - 4 for before, after in pairwise(rows))
 
 
 def ring_is_whole(ring: FocusRing, around: QWidget) -> None:

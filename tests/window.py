@@ -345,8 +345,8 @@ async def at_window(
                 await until(window.ready.done)
             yield person
         finally:
-            if window.settings_dialog is not None:
-                window.settings_dialog.close()
+            if window.preferences.dialog is not None:
+                window.preferences.dialog.close()
             window.close()
             await asyncio.wait_for(window.closed, 60)
             look.set("light", 1.0)

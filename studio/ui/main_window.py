@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.settings import SettingsFile
@@ -19,7 +19,9 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.chat.runs import Runs
 from studio.ui.listing import Listing
 from studio.ui.notifying import Notifier
+from studio.ui.pages import Pages
 from studio.ui.panes import step_focus
+from studio.ui.preferences import Preferences
 from studio.ui.running import RunningMenu
 from studio.ui.serving import Serving
 from studio.ui.sidebar import Sidebar
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
     from studio.domain.events import Event
     from studio.ui.elsewhere import Elsewhere
     from studio.ui.inspector import Inspector
-    from studio.ui.settings import SettingsDialog
 
 
 class MainWindow(QMainWindow):
@@ -57,7 +58,6 @@ class MainWindow(QMainWindow):
         self._runs = Runs(self._failed, self._ran)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._boxes = Boxes(self)
-        self.settings_dialog: SettingsDialog | None = None
         self._closing = False
         self._elsewhere: Elsewhere | None = None
 
@@ -65,8 +65,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
         self.chat = ChatPage(theme)
-        self.pages = QStackedWidget()
-        self.pages.addWidget(self.chat)
+        self.pages = Pages(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
         middle = QWidget()
         self._column = column = QVBoxLayout(middle)
@@ -77,17 +76,18 @@ class MainWindow(QMainWindow):
         self.sides = Sides(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
         self._watching = Watching(theme, self.sides, self.chat, self._later)
-        self.listing = Listing(self.sidebar, self._later, self._select)
+        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat)
+        self.serving = Serving(settings, self.sidebar)
+        self.preferences = Preferences(self, theme, settings, self.chat, self.serving, self._later)
         self.actions_by_name = actions.install(self, self._handlers())
         named = self.actions_by_name
         self.chat.restoring.take_actions(named["undo_files"], named["redo_files"])
 
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
-        self.sidebar.settings.connect(self.open_settings)
-        self.serving = Serving(settings, self.sidebar)
-        self.sidebar.server_wanted.connect(lambda: self.open_settings("server"))
-        self.sidebar.page.connect(self.open_page)
+        self.sidebar.settings.connect(self.preferences.open)
+        self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
+        self.sidebar.page.connect(self.pages.show_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
         self.sidebar.stop.connect(self._runs.stop)
@@ -98,10 +98,13 @@ class MainWindow(QMainWindow):
         self.chat.session_changed.connect(self.listing.soon)
         self.chat.event_seen.connect(self.listing.heard)
         self.chat.opened.connect(self._watching.begin)
-        self.chat.settings_wanted.connect(self.open_settings)
+        self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
-        self.chat.draft_wanted.connect(self.open_drafts)
+        self.chat.draft_wanted.connect(self.pages.show_drafts)
+        self.pages.open_wanted.connect(self.open_session)
+        self.pages.keys_wanted.connect(self._boxes.show_keys)
+        self.pages.decided.connect(self.listing.soon)
         placement.restore(self, self.sides, self.sidebar, settings.values)
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
@@ -116,6 +119,8 @@ class MainWindow(QMainWindow):
             self._boxes.cannot_go_on(str(error), self.close)
             return
         self.studio = self._watching.studio = self.listing.studio = studio
+        self.pages.live(studio)
+        self.preferences.live(studio)
         studio.on_trouble(self.banner.say)
         await studio.look_for_providers()
         self.chat.live(studio, self._runs)
@@ -124,7 +129,7 @@ class MainWindow(QMainWindow):
             await self.chat.begin()
             self._show_new()
         else:
-            self._welcome(studio)
+            self.pages.show_welcome(self._show_new)
         for name in studio.connected:
             self._later(studio.refresh_models(name))
         if studio.settings.values.inspector_open and self.sides.roomy:
@@ -146,30 +151,12 @@ class MainWindow(QMainWindow):
         here.rung.connect(lambda: self._later(self.chat.following.look()))
         await here.live(studio)
 
-    def _welcome(self, studio: Studio) -> None:
-        from studio.ui.welcome import Welcome
-
-        welcome = Welcome(self.theme, studio, self.chat, self._later)
-        welcome.begun.connect(self._show_new)
-        welcome.show(self.pages)
-
     # Chats
-
-    def _select(self) -> None:
-        """Mark what is on screen in the sidebar."""
-        session = self.chat.session
-        if self.pages.currentWidget() is not self.chat:
-            return
-        if session is None:
-            self.sidebar.select_page("new")
-        else:
-            self.sidebar.select(session.info.id)
 
     def _show_new(self) -> None:
         """Show the new chat that the chat page holds."""
         self._later(self._offer_last())
-        self.pages.setCurrentWidget(self.chat)
-        self.sidebar.select_page("new")
+        self.pages.show_chat()
 
     async def _offer_last(self) -> None:
         self.chat.offer(await self.listing.last())
@@ -190,7 +177,7 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.chat)
         self.sides.close_overlays()
         self.chat.open(session)
-        self.sidebar.select(session_id)
+        self.pages.mark_chat()
         if session.info.unread:
             await session.change(unread=False)
             self.listing.soon()
@@ -215,118 +202,18 @@ class MainWindow(QMainWindow):
 
         self._later(work())
 
-    # Pages, settings, inspector
-
-    def open_page(self, name: str) -> None:
-        from studio.ui.places import Places
-
-        if name == "drafts":
-            self.open_drafts()
-            return
-        if self.studio is None:
-            return
-        page = next((w for w in _widgets(self.pages) if isinstance(w, Places)), None)
-        if page is None:
-            page = Places(self.theme, self.studio)
-            self.pages.addWidget(page)
-        self.pages.setCurrentWidget(page)
-        self.sidebar.select_page(name)
-        self._later(page.show_place(name))
-
-    def open_drafts(self, session_id: str = "", draft_id: str = "") -> None:
-        """The page of drafts, with one of them chosen if it is named."""
-        from studio.ui.drafts import DraftsPage
-
-        if self.studio is None:
-            return
-        page = next((w for w in _widgets(self.pages) if isinstance(w, DraftsPage)), None)
-        if page is None:
-            page = DraftsPage(self.theme, self.studio, self._later)
-            page.open_wanted.connect(self.open_session)
-            page.keys_wanted.connect(self._boxes.show_keys)
-            page.decided.connect(self.listing.soon)
-            self.pages.addWidget(page)
-        self.pages.setCurrentWidget(page)
-        self.sidebar.select_page("drafts")
-        page.list.setFocus()
-        page.look((session_id, draft_id) if draft_id else None)
-
-    def open_audit(self) -> None:
-        from studio.ui.audit_page import AuditPage
-
-        if self.studio is None:
-            return
-        page = next((w for w in _widgets(self.pages) if isinstance(w, AuditPage)), None)
-        if page is None:
-            page = AuditPage(self.theme, self.studio, self._later)
-            page.open_wanted.connect(self.open_session)
-            self.pages.addWidget(page)
-        self.pages.setCurrentWidget(page)
-        self.sidebar.select_page("audit")
-        page.field.setFocus()
-        page.look()
-
-    def open_settings(self, page: str = "general", provider: str = "") -> None:
-        """``general`` or ``providers``, there with one provider opened."""
-        from studio.ui.chat.menus import model_items
-        from studio.ui.settings import SettingsDialog
-        from studio.ui.settings.known import month
-
-        studio = self.studio
-        if studio is None:
-            return
-        if self.settings_dialog is None:
-            self.settings_dialog = SettingsDialog(
-                self.theme,
-                self.settings,
-                studio.keychain,
-                studio.catalogue,
-                studio.connections.lister,
-                month(studio.snapshot_date),
-                self,
-            )
-            self.settings_dialog.provider_changed.connect(self._settings_changed)
-            self.settings_dialog.general_changed.connect(self._settings_changed)
-            self.settings_dialog.add_permissions(studio)
-            self.settings_dialog.add_server(studio, self.serving.beside)
-            self.settings_dialog.server_changed.connect(self.serving.follow)
-            self.settings_dialog.set_models(
-                lambda current: model_items(studio, studio.connected, current, ())
-            )
-        self.settings_dialog.open_page(page, provider)
-        self._later(self._offer_agents(self.settings_dialog))
-
-    async def _offer_agents(self, dialog: SettingsDialog) -> None:
-        assert self.studio is not None
-        found = await self.studio.agents()
-        dialog.set_agents([(agent.name, agent.icon) for agent in found.by_name.values()])
-
-    def _settings_changed(self) -> None:
-        async def work() -> None:
-            assert self.studio is not None
-            await self.studio.look_for_providers()
-            self.chat.show_choices()
-
-        self._later(work())
+    # What comes of it elsewhere in the window
 
     def _ran(self, session: Session, event: Event) -> None:
         """Something happened in a chat, on screen or not: its row may say so."""
         from studio.domain.events import DraftCreated, DraftResolved, TurnComplete
 
         if isinstance(event, DraftCreated | DraftResolved):
-            self._later(self._drafts_changed(session))
+            self._later(self.pages.drafts_changed(session))
         if isinstance(event, TurnComplete) and session is not self.chat.session:
             self._later(self._ended_unseen(session))
         self._telling.heard(session, event)
         self.listing.heard(event)
-
-    async def _drafts_changed(self, session: Session) -> None:
-        from studio.ui.drafts import DraftsPage
-
-        page = self.pages.currentWidget()
-        if isinstance(page, DraftsPage):
-            await session.flush()  # the list is made of what is stored
-            page.look()
 
     async def _ended_unseen(self, session: Session) -> None:
         if session is not self.chat.session:
@@ -344,15 +231,15 @@ class MainWindow(QMainWindow):
         return {
             "new": self.new_chat,
             "folder": self.chat.choices.choose_folder,
-            "settings": self.open_settings,
+            "settings": self.preferences.open,
             "quit": self.close,
             "find_chats": self._find_chats,
             "rename": self.sidebar.edit_title,
             "sidebar": lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
             "inspector": self._watching.toggle,
-            "larger": lambda: self._scale(10),
-            "smaller": lambda: self._scale(-10),
-            "normal": lambda: self._scale(0),
+            "larger": lambda: self.preferences.scale(10),
+            "smaller": lambda: self.preferences.scale(-10),
+            "normal": lambda: self.preferences.scale(0),
             "composer": self.chat.composer.setFocus,
             "files": self.chat.choices.add_files,
             "above": lambda: self._neighbour(-1),
@@ -363,11 +250,11 @@ class MainWindow(QMainWindow):
             "next": self._next_need,
             "undo_files": self.chat.restoring.undo_last,
             "redo_files": self.chat.restoring.redo_last,
-            "audit": self.open_audit,
+            "audit": self.pages.show_audit,
             "page_chat": self._show_chat,
-            "page_agents": lambda: self.open_page("agents"),
-            "page_workflows": lambda: self.open_page("workflows"),
-            "page_drafts": self.open_drafts,
+            "page_agents": lambda: self.pages.show_page("agents"),
+            "page_workflows": lambda: self.pages.show_page("workflows"),
+            "page_drafts": self.pages.show_drafts,
             "next_pane": lambda: self._pane(1),
             "previous_pane": lambda: self._pane(-1),
             "keys": self._boxes.show_keys,
@@ -380,8 +267,7 @@ class MainWindow(QMainWindow):
         self.sidebar.focus_search()
 
     def _show_chat(self) -> None:
-        self.pages.setCurrentWidget(self.chat)
-        self._select()
+        self.pages.show_chat()
         self.chat.composer.setFocus()
 
     def _neighbour(self, step: int) -> None:
@@ -413,12 +299,6 @@ class MainWindow(QMainWindow):
             panes.append(self.inspector)
         step_focus(panes, step)
 
-    def _scale(self, step: int) -> None:
-        values = self.settings.values
-        values.text_size = max(90, min(160, values.text_size + step if step else 100))
-        self.theme.set(scale=values.text_size / 100)
-        self._later(self.settings.save())
-
     # The end
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -436,8 +316,7 @@ class MainWindow(QMainWindow):
             self._tasks.add(task)
 
     async def _finish(self) -> None:
-        if self.settings_dialog is not None:
-            await self.settings_dialog.aclose()
+        await self.preferences.aclose()
         await self.serving.aclose()
         self._runs.leave()
         self.listing.stop()
@@ -488,7 +367,3 @@ class MainWindow(QMainWindow):
 
         task.add_done_callback(done)
         return task
-
-
-def _widgets(pages: QStackedWidget) -> list[QWidget]:
-    return [pages.widget(index) for index in range(pages.count())]
