@@ -44,7 +44,9 @@ async def end(process: Process) -> tuple[int | None, str, str]:
     return process.returncode, out.decode(), errors.decode()
 
 
-@pytest.mark.parametrize(("how", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
+)
 async def test_it_serves_until_it_is_stopped(
     how: signal.Signals, code: int, tmp_path: Path
 ) -> None:

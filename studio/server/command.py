@@ -132,18 +132,26 @@ async def _token(token: ServerToken, *, renew: bool) -> int:
 
 
 class _Signals:
-    """SIGTERM ends the server in good order; Ctrl+C is the loop's own to handle."""
+    """SIGTERM and a closed terminal end the server in good order; Ctrl+C is the loop's own.
+
+    Where nobody is to mind a closed terminal (nohup), it goes on.
+    """
 
     def __init__(self, end: Callable[[], None]) -> None:
         self._end = end
+        self._heard: list[int] = []
 
     def __enter__(self) -> None:
-        if sys.platform != "win32":
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._end)
+        if sys.platform == "win32":
+            return
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                asyncio.get_running_loop().add_signal_handler(number, self._end)
+                self._heard.append(number)
 
     def __exit__(self, *_: object) -> None:
-        if sys.platform != "win32":
-            asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+        for number in self._heard:
+            asyncio.get_running_loop().remove_signal_handler(number)
 
 
 class Parent:
