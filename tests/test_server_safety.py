@@ -375,6 +375,22 @@ async def test_a_request_has_so_many_objects_at_most(tmp_path: Path) -> None:
         assert not server.house.asked
 
 
+async def test_more_connections_than_there_may_be_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.server.connections.MOST", 2)
+    async with served(tmp_path, SCRIPT) as server, asyncio.timeout(30):
+        here = ("127.0.0.1", server.port)
+        (first, writer), (_, other) = [await asyncio.open_connection(*here) for _ in range(2)]
+        await until(lambda: server.serving.connected == 2)
+        third, last = await asyncio.open_connection(*here)
+        assert await third.read() == b""
+        writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in await first.readline()
+        for one in (writer, other, last):
+            one.close()
+
+
 async def test_a_taken_port_is_said(tmp_path: Path) -> None:
     async with served(tmp_path, SCRIPT) as server:
         second = Serving(server.house.studio, host="127.0.0.1", port=server.port, folder=tmp_path)
