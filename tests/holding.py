@@ -106,7 +106,7 @@ async def quiet() -> None:
     """L-11: nothing that was begun runs on; a look at the folder may come to its end."""
     own = asyncio.current_task()
     loop = asyncio.get_running_loop()
-    until = loop.time() + 5
+    until = loop.time() + 20
     while left := [task for task in asyncio.all_tasks() if task is not own and not _stays(task)]:
         assert loop.time() < until, left
         await asyncio.wait(left, timeout=0.05)

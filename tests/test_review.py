@@ -12,6 +12,7 @@ import pytest
 from house import KEY, House, house, say
 
 from studio.agent.library import AgentLibrary
+from studio.agent.permission.policy import Policy
 from studio.app import build
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, StorageError
@@ -26,8 +27,10 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Text as Words
-from studio.domain.permissions import Rule
+from studio.domain.permissions import Rule, Verdict
 from studio.providers.simulator import Call, Text, Turn, eof, stall
+from studio.tools import Workspace
+from studio.tools.builtin.run import run
 
 CHAT = "openai-compatible"
 
@@ -396,6 +399,16 @@ async def test_an_allowed_place_is_not_left_by_dots(tmp_path: Path) -> None:
         assert (home.folder / "src" / "a.txt").exists()
         assert not (home.folder / "Makefile").exists()
         assert [draft.path for draft in session.drafts.waiting()] == ["Makefile"]
+
+
+@pytest.mark.parametrize("verdict", ["deny", "ask"])
+def test_t7_no_redirection_reads_what_a_rule_protects(tmp_path: Path, verdict: Verdict) -> None:
+    rules = [*map(Rule.parse, ("run(cat *)", "run(< *)")), Rule(verdict, "read", ".env")]
+    policy = Policy("auto", {"person": rules}, workspace=Workspace(tmp_path))
+    assert policy.explain(run.spec, "cat < notes").verdict == "allow"
+    for command in ("cat < .env", "cat < ./.env", "cat < a/../.env"):
+        found = policy.explain(run.spec, command)
+        assert found.verdict == "ask" and ".env" in found.why
 
 
 async def test_hooks_and_agents_wait_for_the_person_even_in_auto(tmp_path: Path) -> None:
