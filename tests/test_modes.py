@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from studio.agent.session import Session
-from studio.agent.turn import LAST_STEP
+from studio.agent.turn import LAST_STEP, NEARLY_OUT
+from studio.domain.agents import Limits
 from studio.domain.blocks import EndBlock, UserBlock
 from studio.domain.events import (
     AwaitingPermission,
@@ -87,11 +88,13 @@ async def test_l1_words_said_meanwhile_steer_the_turn_at_its_next_step(
     script = [look("a"), look("b"), Turn(Words("As you wish."))]
     async with house(tmp_path, provider, script) as home:
         session = await home.session()
-        events: list[Event] = []
-        async for event in session.turn([Text("Go")]):
-            events.append(event)
+
+        def rather(event: Event, _: int | None) -> None:
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 session.steer(session.queue([Text("Rather look at tests.")]))
+
+        session.subscribe(rather)
+        events = await say(session)
         assert end_of(events).reason == "done"
         assert ["Rather look" in str(one.json) for one in home.asked] == [False, True, True]
         assert not session.transcript.queued and not home.simulator.violations
@@ -205,10 +208,14 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
     async with house(tmp_path, provider, script) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"images": False}
         session = await home.session()
-        async for event in session.turn([Text("Go")]):
+
+        def show(event: Event, _: int | None) -> None:
             if isinstance(event, ToolFinished):
                 picture = Image("image/png", b"\x89PNG not sent")
                 session.steer(session.queue([Text("Like this."), picture]))
+
+        session.subscribe(show)
+        await say(session)
         sent = str(home.asked[1].json)
         assert "Like this." in sent and "icture" in sent and "iVBOR" not in sent
         assert len(home.asked) == 2 and not home.simulator.violations
@@ -232,3 +239,18 @@ async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: 
                 else:
                     session.answer(event.question.id, "once")
         assert end_of([event]).reason == "done"
+
+
+async def test_l11_h6_the_agent_is_told_before_its_time_is_up(tmp_path: Path) -> None:
+    async with house(tmp_path, "anthropic", [look("a"), look("b"), Turn(Words("Done."))]) as home:
+        session = await home.session()
+
+        def pass_time(event: Event, _: int | None) -> None:
+            if isinstance(event, ToolFinished) and len(home.asked) == 1:
+                assert session._turn is not None
+                session._turn._clock._worked += 900.0
+
+        session.subscribe(pass_time)
+        async for _ in session.turn([Text("Go")], limits=Limits(9, 1000.0)):
+            pass
+        assert [str(one.json).count(NEARLY_OUT) for one in home.asked] == [0, 1, 1]

@@ -168,11 +168,13 @@ async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: P
     async with house(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("one\n")
         session = await home.session()
-        events: list[Event] = []
-        async for event in session.turn([Text("Go")]):
-            events.append(event)
+
+        def once_more(event: Event, _: int | None) -> None:
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 session.steer(session.queue([Text("Look once more.")]))
+
+        session.subscribe(once_more)
+        events = await say(session)
         assert not [e for e in events if isinstance(e, Told)]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
 
