@@ -81,6 +81,43 @@ async def test_calls_go_to_the_one_who_asked_and_come_back(tmp_path: Path, provi
         assert next(entry.decided_by for entry in audit) == "the client"
 
 
+ONE_ALONE = {
+    "anthropic": '"tool_choice": {"type": "auto", "disable_parallel_tool_use": true}',
+    "openai": '"parallel_tool_calls": false',
+    "openai-compatible": '"parallel_tool_calls": false',
+}
+"""How a provider is asked for one call at a time, as far as its API has a word for it."""
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_one_call_alone_is_handed_over_where_that_is_wished(
+    tmp_path: Path, provider: str
+) -> None:
+    """S-1, H-3: also from a model that makes two; the other has its answer in the history."""
+    ulm, bonn = Call("weather", {"town": "Ulm"}), Call("weather", {"town": "Bonn"})
+    script = [Turn(ulm, Call("read", {"path": "a"}), bonn), Turn(bonn), Turn(Words("Rain."))]
+    one = Generation(parallel=False)
+    async with house(tmp_path, provider, script) as home:
+        (home.folder / "a").write_text("found\n")
+        session = await home.session()
+        for town in ("Ulm", "Bonn"):
+            (open_call,) = [*session.transcript.handed_over] or [None]
+            brought = (
+                [ToolResult(open_call.call_id, "weather", (Text("Sun."),))] if open_call else []
+            )
+            said = "" if brought else "Go"
+            events = await turn(session, said, tools=[WEATHER], generation=one, results=brought)
+            assert reason(events) == "handed_over"
+            assert ONE_ALONE.get(provider, "") in json.dumps(home.asked[-1].json)
+            (call,) = session.transcript.handed_over
+            assert call.arguments == {"town": town}
+        assert sent(home, "not made: one at a time") and sent(home, "found")
+        results = [ToolResult(call.call_id, "weather", (Text("Rain."),))]
+        events = await turn(session, "", tools=[WEATHER], generation=one, results=results)
+        assert reason(events) == "done"
+        assert not home.simulator.violations
+
+
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_what_was_never_brought_is_said(tmp_path: Path, provider: str) -> None:
     """H-5: also after a restart, and also where the next turn is a person's in the window."""

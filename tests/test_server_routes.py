@@ -13,7 +13,7 @@ from house import KEY
 from served import MODEL, PROVIDER, Served, events, served, until
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError
-from studio.providers.simulator import Fault, Script, Text, Turn, error_event, status
+from studio.providers.simulator import Call, Fault, Script, Text, Turn, error_event, status
 from studio.server import faults
 from studio.server.bodies import read_from
 from studio.server.wire import BadRequest
@@ -174,6 +174,55 @@ async def everywhere(server: Served, *, stream: bool) -> list[Any]:
         await server.client.post(path, json={"model": MODEL, "stream": stream, **body})
         for path, body in zip(PATHS, bodies, strict=True)
     ]
+
+
+async def test_a_client_that_wants_one_call_at_a_time_gets_one(tmp_path: Path) -> None:
+    """S-3: `parallel_tool_calls` and `disable_parallel_tool_use` hold, whatever the model does."""
+    script: Script = lambda view: Turn(Call("look", {"at": 1}), Call("look", {"at": 2}))  # noqa: E731
+    said = [{"role": "user", "content": "Go"}]
+    schema = {"type": "object"}
+    function = {"name": "look", "parameters": schema}
+    one = {"parallel_tool_calls": False}
+    choice = {"type": "auto", "disable_parallel_tool_use": True}
+    bodies: tuple[dict[str, Any], ...] = (
+        {"messages": said, "tools": [{"type": "function", "function": function}], **one},
+        {"input": "Go", "tools": [{"type": "function", **function}], **one},
+        {
+            "messages": said,
+            "max_tokens": 9,
+            "tools": [{"name": "look", "input_schema": schema}],
+            "tool_choice": choice,
+        },
+    )
+    async with served(tmp_path, script) as server:
+        for path, body in zip(PATHS, bodies, strict=True):
+            for wish, calls in ((body, 1), ({**body, "tool_choice": {"type": "auto"}}, 2)):
+                if calls == 2 and path != "/v1/messages":
+                    wish = {**body, "parallel_tool_calls": True}
+                answer = await server.client.post(path, json={"model": MODEL, **wish})
+                assert answer.status_code == 200, answer.text
+                assert answer.text.count('"look"') - ("tools" in answer.json()) == calls
+        assert not server.house.simulator.violations
+
+
+async def test_what_an_agent_brings_is_counted_too(tmp_path: Path) -> None:
+    """S-3: its instructions and its tools are sent with every request."""
+    async with served(tmp_path, HELLO) as server:
+        values = server.house.studio.settings.values
+        values.default_provider, values.default_model = PROVIDER, {PROVIDER: "sim-model"}
+        said = {"messages": [{"role": "user", "content": "Go"}]}
+        counts: list[int] = []
+        for model in (MODEL, "agent/Coder"):
+            body = {"model": model, **said}
+            answer = await server.client.post("/v1/messages/count_tokens", json=body)
+            counts.append(answer.json()["input_tokens"])
+            body = {"model": model, "input": "Go", "instructions": "Be brief. " * 100}
+            answer = await server.client.post("/v1/responses/input_tokens", json=body)
+            assert answer.json()["input_tokens"] > counts[-1] + 200
+        await server.client.post("/v1/messages", json={"model": model, "max_tokens": 9, **said})
+        sent = server.house.asked[0].json
+        size = len(json.dumps([sent["messages"], sent["tools"]])) / 4
+        assert counts[0] < 20 and 0.7 * size < counts[1] < 1.3 * size
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -39,6 +39,7 @@ OUTPUT_LIMIT = 250_000
 """Characters that a running tool can show; a little more than a command does."""
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
+ONE_AT_A_TIME = "This call was not made: one at a time. Make it when the other has its result."
 
 
 class DraftBox(Protocol):
@@ -105,10 +106,17 @@ class Execution:
         tool = self._tools.get(name)
         return tool.spec.effect if tool is not None and name in self._offered else "read"
 
-    async def run(self, calls: Sequence[ToolCall], results: list[ToolResult | None]) -> None:
+    async def run(
+        self,
+        calls: Sequence[ToolCall],
+        results: list[ToolResult | None],
+        *,
+        parallel: bool = True,
+    ) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
 
-        Calls that whoever asked runs are told of, and have none.
+        Calls that whoever asked runs are told of, and have none. Without
+        ``parallel`` that is the first alone, and the others fail.
 
         A call that must run alone works after all calls before it and before
         all after it: two edits of one file happen in the order they were asked.
@@ -120,6 +128,7 @@ class Execution:
         outside: list[bool] = []
         for call in calls:
             external = call.name in self._external and call.arguments is not None
+            external = external and (parallel or not any(outside))
             tool = None if external else self._tools.get(call.name)
             spec = tool.spec if tool else ToolSpec(call.name, "", {}, verb=call.name)
             outside.append(external)
@@ -221,6 +230,8 @@ class Execution:
                 f"The arguments are not a JSON object, so {call.name} was not run. "
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
+        if call.name in self._external:
+            raise ToolFailed(ONE_AT_A_TIME)
         tool = self._tools[call.name]
         if tool.patterns:  # of other people; one may take for ever
             arguments = await asyncio.to_thread(tool.check, call.arguments)

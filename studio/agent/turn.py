@@ -369,6 +369,7 @@ class Turn:
             choice=generation.choice if first or generation.choice == "none" else "auto",
             only=generation.only if first else "",
             schema=generation.schema,
+            parallel=generation.parallel,
         )
 
     async def _before(self) -> None:
@@ -422,7 +423,8 @@ class Turn:
         results: list[ToolResult | None] = [None] * len(reply.calls)
         try:
             await self._history.append(reply.items)
-            await self._execution.run(reply.calls, results)
+            parallel = self._setting.generation.parallel
+            await self._execution.run(reply.calls, results, parallel=parallel)
         except BaseException as error:
             await self._results(reply.calls, results, self._why(error, FAILED))
             raise

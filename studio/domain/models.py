@@ -105,7 +105,9 @@ class Generation:
     ``only`` names the one tool that has to be called; it and ``choice``
     "required" count for the first request of a turn, or no turn would end.
     ``schema`` is the JSON schema that the answer has to fit, ``{}`` for any
-    JSON object. An adapter leaves out what a model would refuse.
+    JSON object. Without ``parallel`` a reply has one call at most; where a model
+    makes more all the same, one alone is handed over. An adapter leaves out what a
+    model would refuse.
     """
 
     output_limit: int | None = None
@@ -116,6 +118,7 @@ class Generation:
     choice: ToolChoice = "auto"
     only: str = ""
     schema: JsonObject | None = field(default=None, hash=False)
+    parallel: bool = True
 
 
 AS_IT_IS = Generation()

@@ -307,9 +307,12 @@ def _choice(request: Request) -> JsonObject:
     """``tool_choice``; empty where the model decides, or cannot be made to call."""
     if not request.callable:
         return {"type": "none"}
+    one: JsonObject = {} if request.parallel else {"disable_parallel_tool_use": True}
     if not request.forced or not takes_forced_calls(request.model):
-        return {}
-    return {"type": "tool", "name": request.named} if request.named else {"type": "any"}
+        return {"type": "auto", **one} if one else {}
+    if request.named:
+        return {"type": "tool", "name": request.named, **one}
+    return {"type": "any", **one}
 
 
 def _tool(tool: ToolSpec) -> JsonObject:

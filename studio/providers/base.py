@@ -59,6 +59,7 @@ class Request:
     choice: ToolChoice = "auto"
     only: str = ""
     schema: JsonObject | None = None
+    parallel: bool = True
 
     @property
     def named(self) -> str:

@@ -224,6 +224,8 @@ class CompatibleProvider(Provider):
             wanted["stop"] = list[Json](request.stop[:STOPS])
         if choice := chat_tool_choice(request):
             wanted["tool_choice"] = choice
+        if request.tools and not request.parallel:
+            wanted["parallel_tool_calls"] = False
         # Servers that run a model hold every reply to the form, so that none could be a call.
         held = request.schema is not None and (self._hosted or not request.callable)
         if held and (form := response_format(request, [*request.history, _system(request)])):

@@ -216,6 +216,8 @@ class OpenAIProvider(Provider):
                 wanted["top_p"] = request.top_p
         if choice := tool_choice(request):
             wanted["tool_choice"] = choice
+        if request.tools and not request.parallel:
+            wanted["parallel_tool_calls"] = False
         if form := text_format(request, request.history):
             wanted[FORM] = form
         return {

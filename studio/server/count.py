@@ -1,4 +1,7 @@
-"""How long a request is, about, for those who ask before they send it."""
+"""How long a request is, about, for those who ask before they send it.
+
+With the agent's own instructions and tools: the model gets them too.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from studio.agent.context.estimate import Estimate
+from studio.agent.ground import ground_of
 from studio.agent.studio import Studio
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Block, File, Image, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.models import NOTHING
+from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.attachments import as_text, encoded
 
+from .ceiling import ceiling
 from .naming import named
 from .wire import Asked, BadRequest
 
@@ -30,20 +36,34 @@ class Count:
         if asked.previous:
             why = "Earlier answers are not counted. Send the whole conversation in “input”."
             raise BadRequest(why, param="previous_response_id")
-        await named(self._studio, asked.model, self._folder)
-        return await asyncio.to_thread(tokens, asked)
+        runs = await named(self._studio, asked.model, self._folder)
+        info = SessionInfo(
+            id="",
+            title="",
+            folder=str(self._folder),
+            agent=runs.agent,
+            provider=runs.provider,
+            model=runs.model,
+            permission_mode="ask",
+            created=0.0,
+            updated=0.0,
+            instructions=asked.instructions,
+        )
+        bounds = ceiling(self._studio)
+        ground = await ground_of(info, self._studio, ceiling=bounds, external=asked.tools)
+        return await asyncio.to_thread(tokens, asked, ground.standing.system, ground.offered)
 
 
-def tokens(asked: Asked) -> int:
-    """What the client sends, its tools too, by our own estimate.
+def tokens(asked: Asked, system: str, tools: list[ToolSpec]) -> int:
+    """Of what is said, after a system prompt and with these tools, by our own estimate.
 
-    The agent's instructions and tools come on top. Takes long for large files.
+    Takes long for large files.
     """
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
         for message in asked.messages
     ]
-    written = _Written(items, asked.instructions, list(asked.tools))
+    written = _Written(items, system, tools)
     return Estimate().total(written, None, NOTHING)
 
 

@@ -43,6 +43,7 @@ class Chat:
             top_p=fields.number("top_p", 0, 1),
             stop=_stop(fields),
             schema=_schema(fields),
+            parallel=fields.flag("parallel_tool_calls", True),
         )
         offered, generation = choose(fields, tools, generation)
         _with_usage(fields)

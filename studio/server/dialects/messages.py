@@ -40,6 +40,7 @@ class Messages:
         instructions, messages = _conversation(fields)
         offered = _tools(fields)
         choice, only = _choice(fields, offered)
+        chosen = fields.inner("tool_choice") or Fields({})
         thinking, config = _effort(fields), fields.inner("output_config") or Fields({})
         limit = fields.count("max_tokens")
         if limit is None:
@@ -57,6 +58,7 @@ class Messages:
                 stop=tuple(text for text in fields.texts("stop_sequences") if text),
                 choice=choice,
                 only=only,
+                parallel=not chosen.flag("disable_parallel_tool_use", False),
                 schema=_schema(config.inner("format") or fields.inner("output_format")),
             ),
             stream=fields.flag("stream", False),

@@ -43,6 +43,7 @@ class Responses:
             temperature=fields.number("temperature", 0, 2),
             top_p=fields.number("top_p", 0, 1),
             schema=_schema(fields),
+            parallel=fields.flag("parallel_tool_calls", True),
         )
         tools, generation = choose(fields, _tools(fields), generation)
         return Asked(
@@ -165,7 +166,6 @@ def _refuse(fields: Fields) -> None:
     for name in ("prompt_cache_key", "service_tier"):
         fields.text(name)
     fields.one_of("truncation", _TRUNCATIONS)
-    fields.flag("parallel_tool_calls", True)
     fields.flag("store", True)  # what is kept is the person's to say
     fields.count("max_tool_calls")
     for index, one in enumerate(fields.items("include")):
