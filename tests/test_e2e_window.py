@@ -187,7 +187,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         seen = watch_composer(person)
         person.press(Key.Key_Escape)
         person.press(Key.Key_Escape)
-        await person.done(seconds=2)
+        await person.done(seconds=10)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
         assert person.composer.send.accessibleName() == "Send" and person.says("Stopped.")
         await asyncio.wait_for(person.exchanges[0].gone.wait(), 10)
@@ -201,7 +201,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         assert person.composer.state == "running" and held(lock)
         seen.clear()
         person.click(person.composer.send)
-        await person.done(2, seconds=2)
+        await person.done(2, seconds=10)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
         assert not held(lock)
         assert person.blocks(ToolBlock)[-1].state == "cancelled"
