@@ -71,7 +71,7 @@ async def test_cancel_takes_back_any_question(tmp_path: Path) -> None:
 
 
 async def test_an_editor_that_cannot_ask_has_allowed_nothing(tmp_path: Path) -> None:
-    """T-5, T-7: the turn ends well all the same."""
+    """T-5, T-7, L-15: the turn ends well all the same, and nobody is said to have said no."""
 
     def choices(call: Any, options: list[str]) -> str:
         raise RequestError.method_not_found("session/request_permission")
@@ -80,6 +80,8 @@ async def test_an_editor_that_cannot_ask_has_allowed_nothing(tmp_path: Path) -> 
         end = await ended(says(person, await begun(person)))
         assert end.stop_reason == "end_turn" and person.words == "Done."
         assert not (person.folder / "ran").exists() and not (person.folder / "b.txt").exists()
+        told = str(asked(person.simulator)[1].json)
+        assert "nobody answered in the editor" in told and "person did not allow" not in told
 
 
 async def test_an_editor_that_goes_leaves_a_chat_that_can_go_on(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from studio.domain.permissions import Answer, Question
 from .telling import Telling, words
 
 NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+UNANSWERED = "nobody answered in the editor"
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
@@ -91,7 +92,6 @@ class Asking:
         task.add_done_callback(self._tasks.discard)
 
     async def _permission(self, question: Question) -> None:
-        answer: Answer = "deny"
         options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
         if rules := question.always:
             always = rules[0] if len(rules) == 1 else f"these {len(rules)} rules"
@@ -113,10 +113,12 @@ class Asking:
             status="pending",
             content=words("\n".join(filter(None, lines))),
         )
+        chosen = ""
         try:
-            answer = cast("Answer", await self._chosen(call, options) or "deny")
+            chosen = await self._chosen(call, options)
         finally:
-            self._session.answer(question.id, answer)
+            by = "" if chosen else UNANSWERED
+            self._session.answer(question.id, cast("Answer", chosen or "deny"), by)
 
     async def _reply(self, asked: AwaitingReply) -> None:
         """Its suggestions are what an editor can show."""
