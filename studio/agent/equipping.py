@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from .clock import Clock
 from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
 from .ground import Ground, Surroundings
-from .incoming import AnyKind, Incoming
+from .incoming import Incoming
 from .permission.gate import Gate
 from .permission.policy import Policy
 from .permission.unreadable import unreadable
@@ -72,13 +71,6 @@ class Equipping:
         self._around = surroundings
         self._incoming = Incoming(chat.transcript)
 
-    async def workspace(self) -> Workspace:
-        return await asyncio.to_thread(self._place)
-
-    def _place(self) -> Workspace:
-        info = self._chat.info
-        return Workspace(info.folder, readable=[self._around.spill(info.id)])
-
     async def equipment(
         self, ground: Ground, rules: Sequence[Rule], within: Policy | None = None
     ) -> Equipment:
@@ -88,11 +80,7 @@ class Equipping:
         Raises ConfigurationError.
         """
         agent = ground.agent
-
-        def look() -> tuple[list[AnyKind], Workspace]:
-            return self._around.masks(agent), self._place()
-
-        self._incoming.kinds, workspace = await asyncio.to_thread(look)
+        self._incoming.kinds, workspace = ground.masks, ground.workspace
         policy = Policy(
             self._chat.info.permission_mode,
             {

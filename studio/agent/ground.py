@@ -17,7 +17,7 @@ from studio.domain.permissions import Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
-from studio.tools import Tool
+from studio.tools import Tool, Workspace
 from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
@@ -37,14 +37,25 @@ CLIENT = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the disk holds of a turn's ground: files as they are now."""
+
+    agent: Agent
+    tools: dict[str, Tool]
+    masks: list[AnyKind]
+    """What the model does not get from outside (T-9)."""
+    workspace: Workspace
+
+
 class Surroundings(Protocol):
     """What a session needs of the rest of the house for one turn."""
 
+    async def found(self, session: SessionInfo, trust: Trust) -> Found: ...
+    def workspace(self, session: SessionInfo) -> Workspace: ...
     async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent: ...
     async def provider(self, name: str) -> Provider: ...
     def model(self, provider: str, model: str) -> ModelInfo: ...
-    async def refresh_tools(self) -> None: ...
-    def tools(self) -> dict[str, Tool]: ...
     def limits(self, agent: Agent, mode: Mode) -> Limits: ...
     async def budget(
         self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
@@ -55,7 +66,6 @@ class Surroundings(Protocol):
     def web(self) -> Web: ...
     @property
     def notes(self) -> Path: ...
-    def masks(self, agent: Agent) -> list[AnyKind]: ...
     @property
     def summarise(self) -> bool: ...
     def spill(self, session_id: str) -> Path: ...
@@ -84,6 +94,8 @@ class Ground:
     offered: list[ToolSpec]
     layers: Layers
     standing: Standing
+    masks: list[AnyKind]
+    workspace: Workspace
 
 
 async def ground_of(
@@ -104,18 +116,17 @@ async def ground_of(
     layers = await around.rules.layers(folder)
     if layers.gone:
         raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
-    agent = await around.agent(info.agent, folder, layers.trust)
+    found = await around.found(info, layers.trust)
+    agent, tools = found.agent, found.tools
     provider = await around.provider(info.provider)
     if not info.model:
         raise ConfigurationError("No model is chosen. Choose one below the message.")
-    await around.refresh_tools()
-    tools = around.tools()
     rules: dict[Layer, Sequence[Rule]] = {**layers.rules, "agent": agent.permissions}
     policy = Policy(info.permission_mode, rules, role=agent.role, tools=agent.tools)
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
     whole = whole if ceiling is None else whole.within(ceiling)
     search = around.web.choices().web_search
-    found = [
+    own = [
         _of_provider(tool.spec, provider, info.model, search)
         for tool in tools.values()
         if policy.offers(tool.spec) and not (tool.spec.name == SEARCH and search == "off")
@@ -123,7 +134,7 @@ async def ground_of(
     theirs = {spec.name for spec in external}
     offered = [
         spec
-        for spec in found
+        for spec in own
         if spec.name not in theirs and (not spec.hosted or whole.hands_over(spec))
     ]
     offered += external
@@ -133,7 +144,17 @@ async def ground_of(
         _instructions(agent, folder, info.instructions),
         frozenset(spec.name for spec in offered),
     )
-    return Ground(agent, provider, info.model, tools, offered, layers, standing)
+    return Ground(
+        agent,
+        provider,
+        info.model,
+        tools,
+        offered,
+        layers,
+        standing,
+        found.masks,
+        found.workspace,
+    )
 
 
 def _of_provider(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:

@@ -77,18 +77,19 @@ class AgentLibrary:
 
     async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
         """``trusted``: the project's files may widen rights."""
-        return await asyncio.to_thread(self._load, project, trusted)
+        return await asyncio.to_thread(self.read, project, trusted=trusted)
 
-    def _load(self, project: Path | None, trust: bool) -> Agents:
+    def read(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
+        """The same at once: it touches the disk."""
         agents: dict[str, Agent] = {}
         problems: list[str] = []
         places = [(self._shipped, True), (self._own, True)]
         if project is not None:
-            places.append((project / PROJECT_AGENTS, trust))
-        for folder, trusted in places:
+            places.append((project / PROJECT_AGENTS, trusted))
+        for folder, wide in places:
             for path in _files(folder):
                 try:
-                    agent = self._agent(path, trusted)
+                    agent = self._agent(path, wide)
                 except OSError as error:
                     problems.append(f"{path}: {error.strerror or error}")
                 except ValueError as error:
@@ -96,7 +97,7 @@ class AgentLibrary:
                 else:
                     if replaced := Agents(agents).get(agent.name):
                         del agents[replaced.name]
-                        agent = agent if trusted else _within(agent, replaced)
+                        agent = agent if wide else _within(agent, replaced)
                     agents[agent.name] = agent
         return Agents(agents, tuple(problems))
 

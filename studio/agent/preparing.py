@@ -331,7 +331,7 @@ class Preparing:
         return self._around.model(self._chat.info.provider, self._chat.info.model)
 
     async def workspace(self) -> Workspace:
-        return await self._equipping.workspace()
+        return await asyncio.to_thread(self._around.workspace, self._chat.info)
 
     def _news(self, standing: Standing, schema: JsonObject | None) -> list[Told]:
         """What the model has not been told yet."""

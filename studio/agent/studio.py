@@ -45,7 +45,8 @@ from .books import Books
 from .budget import Budget, Rate
 from .confinement import Confinement
 from .connections import KEYED, LOCAL, Connections, no_key
-from .incoming import AnyKind, kinds_of
+from .ground import Found
+from .incoming import kinds_of
 from .library import AgentLibrary, Agents
 from .patience import Patience
 from .permission.decision import Decision
@@ -144,11 +145,31 @@ class Studio:
 
     async def refresh_tools(self) -> None:
         """Take what was saved in the person's tool files since; says what is newly broken."""
+        self._take(await asyncio.to_thread(self._finder.look))
+
+    def _take(self, toolbox: Toolbox) -> None:
         known = set(self.toolbox.problems)
-        self.toolbox = await asyncio.to_thread(self._finder.look)
-        for problem in self.toolbox.problems:
+        self.toolbox = toolbox
+        for problem in toolbox.problems:
             if problem not in known:
                 self.trouble(problem)
+
+    async def found(self, session: SessionInfo, trust: Trust) -> Found:
+        """Everything that a turn needs of the disk, looked at in one go.
+
+        Raises ConfigurationError for an agent that is not there, or that masks
+        what nobody knows.
+        """
+
+        def look() -> tuple[Toolbox, Found]:
+            agents = self.library.read(Path(session.folder), trusted=trust == "trusted")
+            agent, toolbox = _named(session.agent, agents), self._finder.look()
+            masks = kinds_of([*self.settings.values.mask, *agent.mask])
+            return toolbox, Found(agent, toolbox.tools, masks, self.workspace(session))
+
+        toolbox, found = await asyncio.to_thread(look)
+        self._take(toolbox)
+        return found
 
     async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
         """``trust`` is the person's in the folder, where that was looked up already."""
@@ -158,13 +179,7 @@ class Studio:
 
     async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        agents = await self.agents(folder, trust)
-        agent = agents.get(name)
-        if agent is None:
-            known = ", ".join(sorted(agents.by_name))
-            problems = "".join(f" {problem}." for problem in agents.problems)
-            raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
-        return agent
+        return _named(name, await self.agents(folder, trust))
 
     async def provider(self, name: str) -> Provider:
         return await self.connections.provider(name)
@@ -321,10 +336,6 @@ class Studio:
         """Where agents' notes are kept, a folder for each folder they are about."""
         return self.paths.data / "notes"
 
-    def masks(self, agent: Agent) -> list[AnyKind]:
-        """What models do not get from outside (T-9); ConfigurationError for an unknown kind."""
-        return kinds_of([*self.settings.values.mask, *agent.mask])
-
     def environment(self) -> dict[str, str]:
         return child_environment(secrets=self.keychain.known())
 
@@ -335,6 +346,10 @@ class Studio:
     def summarise(self) -> bool:
         """Whether the person lets long conversations be summed up."""
         return self.settings.values.summarise
+
+    def workspace(self, session: SessionInfo) -> Workspace:
+        """Where a session's agents work; touches the disk."""
+        return Workspace(session.folder, readable=[self.spill(session.id)])
 
     def spill(self, session_id: str) -> Path:
         """Where a session's long results are kept whole; made when there is one."""
@@ -423,3 +438,13 @@ class Studio:
                 first = first or error
         if first is not None:
             raise first
+
+
+def _named(name: str, agents: Agents) -> Agent:
+    """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
+    agent = agents.get(name)
+    if agent is None:
+        known = ", ".join(sorted(agents.by_name))
+        problems = "".join(f" {problem}." for problem in agents.problems)
+        raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
+    return agent

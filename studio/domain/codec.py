@@ -20,11 +20,13 @@ from .jsonvalue import Json, JsonObject
 from .permissions import Question
 
 
+@cache
 def event_name(kind: type[object]) -> str:
     """``ToolFinished`` is called ``tool_finished``."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _ONCE_ONE: dict[type[Any], str] = {Question: "always"}
 """Fields with several of what earlier versions wrote one of, or none."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
@@ -58,6 +60,8 @@ def encode(value: object) -> Json:
 
 
 def _named(value: object) -> Json:
+    if type(value) in _PLAIN:  # by far the most
+        return cast("Json", value)
     if is_dataclass(value):
         return {"type": type(value).__name__, **cast("JsonObject", encode(value))}
     return encode(value)
