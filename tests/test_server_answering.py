@@ -198,6 +198,18 @@ async def test_what_the_model_thinks_is_apart(tmp_path: Path) -> None:
         assert (answer.thoughts, answer.text) == ("Hm.", "Yes.")
 
 
+async def test_a_step_that_is_told_shows_no_secret(tmp_path: Path) -> None:
+    """S-4: a client may be somebody else, and keeps what it is told."""
+    secret = "sk-ant-api03-" + "Ab3dE9gH" * 8
+    script = [Turn(Call("read", {"path": f"{secret}.txt"})), Turn(Says("Done."))]
+    async with house(tmp_path, COMPATIBLE, script) as home:
+        await _uses(home)
+        home.studio.settings.values.server_steps = True
+        answer = await answered(answering_of(home), asking(home, "Go", model="agent/Coder"))
+        (told,) = answer.progress
+        assert told.startswith("Reading ") and secret not in told
+
+
 async def test_tokens_of_all_steps_are_counted(tmp_path: Path) -> None:
     usage = Counted(inp=100, cache_read=40, out=20, reasoning=5)
     script = [
