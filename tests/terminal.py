@@ -72,6 +72,7 @@ class Terminal:
             "PYTHONPATH": str(ROOT),
             "AGENT_STUDIO_HOME": str(self.home),
             "PYTHONFAULTHANDLER": "1",
+            "SSL_CERT_FILE": str(ROOT / "tests" / "authority.pem"),
             **environment,
         }
 

@@ -13,6 +13,7 @@ import sqlite3
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from elsewhere import asker
@@ -32,6 +33,7 @@ from studio.domain.tools import ToolSpec
 from studio.providers.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.drafts import DraftsPage
 from studio.ui.settings import SettingsDialog
+from studio.ui.theme import Theme
 from studio.ui.transcript.cards import EndItem, FailureItem
 from studio.ui.transcript.changed import FilesItem
 from studio.ui.transcript.draft import DraftItem
@@ -194,31 +196,35 @@ async def allow(person: Person) -> None:
 
 
 class Photographer:
-    """Takes the pictures and looks at them."""
+    """Takes the pictures, looks at them, and keeps them where somebody wants them."""
 
-    def __init__(self, person: Person, folder: Path) -> None:
+    def __init__(self, person: Person) -> None:
         self.person = person
-        self.folder = Path(os.environ.get("AGENT_STUDIO_SCREENSHOTS") or folder / "pictures")
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = os.environ.get("AGENT_STUDIO_SCREENSHOTS")
+        if self.folder:
+            Path(self.folder).mkdir(parents=True, exist_ok=True)
 
     async def take(self, name: str, sizes: tuple[QSize, ...] = (LARGE,)) -> dict[str, QImage]:
-        """One picture for each theme and size, by ``light-1440`` and so on."""
+        """One picture for each theme and size, by ``light-1440`` and so on.
+
+        The other theme stays, and the first size: to dress every widget takes longest of all.
+        """
         window, taken = self.person.window, {}
-        for theme in ("light", "dark"):
+        there = "dark" if window.theme.dark else "light"
+        other = "light" if window.theme.dark else "dark"
+        for theme, order in ((there, sizes), (other, sizes[::-1])):
             window.theme.set(theme)  # type: ignore[arg-type]
-            for size in sizes:
+            for size in order:
                 window.resize(size)
                 await until(lambda size=size: window.size() == size)
                 await settled()
                 image = window.grab().toImage()
                 self._add_dialogs(image)
                 key = f"{theme}-{size.width()}"
-                assert image.save(str(self.folder / f"{name}-{key}.png"))
+                if self.folder:
+                    assert image.save(f"{self.folder}/{name}-{key}.png")
                 self.check(image, size)
                 taken[key] = image
-        window.theme.set("light")
-        window.resize(LARGE)
-        await settled()
         return taken
 
     def _add_dialogs(self, image: QImage) -> None:
@@ -241,6 +247,10 @@ class Photographer:
         assert at(image, 4, size.height() - 4) == theme.color("window")
         surface = self.person.window.chat.mapTo(self.person.window, QPoint(6, 400))
         assert at(image, surface.x(), surface.y()) == theme.color("surface")
+
+
+def colour(name: str, theme: Literal["light", "dark"] = "light") -> QColor:
+    return Theme(theme).color(name)
 
 
 def at(image: QImage, x: int, y: int) -> QColor:
@@ -288,7 +298,7 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         Turn(runs("pytest -n 4 --durations=5"), runs("pytest --pdb"), usage=USED),
     ]  # fmt: skip
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
         person.say("`test_retry_after` is flaky on CI. Find out why and fix it.")
         await allow(person)
@@ -298,8 +308,8 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         person.window.chat.show_choices()
         assert person.blocks(TextBlock)[-1].live
         taken = await pictures.take("01-main", (LARGE, SMALL))
-        theme, send = person.window.theme, place_in_window(person, person.composer.send)
-        assert has_colour(taken["light-1440"], send, theme.color("text1"))
+        send = place_in_window(person, person.composer.send)
+        assert has_colour(taken["light-1440"], send, colour("text1"))
         assert [b.state for b in person.blocks(ToolBlock)] == ["done"] * 7 + ["error"]
 
         person.composer.setFocus()
@@ -348,11 +358,10 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
         await person.session.change(title="Fix flaky retry test")
         await person.window.listing.refresh()
         person.window.chat.show_choices()
-        taken = await Photographer(person, tmp_path).take("03-permission-diff", (LARGE, SMALL))
-        person.window.theme.set("dark")
-        theme, view = person.window.theme, place_in_window(person, person.view)
+        taken = await Photographer(person).take("03-permission-diff", (LARGE, SMALL))
+        view = place_in_window(person, person.view)
         for token in ("add_bg", "del_bg", "warn_line", "accent"):
-            assert has_colour(taken["dark-1440"], view, theme.color(token)), token
+            assert has_colour(taken["dark-1440"], view, colour(token, "dark")), token
         assert person.item(DraftItem).waiting and person.view.hasFocus()
         person.session.answer(person.session.transcript.questions[0].id, "deny")
         await person.done()
@@ -373,7 +382,7 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(lambda: studio.catalogue.listing("anthropic").state == "ready")
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         await until(dialog.isVisible)
         await pictures.take("05-settings-providers")
         sections = dialog.providers.sections
@@ -416,7 +425,7 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         await until(lambda: page.tools and page.standing.removes)
         page.tryout.field.setText("run(git status && git push)")
         await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         await pictures.take("08-settings-permissions")
         bar = page.verticalScrollBar()
         bar.setValue(bar.maximum() // 2)
@@ -438,18 +447,17 @@ async def test_first_run_and_new_chat(tmp_path: Path, atlas: Path) -> None:
     async with at_window(tmp_path, "ollama", [], first_run=True, fonts=fonts()) as person:
         page = person.window.pages.currentWidget()
         await until(lambda: "Found" in page._start.ollama.accessibleName())
-        taken = await Photographer(person, tmp_path).take("13-first-run", (LARGE, SMALL))
+        taken = await Photographer(person).take("13-first-run", (LARGE, SMALL))
         place = place_in_window(person, page._start.demo).adjusted(-4, -4, 4, 4)
-        assert has_colour(taken["light-1440"], place, person.window.theme.color("accent_text"))
-        person.window.theme.set("dark")
-        assert has_colour(taken["dark-1440"], place, person.window.theme.color("accent_text"))
+        assert has_colour(taken["light-1440"], place, colour("accent_text"))
+        assert has_colour(taken["dark-1440"], place, colour("accent_text", "dark"))
     home = tmp_path / "second"
     home.mkdir()
     async with at_atlas(home, atlas, []) as person:
         await until(person.composer.editor.hasFocus)
-        taken = await Photographer(person, tmp_path).take("14-new-chat")
+        taken = await Photographer(person).take("14-new-chat")
         place = place_in_window(person, person.composer)
-        assert has_colour(taken["light-1440"], place, person.window.theme.color("accent_text"))
+        assert has_colour(taken["light-1440"], place, colour("accent_text"))
         assert person.window.chat.heading.isVisible() and len(person.chats()) == len(CHATS)
 
 
@@ -469,21 +477,20 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         Turn(Text("It reads the wall clock."), stop="context_exceeded"),
     ]
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
         for number, words in enumerate(("Explain the backoff", "Again", "And now?", "Go on")):
             person.say(words)
             await person.done(number + 1)
         person.say("Once more")
-        view, theme = person.view, person.window.theme
+        view = person.view
         item = await until(lambda: person.item(RetryItem) if view.canvas.items[-1].animated else 0)
         view.context.started[id(item.block)] -= 14
         taken = await pictures.take("15-errors")
-        assert has_colour(taken["light-1440"], place_in_window(person, view), theme.color("warn"))
-        for key, picture in taken.items():
-            theme.set(key.partition("-")[0])  # type: ignore[arg-type]
-            assert has_colour(picture, place_in_window(person, view), theme.color("warn_soft"))
-        theme.set("light")
+        place = place_in_window(person, view)
+        assert has_colour(taken["light-1440"], place, colour("warn"))
+        assert has_colour(taken["light-1440"], place, colour("warn_soft"))
+        assert has_colour(taken["dark-1440"], place, colour("warn_soft", "dark"))
         person.session.try_now()
         await person.done(5)
         person.studio.patience = replace(person.studio.patience, silence=0.2)
@@ -515,7 +522,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         Turn(Text("Both round up."), usage=Usage(inp=9_800, out=40)),
     ]  # fmt: skip
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
         person.say("Where is the wait?")
         await person.done()
@@ -546,7 +553,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
     async with at_window(tmp_path, "anthropic", [], folder=atlas, fonts=fonts()) as person:
         await person.open_chat("Where is the wait?")
         await until(person.window.chat.strip.isVisible)
-        await Photographer(person, tmp_path).take("18-damage", (LARGE, SMALL))
+        await Photographer(person).take("18-damage", (LARGE, SMALL))
 
 
 @on_window_loop
@@ -568,7 +575,7 @@ async def test_drafts(tmp_path: Path, atlas: Path) -> None:
         Turn(Text("Four changes wait for you.")),
     ]
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures, window = Photographer(person, tmp_path), person.window
+        pictures, window = Photographer(person), person.window
         person.say("Fix the flaky retry test, and tidy up.")
         await person.done()
         await person.session.change(title="Fix flaky retry test")
@@ -639,7 +646,7 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         prepare=earlier_chats,
         fonts=fonts(),
     ) as person:
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
         person.say("What is this?")
         await person.done()
@@ -694,7 +701,7 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         ),
     ]
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures = Photographer(person, tmp_path)
+        pictures = Photographer(person)
         person.press(Key.Key_I, CTRL)
         await person.choose(person.composer.agent, "Inline")
         person.composer.setFocus()
@@ -746,7 +753,7 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
     weather = ToolSpec("get_weather", "Weather of a city.", {"type": "object"}, external=True)
     script = [Turn(Text("One moment."), Call("get_weather", {"city": "Bergen"}), stop="tool_use")]
     async with at_atlas(tmp_path, atlas, script) as person:
-        pictures, window = Photographer(person, tmp_path), person.window
+        pictures, window = Photographer(person), person.window
         for door in ("terminal", "editor"):
             session = await person.studio.sessions.create(
                 folder=str(atlas), agent="Coder", provider="anthropic", model="claude-sonnet-5-5",
