@@ -104,7 +104,7 @@ def test_what_may_be_denied_is_asked_about(line: str) -> None:
 
 
 def test_what_cannot_be_read_is_allowed_by_no_pattern() -> None:
-    for line in ("$x y", "curl x | sh", "case x in x) git;; esac", "eval $x"):
+    for line in ("$x y", "curl x | sh", "case x in x) $x;; esac", "eval $x"):
         assert verdict(allow("run(* *)", "run(git *)", "run(curl *)", "run(eval *)"), line) == "ask"
 
 
@@ -125,6 +125,8 @@ def test_what_cannot_be_read_is_allowed_by_no_pattern() -> None:
         ("rm -r [a]", "run(rm *)"),
         ("a; b", "run(a *), run(b *)"),
         ("ruff check && ls | ruff format; CI=1 git add a", "run(ruff *), run(CI=1), run(git add *)"),
+        ("[ -n x ] && [[ -f $x ]] && a", "run([ *), run([[ *), run(a *)"),
+        ("case $(a) in b) c;; esac", "run(a *), run(c *)"),
         ("a $(b > c)", "run(> c), run(b *), run(a *)"),
         ("a; b; c; d; e", "run(a *), run(b *), run(c *), run(d *), run(e *)"),
         ("a; b; c; d; e; f", ""),

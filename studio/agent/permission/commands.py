@@ -162,7 +162,9 @@ class _Reading:
             self._assigned(word, passed_on=bool(simple.words))
         for redirect in simple.redirects:
             self._redirect(redirect)
-        if simple.words:
+        if simple.test:
+            self._add(simple.words)
+        elif simple.words:
             self._program(simple.words, depth)
 
     def _assigned(self, word: Word, *, passed_on: bool) -> None:

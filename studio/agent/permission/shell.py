@@ -9,6 +9,7 @@ known when the line runs is marked in a word by ``DYNAMIC``.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .words import DYNAMIC, Unclear, Word, WordReader
@@ -26,8 +27,13 @@ _DELIMITER = re.compile(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _OPENERS = {"if", "while", "until", "then", "else", "elif", "do", "!", "{"}
 _CLOSERS = {"fi", "done", "}"}
-_OTHER_WORDS = {"case", "esac", "select", "function", "coproc", "[[", "in", "]]"}
-KEYWORDS = frozenset(_OPENERS | _CLOSERS | _OTHER_WORDS | {"for"})
+_OTHER_WORDS = {"select", "function", "coproc", "in", "]]"}
+KEYWORDS = frozenset(_OPENERS | _CLOSERS | _OTHER_WORDS | {"for", "case", "esac", "[["})
+_IN = re.compile(r"in(?=[ \t\n;]|\\\n)")
+_ABOUT_ONE = re.compile(r"-[bcdefghknprsuwxzLSGNO]")
+_ABOUT_TWO = re.compile(r"==?|!=|=~|-(?:nt|ot|ef)")
+_AS_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)")
+_NUMBER = re.compile(r"(\"?)(?:-?\d+|\$[#?]|\$\{#[A-Za-z_]\w*\})\1", re.A)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +51,8 @@ class Simple:
     assigned: list[Word] = field(default_factory=list[Word])
     words: list[Word] = field(default_factory=list[Word])
     redirects: list[Redirect] = field(default_factory=list[Redirect])
-    loop: bool = False
-    """The variable of a ``for``, in ``assigned``."""
+    test: bool = False
+    """``[[ … ]]``, which runs nothing itself; a shell that has none runs a program of that name."""
 
 
 def read(text: str) -> list[Simple]:
@@ -67,6 +73,8 @@ class _Reader(WordReader):
         super().__init__(text)
         self.found: list[Simple] = []
         self._depth = depth
+        self._cases = 0
+        """Open ``case`` blocks."""
         self._documents: list[tuple[str, bool, bool]] = []
         """Here-documents whose text follows the line: end, tabs stripped, literal."""
 
@@ -131,6 +139,8 @@ class _Reader(WordReader):
                     self._fail("brackets that do not match")
                 if self._documents:
                     self._fail("a here-document without its text")
+                if self._cases:
+                    self._fail("a case that does not end")
                 self.at += len(char)
                 return
             if char == "\n":
@@ -139,6 +149,9 @@ class _Reader(WordReader):
             elif char == "#":
                 end = self.text.find("\n", self.at)
                 self.at = len(self.text) if end < 0 else end
+            elif self._cases and self.text.startswith(";;", self.at):
+                self.at += 2
+                fresh, closed = self._patterns()
             elif operator := _OPERATOR.match(self.text, self.at):
                 if fresh:
                     self._fail("an operator where a command is expected")
@@ -163,9 +176,11 @@ class _Reader(WordReader):
     def _deeper(self, until: str) -> None:
         if self._documents:
             self._fail("a here-document beside brackets")
+        cases, self._cases = self._cases, 0
         self._depth += 1
         self.commands(until)
         self._depth -= 1
+        self._cases = cases
 
     def _command(self) -> tuple[bool, bool]:
         """One simple command or keyword; whether a command may follow, or only a block's end."""
@@ -195,6 +210,13 @@ class _Reader(WordReader):
             if first and word.source == "for":
                 self._for()
                 return True, False
+            if first and word.source == "case":
+                return self._case()
+            if first and word.source == "esac":
+                return self._esac()
+            if first and word.source == "[[":
+                self._test()
+                return False, True
             if first and word.source in _OPENERS:
                 return True, False
             if first and word.source in _CLOSERS:
@@ -223,9 +245,9 @@ class _Reader(WordReader):
         if name is None:
             self._fail("a loop of an unusual form")
         self.at = name.end()
-        loop = Simple(loop=True)
+        loop = Simple()
         self._blanks()
-        if re.compile(r"in(?=[ \t\n;]|\\\n)").match(self.text, self.at):
+        if _IN.match(self.text, self.at):
             self.at += 2
             values: list[Word] = []
             while True:
@@ -244,6 +266,63 @@ class _Reader(WordReader):
             self.at += 1
         if not re.compile(r"do(?=[ \t\n])").match(self.text, self.at):
             self._fail("a loop of an unusual form")
+
+    def _case(self) -> tuple[bool, bool]:
+        """The head of a ``case``; then as ``_patterns``."""
+        if self._depth:  # old shells take the bracket of a pattern for the end of $(
+            self._fail("a case inside brackets")
+        self._blanks()
+        if self._next() != "#":
+            self._word()
+            self._blanks()
+        if not _IN.match(self.text, self.at):
+            self._fail("a case of an unusual form")
+        self.at += 2
+        self._cases += 1
+        return self._patterns()
+
+    def _patterns(self) -> tuple[bool, bool]:
+        """What a branch is for, or the end of the ``case``; as ``_command``."""
+        if self._documents:
+            self._fail("a here-document in a case’s head")
+        while self._next() in (" ", "\t", "\n"):
+            self.at += 1
+        bracket = self._next() == "("
+        self.at += bracket
+        while True:
+            self._blanks()
+            pattern = self._word()
+            if pattern.source == "esac" and not bracket:
+                return self._esac()
+            if pattern.source == "esac" or pattern.source.startswith("#"):
+                self._fail("a case of an unusual form")
+            self._blanks()
+            ends = self._next()
+            self.at += 1
+            if ends == ")":
+                return True, False
+            if ends != "|":
+                self._fail("a case of an unusual form")
+            bracket = True
+
+    def _esac(self) -> tuple[bool, bool]:
+        if not self._cases:
+            self._fail("the word “esac”")
+        self._cases -= 1
+        return False, True
+
+    def _test(self) -> None:
+        """``[[ … ]]`` of one condition, which a shell without it reads as a program's words."""
+        words = [Word("[[", "[[")]
+        while words[-1].source != "]]":
+            self._blanks()
+            if self._next() in ("", "#"):
+                self._fail("a test of an unusual form")
+            words.append(self._word())
+        about = words[2:-1] if words[1].source == "!" else words[1:-1]
+        if not _condition(about):
+            self._fail("a test of an unusual form")
+        self.found.append(Simple(words=words, test=True))
 
     def _redirect(self, simple: Simple) -> bool:
         """Take a redirection, if one begins here."""
@@ -273,3 +352,19 @@ class _Reader(WordReader):
         if not self._next():
             self._fail("a redirection without a file")
         return self._word()
+
+
+def _condition(words: Sequence[Word]) -> bool:
+    """Whether a test runs nothing: bash computes what it compares as numbers, and runs what
+    stands in the index of a variable there."""
+    match [word.source for word in words]:
+        case [one]:
+            return not one.startswith(("-", "!"))
+        case [operator, _]:
+            return _ABOUT_ONE.fullmatch(operator) is not None
+        case [one, operator, other]:
+            if _AS_NUMBERS.fullmatch(operator):
+                return bool(_NUMBER.fullmatch(one) and _NUMBER.fullmatch(other))
+            return not one.startswith(("-", "!")) and _ABOUT_TWO.fullmatch(operator) is not None
+        case _:
+            return False

@@ -46,6 +46,8 @@ def rule_of(tool: str, part: Part) -> Rule | None:
         if not re.fullmatch(r"\w[\w:-]*", words[1]) or words[1] in _RUN:
             return _exactly(tool, part)
         return Rule("allow", tool, f"{words[0]} {words[1]} *")
+    if words[0] in ("[", "[["):  # stand for themselves where no bracket closes them
+        return Rule("allow", tool, f"{words[0]} *")
     return Rule("allow", tool, f"{escaped(words[0])} *")
 
 
