@@ -310,6 +310,20 @@ asyncio.run(main())
 PATIENT = WITHOUT.replace("DEADLINE", "60")  # a busy computer is not a silent keychain
 
 
+def test_no_other_program_runs_to_find_the_keychain(desk: dict[str, str]) -> None:
+    """Elsewhere than on macOS keyring has compilers look for Apple's libraries."""
+    script = """
+        import asyncio, json, sys
+        from studio.storage.keychain import Keychain
+        begun = []
+        sys.addaudithook(lambda name, _: begun.append(name) if name == "subprocess.Popen" else None)
+        keychain = Keychain(deadline=60)
+        asyncio.run(keychain.get("ollama"))
+        print(json.dumps({"begun": begun, "status": keychain.status}))
+    """
+    assert run(desk, script) == {"begun": [], "status": "none"}
+
+
 def test_no_session_bus_is_no_keychain(desk: dict[str, str]) -> None:
     assert run(desk, PATIENT) == {"error": "none", "read": None, "then": "sk-1"}
 

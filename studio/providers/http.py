@@ -8,6 +8,7 @@ import os
 import ssl
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
@@ -53,12 +54,11 @@ class Http:
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
-        with suppress(ImportError):  # else the first connection imports it, on the event loop
-            import_module("anyio._backends._asyncio")
-        try:
-            verify: ssl.SSLContext | bool = httpx2.create_ssl_context()
-        except FileNotFoundError:  # SSL_CERT_FILE names a file that is gone
-            verify = ssl.create_default_context(cafile=None)
+        with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
+            context = beside.submit(_context)
+            with suppress(ImportError):  # else the first connection imports it, on the event loop
+                import_module("anyio._backends._asyncio")
+            verify = context.result()
         direct = httpx2.AsyncHTTPTransport(verify=verify)
         timeout = httpx2.Timeout(self._read, connect=self._connect)
         return httpx2.AsyncClient(
@@ -75,6 +75,15 @@ class Http:
             if self._client is not None:
                 client, self._client = self._client, None
                 await client.aclose()
+
+
+def _context() -> ssl.SSLContext:
+    import httpx2
+
+    try:
+        return httpx2.create_ssl_context()
+    except FileNotFoundError:  # SSL_CERT_FILE names a file that is gone
+        return ssl.create_default_context(cafile=None)
 
 
 def _without_collections(make: Callable[[], T]) -> T:

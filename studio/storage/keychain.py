@@ -6,6 +6,7 @@ import asyncio
 import os
 import queue
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -337,6 +338,8 @@ def _checked(key: str) -> str:
 
 def _system_backend() -> Backend:
     """The system's keychain; only those keyring recommends, none that writes a plain file."""
+    if sys.platform != "darwin":  # there it looks for Apple's libraries, in child processes
+        cast("dict[str, Any]", sys.modules).setdefault("keyring.backends.macOS.api", None)
     from keyring import core
     from keyring.errors import NoKeyringError
 
