@@ -12,7 +12,7 @@ from house import House, house
 from studio.agent import routing
 from studio.agent.session import Session
 from studio.domain.agents import Caps, Limits, Mode
-from studio.domain.blocks import NoticeBlock
+from studio.domain.blocks import EndBlock, NoticeBlock
 from studio.domain.events import Event, HistoryBegun, Routed, Told, TurnComplete, TurnStarted
 from studio.domain.messages import Image, Said
 from studio.domain.messages import Text as Words
@@ -216,7 +216,7 @@ async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
         session = await home.session(model="usual")
         events = await say(session, "What is in a.txt?")
         ends = of(TurnComplete, events)
-        assert ends[0].reason in ("stalled", "step_limit") and ends[-1].reason == "done"
+        assert [end.reason for end in ends] == ["stalled", "done"]
         assert [e.model for e in of(TurnStarted, events)] == ["tiny", "big"]
         assert [e.said for e in of(TurnStarted, events)][1] == ()
         first, second = of(Routed, events)
@@ -224,6 +224,35 @@ async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
         assert any(told.text == routing.TAKE_OVER for told in of(Told, events))
         assert session.info.model == "big" and session.info.state == "done"
         assert not home.simulator.violations and first.mode == "inline"
+
+
+async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path) -> None:
+    """L-1, L-13: the person is offered the background; the next tier comes at that one's cap."""
+    looks = iter(range(100))
+
+    def works(view: RequestView) -> Turn:
+        if view.model == "tiny":
+            return Turn(Call("read", {"path": f"{next(looks)}.txt"}), usage=Usage(inp=10, out=1))
+        return answer(view)
+
+    async with house(tmp_path, PROVIDER, works) as home:
+        models(home, small="tiny", large="big")
+        session = await home.session(model="usual")
+        events = await say(session, QUICK)
+        (end,) = of(TurnComplete, events)
+        assert (end.reason, end.steps) == ("step_limit", 5) and not session.rises(end)
+        last = session.transcript.blocks[-1]
+        assert isinstance(last, EndBlock) and last.mode == "inline"
+        assert session.info.model == "tiny" and len(of(Routed, events)) == 1
+
+        events = [event async for event in session.turn((), mode="background")]
+        started = of(TurnStarted, events)
+        assert [(e.model, e.mode) for e in started] == [
+            ("tiny", "background"),
+            ("big", "background"),
+        ]
+        assert [e.reason for e in of(TurnComplete, events)] == ["step_limit", "done"]
+        assert not home.simulator.violations
 
 
 async def test_the_last_tier_is_the_end(tmp_path: Path) -> None:
@@ -238,7 +267,7 @@ async def test_the_last_tier_is_the_end(tmp_path: Path) -> None:
         session = await home.session(model="usual")
         events = await say(session, "What is in a.txt?")
         assert [e.model for e in of(TurnStarted, events)] == ["tiny", "big"]
-        assert all(e.reason in routing.STUCK for e in of(TurnComplete, events))
+        assert [e.reason for e in of(TurnComplete, events)] == ["stalled", "stalled"]
         chosen = await home.session(model="usual")
         await chosen.change(model="tiny")
         assert len(of(TurnStarted, await say(chosen, "What is in a.txt?"))) == 1
@@ -258,7 +287,10 @@ async def test_l14_bounds_of_one_turn_hold_for_every_tier(tmp_path: Path, bound:
         bounds: dict[str, Any] = (
             {"limits": Limits(2, 60.0)} if bound == "steps" else {"caps": Caps(tokens=1_000_000)}
         )
-        events = [event async for event in session.turn([Words("What is in a.txt?")], **bounds)]
+        turn = session.turn([Words("What is in a.txt?")], mode="background", **bounds)
+        events = [event async for event in turn]
         assert [e.model for e in of(TurnStarted, events)] == ["tiny"]
-        assert of(TurnComplete, events)[0].reason in routing.STUCK
+        assert of(TurnComplete, events)[0].reason == (
+            "step_limit" if bound == "steps" else "stalled"
+        )
         assert of(TurnStarted, await say(session, "And now?"))[-1].model == "big"

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
+    CompletionReason,
     Event,
     Exposed,
     MessageQueued,
@@ -48,7 +49,7 @@ from .ledger import Ledger
 from .permission.policy import Policy
 from .purse import Purse
 from .risk import Risk
-from .routing import TAKE_OVER
+from .routing import STUCK, TAKE_OVER
 from .spending import rates_of
 from .standing import Standing
 from .structured import FREE, in_words
@@ -150,8 +151,8 @@ class Preparing:
         """Queued messages that are to reach the running turn."""
         self._noticed = ""
         """What was last said of the rules in the folder."""
-        self.rises = False
-        """Whether a turn that gets stuck is taken over by the next tier."""
+        self.rises: tuple[CompletionReason, ...] = ()
+        """The ends of the running turn after which the next tier takes over."""
         self.parent: Parent | None = None
         """What the turns have that are begun by the one that runs."""
 
@@ -239,30 +240,28 @@ class Preparing:
     async def _routed(self, said: Sequence[Said], wish: Wish) -> list[Routed]:
         """What the program chose for this turn, and the chat changed to it (L-13)."""
         routing = self._around.routing
-        self.rises = False
-        if not routing.on or not (said or wish.rises):
+        self.rises = ()
+        if not routing.on:
             return []
-        info = self._chat.info
+        info, routed = self._chat.info, None
         agent = await self._around.agent(info.agent, Path(info.folder))
         if wish.rises:
             routed = await routing.rise(info, agent, said, wish.mode)
             self._unheard.notes.append(Told("stall", TAKE_OVER))
-        else:
+        elif said:
             begun = bool(self._chat.transcript.total_usage.total)
             above = wish.parent.budget if wish.parent else None
             budget = await self._around.budget(info, agent, above, new=self.history.new)
             routed = await routing.route(
                 info, agent, said, begun=begun, mode=wish.mode, budget=budget
             )
-        if routed is None:
-            return []
-        if (routed.provider, routed.model) != (info.provider, info.model):
+        if routed and (routed.provider, routed.model) != (info.provider, info.model):
             await self._chat.change(
                 provider=routed.provider, model=routed.model, model_chosen=False
             )
-        if not wish.bounded:
-            self.rises = await routing.rise(self._chat.info, agent, said, wish.mode) is not None
-        return [routed]
+        if not wish.bounded and await routing.rise(self._chat.info, agent, said, wish.mode):
+            self.rises = STUCK[routed.mode if routed else wish.mode or agent.mode]
+        return [routed] if routed else []
 
     async def _close(self, turn_id: str, parent: Parent | None) -> Sequence[Event]:
         """What a turn changed is kept; what it met is known to the one that began it."""

@@ -37,7 +37,12 @@ READS = 4_000
 ANSWER = 1_000
 """Tokens of its answer; some think first."""
 MODES: tuple[Mode, ...] = ("inline", "background")
-STUCK: tuple[CompletionReason, ...] = ("stalled", "step_limit")
+STUCK: dict[Mode, tuple[CompletionReason, ...]] = {
+    "inline": ("stalled",),
+    "background": ("stalled", "step_limit"),
+}
+"""How a turn ends that the next tier takes over. One that worked for the few steps of
+the inline mode is not stuck: the person is offered the background (L-1)."""
 TAKE_OVER = (
     "The model before you got stuck on this. Look at what it did, find out why that did not"
     " lead on, and finish the task another way."
@@ -97,7 +102,7 @@ class Routing:
         ``begun``: the chat has a history already, so it stays on its tier or moves up.
         """
         asked = await self._ask(said, budget)
-        found = asked.guess or guess(said)
+        found = asked.guess or await asyncio.to_thread(guess, said)
         target = (info.provider, info.model)
         if self.may_change(info, agent):
             tiers = self._tiers()

@@ -54,7 +54,6 @@ from .input import whole
 from .permission.policy import Policy
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
-from .routing import STUCK
 from .turn import Turn, settled
 from .undo import Undo
 from .unheard import Unheard
@@ -197,8 +196,7 @@ class Session:
 
     def rises(self, last: Event | None) -> bool:
         """Whether the next tier takes over from a turn that ended so (L-13)."""
-        stuck = isinstance(last, TurnComplete) and last.reason in STUCK
-        return stuck and self._preparation.rises
+        return isinstance(last, TurnComplete) and last.reason in self._preparation.rises
 
     async def _one_turn(self, said: tuple[Said, ...], wish: Wish) -> AsyncGenerator[Event, None]:
         self._must_be_free()
