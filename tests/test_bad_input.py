@@ -110,10 +110,13 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("run", "--provider", "nobody", "Hi"), "invalid choice: 'nobody'"),
+        (
+            ("run", "--provider", "nobody", "Hi"),
+            "argument --provider: “nobody” is none of anthropic, openai, ",
+        ),
         (("run", "--model"), "expected one argument"),
-        (("fly",), "invalid choice: 'fly'"),
-        (("sessions",), "required: WHAT"),
+        (("fly",), "“fly” is none of run, chat, doctor, "),
+        (("sessions",), "missing: WHAT, one of list, show, "),
         (("simulate", "--port", "70000"), "a port is a number from 0 to 65535"),
         ((*DEMO, "--agent", "Nobody", "Hi"), "There is no agent Nobody. Known are Assistant,"),
         ((*DEMO, "--session", "abc", "Hi"), "There is no session with an id that begins with abc."),

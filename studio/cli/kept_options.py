@@ -76,4 +76,5 @@ def completion(completion: argparse.ArgumentParser) -> None:
     )
     shells = ("bash", "zsh", "fish", "powershell")
     completion.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
-    completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    words = completion.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    words.required = False  # what is typed so far; nobody types this

@@ -38,6 +38,8 @@ class Parser(argparse.ArgumentParser):
     ) -> None:
         super().__init__(*args, **kwargs)
         self._fill = fill
+        self.several = ""
+        """What to do where more words come than one."""
 
     def fill(self) -> None:
         """Make the options, if they are not made yet."""
@@ -51,11 +53,28 @@ class Parser(argparse.ArgumentParser):
         self.fill()
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:  # said by the command they were given to, not by all of the program
-            self.error(f"unknown: {' '.join(unknown)}")
+            several = f". {self.several}" if self.several and unknown[0][:1] != "-" else ""
+            self.error(f"unknown: {' '.join(unknown)}{several}")
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
+        """Two lines: what is wrong, and where the help is."""
+        missing = message.removeprefix("the following arguments are required: ")
+        if missing != message:
+            message = f"missing: {missing}{self._ways(missing)}"
         self.exit(USAGE, f"{self.prog}: {message}\nFor help: {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"“{value}” is none of {known}")
+
+    def _ways(self, missing: str) -> str:
+        """What a word that is missing can be."""
+        for action in self._actions:
+            if action.choices is not None and action.metavar == missing:
+                return f", one of {', '.join(map(str, action.choices))}"
+        return ""
 
 
 def parser() -> Parser:
@@ -64,6 +83,7 @@ def parser() -> Parser:
         prog="agent-studio",
         description="Work with AI agents. Without a command the window opens.",
         formatter_class=_Help,
+        epilog="The options of a command: agent-studio COMMAND --help",
     )
     root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
@@ -179,6 +199,8 @@ def _run(run: argparse.ArgumentParser) -> None:
     from studio.domain.models import EFFORTS
     from studio.domain.providers import TITLES
 
+    assert isinstance(run, Parser)
+    run.several = "A message of several words is put in quotes."
     run.description = (
         "Run one turn: the answer goes to standard output, everything about it to "
         "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "

@@ -165,7 +165,9 @@ class _Trial:
         if tool.spec.effect in ("read", "draft") or self._options.yes:
             return True
         if not self._person:
-            self._console.say(f"{tool.spec.name} {EFFECTS[tool.spec.effect]}. To run it: --yes")
+            self._console.say(
+                f"{tool.spec.name} needs your word, and nobody is here to ask. To run it: --yes"
+            )
             return False
         shown = json.dumps(arguments, indent=2, ensure_ascii=False)
         self._console.say(f"{tool.spec.name} in {folder}\n{shown}")

@@ -86,7 +86,7 @@ async def bring(studio: Studio, options: argparse.Namespace, console: Console) -
         try:
             found = await asyncio.to_thread(_read, path)
         except ValueError as error:
-            console.say(f"{path}: {error}. Nothing of it was imported.")
+            console.say(f"{path}: {str(error).rstrip('.')}. Nothing of it was imported.")
             code = USAGE
             continue
         for one in found:
