@@ -164,6 +164,7 @@ def test_what_is_asked_of_the_model_arrives() -> None:
         choice="required",
         only="weather",
         schema={"type": "object"},
+        parallel=False,
     )
     (tool,) = got.tools
     assert (tool.name, tool.description, tool.external) == ("weather", "Tells the weather.", True)

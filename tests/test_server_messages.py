@@ -184,6 +184,7 @@ def test_what_is_asked_of_the_model_arrives() -> None:
         choice="required",
         only="weather",
         schema={"type": "object"},
+        parallel=False,
     )
     assert got.tools == (
         ToolSpec("weather", "Tells the weather.", WEATHER["input_schema"], external=True),

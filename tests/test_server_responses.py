@@ -201,7 +201,7 @@ def test_what_is_asked_of_the_answer() -> None:
     )
     assert got.tools[0].schema == WEATHER["parameters"]
     assert got.generation == Generation(
-        100, "high", 0.5, 1.0, choice="required", only="now", schema=schema
+        100, "high", 0.5, 1.0, choice="required", only="now", schema=schema, parallel=False
     )
     assert (got.stream, got.user) == (True, "u1")
     assert asked(text={"format": {"type": "json_object"}}).generation.schema == {}

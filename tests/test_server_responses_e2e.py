@@ -455,3 +455,33 @@ async def test_what_cannot_be_answered(tmp_path: Path) -> None:
             )
         assert earlier.value.code == "previous_response_not_found"
         assert not made.asked
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_that_is_not_to_be_stored_cannot_be_asked_for(
+    tmp_path: Path, stream: bool
+) -> None:
+    """The person's setting keeps the chat; the client's wish keeps the answer from clients."""
+    async with served(tmp_path, lambda view: Turn(Text("Hello."))) as (client, made):
+        if stream:
+            async with client.responses.stream(model=MODEL, input="Hi", store=False) as answer:
+                got = await answer.get_final_response()
+        else:
+            got = await client.responses.create(model=MODEL, input="Hi", store=False)
+        assert got.store is False and got.output_text == "Hello."
+        for asking in (client.responses.retrieve, client.responses.delete):
+            with pytest.raises(NotFoundError):
+                await asking(got.id)
+        with pytest.raises(BadRequestError) as caught:
+            await client.responses.create(model=MODEL, input="On", previous_response_id=got.id)
+        assert caught.value.code == "previous_response_not_found"
+        (info,) = await made.studio.sessions.list()
+        place = (await made.studio.sessions.open(info.id)).transcript.turn_id
+        assert info.id not in got.id and place not in got.id
+        said: Any = [
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": got.output_text},
+            {"role": "user", "content": "On"},
+        ]
+        await client.responses.create(model=MODEL, input=said, store=False)
+        assert len(await made.studio.sessions.list()) == 1  # it goes on where it was

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -334,3 +335,29 @@ async def test_a_big_body_is_read_beside_the_others() -> None:
     here = threading.get_ident()
     assert await read_from(b"{}", threading.get_ident) == here
     assert await read_from(b" " * 200_000, threading.get_ident) != here
+
+
+async def test_every_answer_has_a_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Under the names that the libraries read; an error of ours is in the log by it."""
+    script: list[Turn] = [Turn(Text("Hi."))] * 4 + [Turn(faults=[status(500)])] * 3
+    async with served(tmp_path, script) as server:
+        client = server.client
+        answers = [
+            *await everywhere(server, stream=True),
+            await server.ask(),
+            await client.get("/v1/models"),
+            await client.get("/health"),
+            await client.get("/nothing", headers=ANTHROPIC),
+            await client.get("/v1/models", headers={"host": "evil.example"}),
+            await client.get("/v1/models", headers={"authorization": "Bearer wrong"}),
+            *await everywhere(server, stream=False),
+        ]
+        numbers = [answer.headers["x-request-id"] for answer in answers]
+        assert len(set(numbers)) == len(answers)
+        assert [answer.headers["request-id"] for answer in answers] == numbers
+        assert all(re.fullmatch("req_[0-9a-f]{32}", number) for number in numbers)
+        assert answers[-1].status_code == 502
+        assert answers[-1].json()["request_id"] == numbers[-1]
+        logged = [one.getMessage() for one in caplog.records if "was answered" in one.message]
+        assert [line.partition(":")[0] for line in logged] == numbers[-3:]
+        assert logged[-1].endswith(": POST '/v1/messages' was answered with 502")

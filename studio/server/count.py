@@ -6,7 +6,7 @@ With the agent's own instructions and tools: the model gets them too.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from studio.agent.context.estimate import Estimate
@@ -51,19 +51,17 @@ class Count:
         )
         bounds = ceiling(self._studio)
         ground = await ground_of(info, self._studio, ceiling=bounds, external=asked.tools)
-        return await asyncio.to_thread(tokens, asked, ground.standing.system, ground.offered)
+        system, tools = ground.standing.system, tuple(ground.offered)
+        return await asyncio.to_thread(tokens, replace(asked, instructions=system, tools=tools))
 
 
-def tokens(asked: Asked, system: str, tools: list[ToolSpec]) -> int:
-    """Of what is said, after a system prompt and with these tools, by our own estimate.
-
-    Takes long for large files.
-    """
+def tokens(asked: Asked) -> int:
+    """Of all that a request has, by our own estimate. Takes long for large files."""
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
         for message in asked.messages
     ]
-    written = _Written(items, system, tools)
+    written = _Written(items, asked.instructions, list(asked.tools))
     return Estimate().total(written, None, NOTHING)
 
 

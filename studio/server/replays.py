@@ -107,7 +107,7 @@ class Replays:
                 return self._answers.answer(asked, door, begun)
             return self._answers.again(asked, door, place, at, begun)
 
-        run = Run(asked.model, at, begin, place)
+        run = Run(asked, at, begin, place)
         self._runs.add(run)
         run.when_over(lambda: self._runs.discard(run))
         return run

@@ -116,6 +116,8 @@ class Routes:
         body = self._dialects[door].error(
             fault.message, status=status, code=fault.code, param=fault.param
         )
+        if door == "messages":
+            body["request_id"] = scope["state"]["request"]
         headers = fault.headers()
         if status == 401:
             headers["www-authenticate"] = "Bearer"

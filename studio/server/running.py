@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from typing import TypeAlias
 
 from .faults import Fault, of_error, of_outcome
-from .wire import About, Outcome, Part, Place, Progress, Thoughts, Words
+from .wire import About, Asked, Outcome, Part, Place, Progress, Thoughts, Words
 
 STOPPED = Fault("The answer was stopped.", 503, "stopped")
 STOPPING = Fault("The server is being stopped.", 503, "busy", retry_after=1.0)
@@ -27,11 +27,12 @@ class Run:
     before its end, it is stopped. ``created`` is in seconds since the epoch.
     """
 
-    def __init__(self, model: str, created: float, begin: Begin, place: Place | None) -> None:
+    def __init__(self, asked: Asked, created: float, begin: Begin, place: Place | None) -> None:
         """``place`` is where the answer is, as far as that is known before ``begin``."""
         self.size = 0
         """Bytes of memory, roughly."""
-        self._model = model
+        self._model = asked.model
+        self._stored = asked.stored
         self._created = int(created)
         self._place = place
         self._parts: list[Part] = []
@@ -43,7 +44,10 @@ class Run:
     @property
     def about(self) -> About:
         """What the answer says of itself; known with its first part."""
-        number = self._place.number if self._place else uuid.uuid4().hex
+        if self._place is None:
+            number = uuid.uuid4().hex
+        else:
+            number = self._place.number if self._stored else self._place.sealed
         return About(number, self._model, self._created)
 
     @property

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import logging
 import re
 import secrets
+import uuid
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
@@ -25,6 +27,10 @@ from studio.storage.settings import SettingsFile
 from .bodies import too_large
 from .faults import AMBIGUOUS, Fault, of_error
 
+log = logging.getLogger(__name__)
+
+NUMBERS = (b"x-request-id", b"request-id")
+"""Headers with an answer's number, of OpenAI's libraries and of Anthropic's."""
 OPEN = frozenset({"/health"})
 """Paths that need no token and say nothing."""
 
@@ -63,6 +69,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
+        send = _numbered(scope, send)
         origin = headers.get("origin")
         if origin is not None and self._welcome(origin):
             send = _shared(send, origin)
@@ -186,6 +193,25 @@ def _allowed(headers: Headers) -> Response:
     return Response(status_code=204, headers=allowed)
 
 
+def _numbered(scope: Scope, send: Send) -> Send:
+    """Gives every answer a number of its own, under the names of both APIs.
+
+    It is in the log where an answer went wrong.
+    """
+    number = scope["state"]["request"] = f"req_{uuid.uuid4().hex}"
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            if (status := message["status"]) >= 500:
+                what = f"{scope['method']} {scope['path'][:100]!a}"
+                log.warning("%s: %s was answered with %d", number, what, status)
+            numbers = [(name, number.encode()) for name in NUMBERS]
+            message["headers"] = [*message.get("headers", ()), *numbers]
+        await send(message)
+
+    return sending
+
+
 def _shared(send: Send, origin: str) -> Send:
     """Lets the page of an allowed origin read the answer."""
 
@@ -194,6 +220,7 @@ def _shared(send: Send, origin: str) -> Send:
             message["headers"] = [
                 *message.get("headers", ()),
                 (b"access-control-allow-origin", origin.encode("latin-1")),
+                (b"access-control-expose-headers", b", ".join(NUMBERS)),
                 (b"vary", b"origin"),
             ]
         await send(message)

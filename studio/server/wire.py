@@ -12,6 +12,7 @@ API's JSON and these values; who answers is none of its business. One request::
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -46,8 +47,9 @@ class Asked:
     and developer words that come before all others, joined by blank lines; a
     later one stands in its place, as words of the client (``instructed``).
     ``tools`` are the client's own, ``external``. ``previous`` is the answer that
-    this one goes on from, and ``messages`` then only what is new. ``big``: it is so
-    much that what looks at all of it does so in a thread.
+    this one goes on from, and ``messages`` then only what is new. Without ``stored``
+    the answer cannot be asked for later. ``big``: it is so much that what looks at
+    all of it does so in a thread.
     """
 
     model: str
@@ -58,6 +60,7 @@ class Asked:
     stream: bool = False
     previous: str = ""
     user: str = ""
+    stored: bool = True
     big: bool = False
 
 
@@ -69,8 +72,8 @@ INSTRUCTED = '<instructions from="client">\n{text}\n</instructions>'
 class About:
     """What an answer says of itself. ``created`` is in seconds since the epoch.
 
-    ``number`` is the ``Place.number`` of where it is made; each dialect puts its
-    own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
+    ``number`` is the ``Place.number`` of where it is made, or ``sealed``; each
+    dialect puts its own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
     """
 
     number: str
@@ -113,6 +116,7 @@ class Outcome:
     ``error`` is a fault that ended it (then ``status`` and ``code`` say which,
     see ``faults``), ``retry_after`` the seconds that its cause asks to wait;
     ``limit`` is one of our own limits, in words that are part of the answer already.
+    ``stopped_at`` is the client's stop text that it came to, where that is known.
     """
 
     stop: Literal["end", "calls", "length", "refused", "limit", "error"]
@@ -121,6 +125,7 @@ class Outcome:
     status: int = 500
     code: str = ""
     retry_after: float | None = None
+    stopped_at: str = ""
 
 
 Part: TypeAlias = Words | Thoughts | Progress | Call | Outcome
@@ -140,6 +145,11 @@ class Place:
     def number(self) -> str:
         """64 hex digits; what a client goes on from by the answer's id (``Asked.previous``)."""
         return f"{self.session_id}{self.turn_id}"
+
+    @property
+    def sealed(self) -> str:
+        """As many digits that lead nowhere; always the same for this place."""
+        return hashlib.sha256(self.number.encode()).hexdigest()
 
 
 class Answers(Protocol):

@@ -55,6 +55,7 @@ class Responses:
             stream=fields.flag("stream", False),
             previous=previous,
             user=fields.text("safety_identifier") or fields.text("user"),
+            stored=fields.flag("store", True),
         )
 
     def speak(self, asked: Asked, about: About, body: JsonObject) -> Answer:
@@ -166,7 +167,6 @@ def _refuse(fields: Fields) -> None:
     for name in ("prompt_cache_key", "service_tier"):
         fields.text(name)
     fields.one_of("truncation", _TRUNCATIONS)
-    fields.flag("store", True)  # what is kept is the person's to say
     fields.count("max_tool_calls")
     for index, one in enumerate(fields.items("include")):
         if not isinstance(one, str):
