@@ -226,6 +226,47 @@ async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
         assert not home.simulator.violations and first.mode == "inline"
 
 
+@pytest.mark.parametrize("cap", [24_000, 200_000])
+async def test_l14_all_tiers_of_a_message_draw_on_one_cap(tmp_path: Path, cap: int) -> None:
+    """Or one message might use the turn's cap once for each tier."""
+
+    def circles(view: RequestView) -> Turn:
+        if view.model == "tiny":
+            return Turn(Call("read", {"path": "a.txt"}), usage=Usage(inp=7_900, out=1))
+        return answer(view)
+
+    async with house(tmp_path, PROVIDER, circles) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        models(home, small="tiny", large="big")
+        values = home.studio.settings.values
+        values.turn_tokens = cap
+        session = await home.session(model="usual")
+        events = await say(session, "What is in a.txt?")
+        first, last = of(TurnComplete, events)
+        assert first.reason == "stalled"
+        asked = [one.json["model"] for one in home.asked]  # type: ignore[index]
+        if cap > 24_000:
+            assert last.reason == "done" and asked == ["tiny"] * 3 + ["big"]
+            return
+        assert (last.reason, last.cap) == ("token_limit", "turn") and asked == ["tiny"] * 3
+        again = [event async for event in session.turn(())]  # the person wants to go on
+        assert of(TurnComplete, again)[0].reason == "done"
+
+
+async def test_l14_the_small_model_that_is_asked_draws_on_the_same_cap(tmp_path: Path) -> None:
+    def play(view: RequestView) -> Turn:
+        if view.model == "sorter":
+            return Turn(Text("small, inline"), usage=Usage(inp=29_990, out=9))
+        return answer(view)
+
+    async with house(tmp_path, PROVIDER, play) as home:
+        models(home, asked="sorter", small="tiny")
+        home.studio.settings.values.turn_tokens = 30_000
+        events = await say(await home.session(model="usual"), QUICK)
+        (end,) = of(TurnComplete, events)
+        assert (end.reason, end.cap) == ("token_limit", "turn") and len(home.asked) == 1
+
+
 async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path) -> None:
     """L-1, L-13: the person is offered the background; the next tier comes at that one's cap."""
     looks = iter(range(100))

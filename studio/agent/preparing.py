@@ -153,16 +153,20 @@ class Preparing:
         """What was last said of the rules in the folder."""
         self.rises: tuple[CompletionReason, ...] = ()
         """The ends of the running turn after which the next tier takes over."""
+        self._allowed: Budget | None = None
         self.parent: Parent | None = None
         """What the turns have that are begun by the one that runs."""
 
     async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
         self._bring(wish.results)
+        if not wish.rises:
+            self._allowed = None
         routed = await self._routed(started.said, wish)
         info = self._chat.info
         ground = await self.ground(wish)
         agent, provider = ground.agent, ground.provider
+        budget = await self._budget(agent, wish)
         fact = self._around.model(info.provider, info.model)
         for block in started.said:
             if reason := provider.refuses(block, fact):
@@ -184,9 +188,6 @@ class Preparing:
         if self._ledger is None:
             self._ledger = Ledger(last)
         parent = wish.parent
-        capped = replace(agent, caps=wish.caps.within(agent.caps))
-        above = parent.budget if parent else None
-        budget = await self._around.budget(info, capped, above, new=new)
         purse = self._purse(budget, ground, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
@@ -250,8 +251,7 @@ class Preparing:
             self._unheard.notes.append(Told("stall", TAKE_OVER))
         elif said:
             begun = bool(self._chat.transcript.total_usage.total)
-            above = wish.parent.budget if wish.parent else None
-            budget = await self._around.budget(info, agent, above, new=self.history.new)
+            budget = await self._budget(agent, wish)
             routed = await routing.route(
                 info, agent, said, begun=begun, mode=wish.mode, budget=budget
             )
@@ -262,6 +262,15 @@ class Preparing:
         if not wish.bounded and await routing.rise(self._chat.info, agent, said, wish.mode):
             self.rises = STUCK[routed.mode if routed else wish.mode or agent.mode]
         return [routed] if routed else []
+
+    async def _budget(self, agent: Agent, wish: Wish) -> Budget:
+        """What one message may use, whoever is asked about it and works on it (L-14)."""
+        if self._allowed is None:
+            capped = replace(agent, caps=wish.caps.within(agent.caps))
+            above = wish.parent.budget if wish.parent else None
+            new = self.history.new
+            self._allowed = await self._around.budget(self._chat.info, capped, above, new=new)
+        return self._allowed
 
     async def _close(self, turn_id: str, parent: Parent | None) -> Sequence[Event]:
         """What a turn changed is kept; what it met is known to the one that began it."""
