@@ -7,6 +7,7 @@ import contextlib
 import json
 import sqlite3
 import sys
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,16 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
         async for event in session.turn([Words("Go")]):
             if isinstance(event, ev.StepStarted):
                 session.stop()
+        assert free()
+        database, gate = home.studio.database, threading.Event()
+        async for event in session.turn([Words("Go")]):
+            if isinstance(event, ev.TurnStarted):
+                database.submit(lambda _: gate.wait(60))
+            elif isinstance(event, ev.StepStarted):
+                session.stop()  # while what was said is on its way to the disk
+            elif isinstance(event, ev.TurnComplete):
+                assert held()
+                gate.set()
         assert free()
         model = session.info.model
         await session.change(model="")

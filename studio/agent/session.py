@@ -231,9 +231,11 @@ class Session:
             finally:
                 if cut_short:
                     self._not_begun(preparing, started)
-                self._let_go()
-                self._preparing = self._turn = None
-                self._preparation.steering.clear()
+                try:
+                    await self._let_go()
+                finally:
+                    self._preparing = self._turn = None
+                    self._preparation.steering.clear()
             await self.flush()
 
     def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
@@ -457,7 +459,7 @@ class Session:
                 await self._take()
                 yield
             finally:
-                self._let_go()
+                await self._let_go()
                 await self.flush()
 
     async def flush(self) -> None:
@@ -504,10 +506,15 @@ class Session:
         if elsewhere.changed:
             raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
 
-    def _let_go(self) -> None:
-        """Unless some of it is here alone, which no other program may go on without."""
-        if self._preparation.history.saved:
-            self._journal.release()
+    async def _let_go(self) -> None:
+        """Once all of it is stored: no other program may go on without what is here alone."""
+        history = self._preparation.history
+        try:
+            if not history.saved:  # whoever wrote it was stopped, or the disk fails
+                await settled(asyncio.gather(history.save(), return_exceptions=True))
+        finally:
+            if history.saved:
+                self._journal.release()
 
     async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
         async with self._exclusive:
