@@ -37,7 +37,7 @@ def with_rules(file: SettingsFile) -> None:
 
 async def opened(person: Person) -> SettingsDialog:
     """The settings, with a rule to remove on each page that lists some."""
-    await until(lambda: person.studio.catalogue.listing("anthropic").state == "ready")
+    await until(lambda: person.studio.catalogue.listing("ollama").state == "ready")
     await person.studio.rules.add(Rule("allow", "run", "pytest *"), None)
     person.window.preferences.open()
     dialog = person.window.preferences.dialog
@@ -65,7 +65,7 @@ async def show(dialog: SettingsDialog, page: str) -> QWidget:
 
 @on_window_loop
 async def test_the_list_of_pages_is_one_stop_and_the_arrows_turn_to_them(tmp_path: Path) -> None:
-    async with at_window(tmp_path, "anthropic", []) as person:
+    async with at_window(tmp_path, "ollama", []) as person:
         dialog = await opened(person)
         shown = dialog._stack.currentWidget
         assert shown() is dialog.general
@@ -88,7 +88,7 @@ async def test_the_list_of_pages_is_one_stop_and_the_arrows_turn_to_them(tmp_pat
 
 @on_window_loop
 async def test_a_screen_reader_hears_a_list_with_the_chosen_page(tmp_path: Path) -> None:
-    async with at_window(tmp_path, "anthropic", []) as person:
+    async with at_window(tmp_path, "ollama", []) as person:
         dialog = await opened(person)
         dialog.list.choose("permissions")
         listed = QAccessible.queryAccessibleInterface(dialog.list)
@@ -107,7 +107,7 @@ async def test_a_screen_reader_hears_a_list_with_the_chosen_page(tmp_path: Path)
 
 @on_window_loop
 async def test_tab_goes_down_each_page_and_every_ring_is_whole(tmp_path: Path) -> None:
-    async with at_window(tmp_path, "anthropic", [], setup=with_rules) as person:
+    async with at_window(tmp_path, "ollama", [], setup=with_rules) as person:
         dialog, theme = await opened(person), person.window.theme
         ring = FocusRing.of(theme)
         for scale in (1.0, 1.5):
@@ -148,7 +148,7 @@ def ring_is_whole(ring: FocusRing, around: QWidget) -> None:
 
 @on_window_loop
 async def test_a_fields_font_follows_the_text_size_after_an_error_too(tmp_path: Path) -> None:
-    async with at_window(tmp_path, "anthropic", []) as person:
+    async with at_window(tmp_path, "ollama", []) as person:
         dialog, theme = await opened(person), person.window.theme
         await show(dialog, "web")
         field = dialog.web.keys["brave"].entry

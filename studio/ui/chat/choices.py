@@ -72,6 +72,10 @@ class Choices(QObject):
         self.folder = ""
         self.model_chosen = False
         """Whether the person chose the model of the new chat themselves (L-13)."""
+        self._as_set = True
+        """Whether nothing else was chosen for it: what it runs on is what the settings say."""
+        self._provider = ""
+        """The provider that it was begun with, if with any."""
         self._new = True
         """Whether the chat on screen is one that has not begun."""
         self._looking: asyncio.Task[Any] | None = None
@@ -118,9 +122,8 @@ class Choices(QObject):
         self._choice = Choice("Coder", "", "")
         self._studio = studio
         studio.catalogue.subscribe(lambda _: self.changed.emit())
-        values = studio.settings.values
-        self.folder = values.last_folder
-        self.mode = values.default_permission_mode
+        self.folder = studio.settings.values.last_folder
+        self.mode = studio.settings.values.default_permission_mode
 
     def begin(self, folder: str = "") -> None:
         """A new chat is on screen; ``find`` says what it runs on."""
@@ -128,11 +131,23 @@ class Choices(QObject):
         self._session_id = ""
         self.modes.pop("", None)
         self.model_chosen = False
+        self._as_set = True
+        if self._studio is not None:
+            self.mode = self._studio.settings.values.default_permission_mode
         self.effort = None
         self.folder = folder or self.folder
 
+    def follow(self) -> None:
+        """The settings changed: a chat that has not begun, and for which nothing was chosen,
+        runs on what they say now."""
+        if self._new and self._as_set and self._studio is not None and self._looking is not None:
+            self.mode = self._studio.settings.values.default_permission_mode
+            self._looking.cancel()
+            self._looking = self._later(self._find(self._provider))
+
     async def find(self, provider: str) -> None:
         """Look for folder, agents and model of the new chat; what is slow goes on after."""
+        self._provider = provider
         self._looking = self._later(self._find(provider))
         await asyncio.wait([self._looking], timeout=QUICK)
 
@@ -260,6 +275,8 @@ class Choices(QObject):
         self._keep(permission_mode=mode)
 
     def _keep(self, **fields: str | None) -> None:
+        if "folder" not in fields:
+            self._as_set = False
         self.kept.emit(fields)
         self.changed.emit()
 

@@ -67,6 +67,18 @@ class Field(QLineEdit):
     def error(self) -> str:
         return self._error
 
+    def put(self, text: str) -> None:
+        """Show what is set, unless the person is typing something else."""
+        if not self.typing:
+            self.setText(text)
+            if self._error:
+                self.set_error()
+
+    @property
+    def typing(self) -> bool:
+        """Whether something was typed here that is not given yet."""
+        return self.hasFocus() and self.isModified()
+
     def set_error(self, error: str = "") -> None:
         """Mark what is typed as wrong; the page says why in a line below."""
         self._error = error

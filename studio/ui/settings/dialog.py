@@ -66,8 +66,9 @@ class ProvidersPage(Page):
         self.column.addWidget(card)
         self.column.addStretch(1)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
+    def refresh(self) -> None:
+        for section in self.sections.values():
+            section.refresh()
         self._pieces.tasks.start(self._look())
 
     async def _look(self) -> None:
@@ -195,6 +196,12 @@ class SettingsDialog(QDialog):
         self.show()
         self.raise_()
         self.activateWindow()
+
+    def refresh(self) -> None:
+        """Show the settings as they are now; a page that is hidden does when it is shown."""
+        page = self._stack.currentWidget()
+        if isinstance(page, Page) and page.isVisible():
+            page.refresh()
 
     def add_permissions(self, studio: Studio) -> None:
         """The pages about what agents may do."""

@@ -43,7 +43,6 @@ class GeneralPage(Page):
         self.traces.changed.connect(self.changed)
         self.add_group("Traces", self.traces)
         self.column.addStretch(1)
-        self.refresh()
 
     def _look(self) -> None:
         rows = Rows(self.theme)

@@ -119,7 +119,8 @@ class LimitRows(Rows):
 
     def refresh(self) -> None:
         for name, field in self.fields.items():
-            field.set_value(getattr(self._settings, name))
+            if not field.typing:
+                field.set_value(getattr(self._settings, name))
         for name, toggle in self.toggles.items():
             toggle.blockSignals(True)
             toggle.setChecked(getattr(self._settings, name))
@@ -169,8 +170,7 @@ class TraceRows(Rows):
         self.add("With contents", self.content, "What you and the models write goes out too.")
 
     def refresh(self) -> None:
-        self.endpoint.setText(self._settings.trace_endpoint)
-        self.endpoint.set_error()
+        self.endpoint.put(self._settings.trace_endpoint)
         self.content.blockSignals(True)
         self.content.setChecked(self._settings.trace_content)
         self.content.blockSignals(False)
@@ -183,6 +183,7 @@ class TraceRows(Rows):
             self.endpoint.setToolTip(self.endpoint.error)
         elif text != self._settings.trace_endpoint:
             self._settings.trace_endpoint = text
+            self.endpoint.set_error()
             self.endpoint.setToolTip("")
             self.refresh()
             self.changed.emit()

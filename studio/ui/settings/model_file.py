@@ -34,9 +34,10 @@ class ModelFileRow(QWidget):
         row.addWidget(self.path, 1)
         row.addWidget(self.restore)
         row.addWidget(self.choose)
-        self._show()
+        self.refresh()
 
-    def _show(self) -> None:
+    def refresh(self) -> None:
+        """Show the file that is set."""
         path = self._settings.builtin_model
         self.path.setText(Path(path).name if path else "The one that ships")
         self.path.setToolTip(path)
@@ -53,5 +54,5 @@ class ModelFileRow(QWidget):
     def _set(self, path: str) -> None:
         if path != self._settings.builtin_model:
             self._settings.builtin_model = path
-            self._show()
+            self.refresh()
             self.changed.emit()

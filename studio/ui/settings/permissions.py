@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
 from studio.agent.permission.rules import Trust
@@ -72,8 +71,7 @@ class PermissionsPage(Page):
         self.add_group("What would happen if…", self.tryout)
         self.column.addStretch(1)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
+    def refresh(self) -> None:
         values = self._studio.settings.values
         self.mode.set_current(values.default_permission_mode)
         self.sandbox.blockSignals(True)

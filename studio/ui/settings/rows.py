@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
 from studio.ui.controls import Card, Hairline, Label, Mark, OverlayBar
@@ -38,6 +39,13 @@ class Page(QScrollArea):
         self.setWidget(inner)
         inner.setAutoFillBackground(False)
         self.bar = OverlayBar(self)
+
+    def refresh(self) -> None:
+        """Show the settings as they are now; what is being typed stays."""
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
 
     def add_group(self, title: str, rows: QWidget) -> None:
         """A card below its title."""

@@ -99,7 +99,6 @@ class Section(QWidget):
             if here:
                 self.url.setToolTip(f"Set by {BASE_URL_VARIABLES[known.name]}")
             self.url.setAccessibleName(f"Base URL of {known.title}")
-            self.url.setText(pieces.settings.base_urls.get(known.name, ""))
             self.url.editingFinished.connect(self._url_changed)
             self._row("Base URL", self.url)
         self.pull: PullRow | None = None
@@ -127,7 +126,7 @@ class Section(QWidget):
         self._seconds.timeout.connect(self._show_foot)
         self._unsubscribe = pieces.catalogue.subscribe(self._listing_changed)
         self.destroyed.connect(self._unsubscribe)
-        self._show()
+        self.refresh()
 
     def _row(self, title: str, control: QWidget) -> None:
         at = self._grid.rowCount()
@@ -199,6 +198,14 @@ class Section(QWidget):
         self.head.setChecked(True)
 
     # What it shows
+
+    def refresh(self) -> None:
+        """Show the settings as they are now."""
+        if self.url is not None:
+            self.url.put(self.base_url)
+        if self.file is not None:
+            self.file.refresh()
+        self._show()
 
     def _opened(self, on: bool) -> None:
         self.body.setVisible(on)

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable, Collection
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from studio.storage.server_token import ServerToken
@@ -127,17 +127,16 @@ class ServerPage(Page):
         field.editingFinished.connect(typed)
         return field
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
+    def refresh(self) -> None:
         values = self._settings
         for toggle in (self.on, self.steps, self.keep, self.asks):
             toggle.blockSignals(True)
             toggle.setChecked(getattr(values, toggle.property("setting")))
             toggle.blockSignals(False)
-        self.host.setText(values.server_host)
-        self.port.setText(str(values.server_port))
-        self.hosts.setText(", ".join(values.server_hosts))
-        self.origins.setText(", ".join(values.server_origins))
+        self.host.put(values.server_host)
+        self.port.put(str(values.server_port))
+        self.hosts.put(", ".join(values.server_hosts))
+        self.origins.put(", ".join(values.server_origins))
         self.rules.show_rules()
         self._show_folder()
         self._show_state()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import get_args, get_type_hints
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QShowEvent
 
 from studio.storage.keychain import Keychain
 from studio.storage.settings import Settings
@@ -82,11 +81,10 @@ class WebPage(Page):
         self.add_group("Masked before a model reads what tools bring from outside", masks)
         self.column.addStretch(1)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
+    def refresh(self) -> None:
         values = self._settings
         self.engine.set_current(values.web_search)
-        self.address.setText(values.searxng_url)
+        self.address.put(values.searxng_url)
         for toggle, on in (
             (self.private, values.fetch_private),
             *((toggle, name in values.mask) for name, toggle in self.masks.items()),
