@@ -290,16 +290,16 @@ def test_no_stop_text_is_shown_however_the_text_comes(
         shown += cut.add(text[begin:end])
         # Nothing is held back that cannot be the beginning of a stop text.
         seen = text[:end]
-        assert cut.done or any(stop.startswith(seen[len(shown) :]) for stop in stops)
+        assert cut.at or any(stop.startswith(seen[len(shown) :]) for stop in stops)
     shown += cut.rest()
     # The first stop text is the one that is complete first, the longest of several.
     ends = [n for n in range(len(text) + 1) if any(text[:n].endswith(stop) for stop in stops)]
     if not ends:
-        assert shown == text and not cut.done
+        assert shown == text and not cut.at
         return
     whole = text[: ends[0]]
     longest = max(len(stop) for stop in stops if whole.endswith(stop))
-    assert cut.done and shown == whole[: len(whole) - longest]
+    assert cut.at and shown == whole[: len(whole) - longest]
     assert not any(stop in shown for stop in stops)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from house import KEY, PROTOCOLS
 from pydantic import BaseModel
 from served import MODEL, PROVIDER, Served, served
 
@@ -154,6 +155,24 @@ async def test_messages_are_answered_whole_and_streamed(tmp_path: Path) -> None:
         assert (got.usage.input_tokens, got.usage.cache_read_input_tokens) == (12, 8)
         assert got.usage.output_tokens == 9
     assert [block.type for block in quiet.content] == ["text"]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+async def test_messages_say_which_stop_text_ended_them(tmp_path: Path, provider: str) -> None:
+    """S-3: where the provider says so, and where the answer is cut here."""
+    asked: Any = {"model": f"{provider}/m", "max_tokens": 500, "messages": ROME}
+    async with messaging(tmp_path, [Turn(Text("One, two, three."))] * 3) as (client, server):
+        studio, simulator = server.house.studio, server.house.simulator
+        studio.settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
+        studio.keychain.keep_for_session(provider, KEY)
+        whole = await client.messages.create(**asked, stop_sequences=["four", "two"])
+        async with client.messages.stream(**asked, stop_sequences=["two"]) as stream:
+            streamed = await stream.get_final_message()
+        for got in (whole, streamed):
+            assert (got.stop_reason, got.stop_sequence) == ("stop_sequence", "two")
+            assert got.content[0].text == "One, "
+        other = await client.messages.create(**asked, stop_sequences=["four"])
+        assert (other.stop_reason, other.stop_sequence) == ("end_turn", None)
 
 
 # A conversation

@@ -54,6 +54,8 @@ def test_anthropic() -> None:
         assert (reply.stop, reply.detail) == (ours, "")
         # Calls are there to be answered; only tool_use runs them.
         assert bool(reply.calls) == (last is CALL)
+    assert anthropic("stop_sequence", SAID, stop_sequence="END").stopped_at == "END"
+    assert anthropic("end_turn", SAID, stop_sequence=None).stopped_at == ""
     for word in ("compaction", "something_new"):
         reply = anthropic(word, SAID)
         assert (reply.stop, reply.detail) == ("other", word)

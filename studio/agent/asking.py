@@ -309,7 +309,12 @@ class Asking:
         try:
             settled = await self._ledger.settle(sent, reply.usage)
         finally:
-            self._emit(StepEnded(step, reply.stop, reply.usage, seconds, settled, reply.cost))
+            at = reply.stopped_at
+            self._emit(
+                StepEnded(
+                    step, reply.stop, reply.usage, seconds, settled, reply.cost, stopped_at=at
+                )
+            )
 
 
 def failed(call: ToolCall, why: str) -> ToolResult:

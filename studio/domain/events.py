@@ -126,6 +126,7 @@ class StepEnded:
     ``sent`` is the request as the ledger knows it. ``cost`` is the provider's
     own figure in US dollars, where it gave one. A request ``beside`` the
     conversation, for a summary, counts as used and says nothing of the context.
+    ``stopped_at`` is the stop text that the answer came to, where that is known.
     """
 
     step: int
@@ -135,6 +136,7 @@ class StepEnded:
     sent: Sent | None = None
     cost: float | None = None
     beside: bool = False
+    stopped_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

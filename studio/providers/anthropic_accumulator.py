@@ -76,6 +76,7 @@ class AnthropicAccumulator:
         self._ids: set[str] = set()
         self._usage: dict[str, int] = {}
         self._stop = ""
+        self._stopped_at = ""
         self._detail = ""
         self._complete = False
 
@@ -147,6 +148,7 @@ class AnthropicAccumulator:
     def _end(self, delta: JsonObject) -> None:
         if stop := as_text(delta.get("stop_reason")):
             self._stop = stop
+            self._stopped_at = as_text(delta.get("stop_sequence"))
         details = as_object(delta.get("stop_details"))
         words = [as_text(details.get(name)) for name in ("category", "explanation")]
         if any(words):
@@ -180,7 +182,7 @@ class AnthropicAccumulator:
         paused = any(block.kind == "server_tool_use" for block in self._blocks.values())
         if stop == "pause" and not paused:
             stop = "end"  # nothing to go on with: sent back as it is, it would be a prefill
-        return Reply(items, calls, stop, self.usage, detail)
+        return Reply(items, calls, stop, self.usage, detail, stopped_at=self._stopped_at)
 
     def interrupted(self) -> Reply:
         items, calls = self._message(whole=False)

@@ -102,6 +102,8 @@ class Reply:
     """Words for the person on an unusual stop: a refusal's category, for example."""
     cost: float | None = None
     """What the provider itself says this cost, in US dollars."""
+    stopped_at: str = ""
+    """The stop text that the answer came to; empty where there was none, or none is told."""
 
 
 class ReplyStream(Protocol):

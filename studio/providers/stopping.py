@@ -36,21 +36,21 @@ class Cut:
         """``texts`` may not be empty, nor may any of them."""
         self._texts = texts
         self._held = ""
-        self.done = False
-        """Whether a stop text came."""
+        self.at = ""
+        """The stop text that came."""
 
     def add(self, piece: str) -> str:
         """Take a piece; returns what can be shown now.
 
         What may be the beginning of a stop text is held back.
         """
-        if self.done:
+        if self.at:
             return ""
         text, self._held = self._held + piece, ""
-        found = [(at + len(stop), at) for stop in self._texts if (at := text.find(stop)) >= 0]
+        found = [(at + len(stop), at, stop) for stop in self._texts if (at := text.find(stop)) >= 0]
         if found:
-            self.done = True
-            return text[: min(found)[1]]
+            _, at, self.at = min(found)
+            return text[:at]
         held = max(_begun(text, stop) for stop in self._texts)
         shown = len(text) - held
         self._held = text[shown:]
@@ -98,7 +98,7 @@ class _Stopping:
             if isinstance(delta, TextDelta):
                 if shown := self._cut.add(delta.text):
                     yield replace(delta, text=shown)
-            elif not self._cut.done:
+            elif not self._cut.at:
                 if held := self._cut.rest():
                     yield TextDelta(held)
                 yield delta
@@ -107,8 +107,8 @@ class _Stopping:
 
     def reply(self) -> Reply:
         reply = self._stream.reply()
-        if self._cut.done:
-            return replace(reply, stop="end", detail="")
+        if self._cut.at:
+            return replace(reply, stop="end", detail="", stopped_at=self._cut.at)
         calls = [replace(one, arguments=None) if _is_cut(one) else one for one in reply.calls]
         return replace(reply, calls=calls)
 

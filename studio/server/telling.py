@@ -56,6 +56,7 @@ class Telling:
         self._failed: Failed | None = None
         self._end: TurnComplete | None = None
         self._stop: StopReason = "end"
+        self._stopped_at = ""
         self._usage = NOTHING
 
     @property
@@ -84,6 +85,7 @@ class Telling:
             case StepEnded():
                 self._usage += event.usage
                 self._ended_step, self._stop = True, event.stop
+                self._stopped_at = event.stopped_at
             case ToolQueued() if event.external:
                 self._calls.append(ToolCall(event.call_id, event.name, event.arguments))
             case ToolQueued():
@@ -168,7 +170,7 @@ class Telling:
     def _outcome(self, detail: str) -> Outcome:
         match self.reason:
             case "done":
-                return Outcome("end", self._usage)
+                return Outcome("end", self._usage, stopped_at=self._stopped_at)
             case "handed_over":
                 return Outcome("calls", self._usage)
             case "refused":

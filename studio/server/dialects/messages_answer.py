@@ -145,6 +145,8 @@ class Answer:
     def _finish(self, outcome: Outcome) -> None:
         self._usage = outcome.usage
         self._end["stop_reason"] = _STOPS[outcome.stop]
+        if outcome.stopped_at:
+            self._end |= {"stop_reason": "stop_sequence", "stop_sequence": outcome.stopped_at}
         if outcome.stop == "refused":
             why = mended(outcome.detail) or None
             details: JsonObject = {"type": "refusal", "category": None, "explanation": why}
