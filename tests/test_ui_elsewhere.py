@@ -304,6 +304,8 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         await until(lambda: "is working in this chat" in person.window.chat.strip.text, SOON)
+        title = person.session.info.title
+        await until(lambda: person.status(title) == "running", SOON)
         person.composer.setFocus()
         person.say("Third")
         await until(lambda: "Wait for it" in person.window.banner.text)
@@ -311,9 +313,10 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
 
         process.kill()  # it never says that it ended
         await process.wait()
-        await person.window.chat.following.look()
-        assert "went on with this chat" in person.window.chat.strip.text
-        assert person.says("The program ended during this turn")
+        await until(lambda: "went on with this chat" in person.window.chat.strip.text, SOON)
+        await until(lambda: person.says("The program ended during this turn"), SOON)
+        await until(lambda: person.status(title) == "failed", SOON)
+        assert not person.window.listing._again.isActive()  # nothing to look for any more
 
 
 @on_window_loop

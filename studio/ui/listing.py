@@ -6,39 +6,57 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QAbstractItemView
 
+from studio.ui.chat.runs import Runs
 from studio.ui.sidebar import Sidebar
 
 if TYPE_CHECKING:
     from studio.agent.studio import Studio
     from studio.domain.events import Event
+    from studio.domain.sessions import SessionInfo
+
+SOON = 60
+"""Milliseconds that a change waits for others."""
+AGAIN = 2000
+"""Milliseconds between two looks while another program works in a chat: it may be killed."""
 
 
 class Listing(QObject):
     """Fills the sidebar: its chats, its search, its counts.
 
     ``later`` runs a coroutine on the event loop; ``listed`` is called each time
-    the rows are new.
+    the rows are new. ``runs`` are the turns of this window.
     """
+
+    ended = Signal()
+    """Another program ended that worked in a chat, without a word perhaps."""
 
     def __init__(
         self,
         sidebar: Sidebar,
         later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
         listed: Callable[[], None],
+        runs: Runs,
     ) -> None:
         super().__init__(sidebar)
-        self._sidebar, self._later, self._listed = sidebar, later, listed
+        self._sidebar, self._later, self._listed, self._runs = sidebar, later, listed, runs
         self.studio: Studio | None = None
         self._search: asyncio.Task[Any] | None = None
         self._one_by_one = asyncio.Lock()
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(60)
-        self._timer.timeout.connect(lambda: self._later(self.refresh()))
+        self._timer = self._single(SOON, lambda: self._later(self.refresh()))
+        self._again = self._single(AGAIN, lambda: self._later(self._look_again()))
+        self._elsewhere: set[str] = set()
+        """The chats in which another program works."""
         sidebar.search.connect(self._searched)
+
+    def _single(self, wait: int, due: Callable[[], object]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.setInterval(wait)
+        timer.timeout.connect(due)
+        return timer
 
     def soon(self) -> None:
         """Show changes of the chats; many in a row at once, and none waits for the next."""
@@ -47,6 +65,7 @@ class Listing(QObject):
 
     def stop(self) -> None:
         self._timer.stop()
+        self._again.stop()
 
     async def refresh(self) -> None:
         """Show the chats as they are; one look at a time, so that none shows older news."""
@@ -64,6 +83,27 @@ class Listing(QObject):
         self._sidebar.set_drafts(len(await studio.store.drafts()))
         self._sidebar.set_cost(await studio.books.today())
         self._listed()
+        await self._look_elsewhere(studio, infos)
+
+    async def _look_elsewhere(self, studio: Studio, infos: list[SessionInfo]) -> None:
+        """Look again while other programs work; nothing is looked for while none does."""
+        here = {session.info.id for session in self._runs.running}
+        busy = (info.id for info in infos if info.state in ("running", "waiting"))
+        self._elsewhere = {
+            one for one in busy if one not in here and await studio.store.running_elsewhere(one)
+        }
+        if self._elsewhere:
+            self._again.start()
+
+    async def _look_again(self) -> None:
+        if (studio := self.studio) is None:
+            return
+        for one in self._elsewhere:
+            if not await studio.store.running_elsewhere(one):
+                self.ended.emit()
+                self.soon()  # which looks again, if there are others
+                return
+        self._again.start()
 
     async def last(self) -> tuple[str, str] | None:
         """Id and title of the chat that was used last."""

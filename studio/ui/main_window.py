@@ -76,7 +76,7 @@ class MainWindow(QMainWindow):
         self.sides = Sides(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
         self._watching = Watching(theme, self.sides, self.chat, self._later)
-        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat)
+        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat, self._runs)
         self.serving = Serving(settings, self.sidebar)
         self.preferences = Preferences(self, theme, settings, self.chat, self.serving, self._later)
         self.actions_by_name = actions.install(self, self._handlers())
@@ -148,7 +148,8 @@ class MainWindow(QMainWindow):
             self.theme, self._column, self.notifier, self.chat.composer, self._later
         )
         here.rung.connect(self.listing.soon)
-        here.rung.connect(lambda: self._later(self.chat.following.look()))
+        for heard in (here.rung, self.listing.ended):
+            heard.connect(lambda: self._later(self.chat.following.look()))
         await here.live(studio)
 
     # Chats
