@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import re
+import shutil
+import textwrap
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +30,8 @@ from .undoing import restore
 from .usage import usage
 
 LISTED = 15
+COLUMN = 32
+"""Where the meanings begin in the list of commands."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _Run: TypeAlias = Callable[[str], Awaitable[None]]
 
@@ -131,9 +135,8 @@ class Commands:
         await command.run(rest)
 
     async def _help(self, _: str) -> None:
-        width = max(len(f"{name} {one.shape}") for name, one in self.all.items())
         for name, one in self.all.items():
-            self._say(f"{f'{name} {one.shape}':<{width}}  {one.about}")
+            self._say(_beside(f"{name} {one.shape}".rstrip(), one.about))
         self._say(
             "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.\n"
             "What you send while the agent works is queued. Ctrl-C stops the agent."
@@ -346,3 +349,15 @@ class Commands:
 
     def _path(self, name: str) -> Path:
         return typed_path(name, Path(self._talk.session.info.folder))
+
+
+def _beside(term: str, about: str) -> str:
+    """What a term means, in a column of its own, or below it on a narrow terminal."""
+    columns = shutil.get_terminal_size().columns
+    if columns < 2 * COLUMN:
+        return "\n".join(
+            [term, *textwrap.wrap(about, columns - 5, initial_indent="  ", subsequent_indent="  ")]
+        )
+    blank = " " * COLUMN
+    lines = textwrap.wrap(about, columns - 1, initial_indent=blank, subsequent_indent=blank)
+    return "\n".join([f"{term:<{COLUMN}}{lines[0][COLUMN:]}", *lines[1:]])
