@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.agent import accounts
 from studio.agent.budget import Account, Amount, Budget, OverBudget, Rate
 from studio.agent.session import Session
 from studio.agent.turn import NEARLY_OUT
@@ -28,7 +29,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
-from studio.providers.simulator import Call, Turn, Usage
+from studio.providers.simulator import Call, RequestView, Turn, Usage, stall
 from studio.providers.simulator import Text as Words
 from studio.tools import Context, tool
 from tests.house import PROTOCOLS, House, house, say
@@ -224,6 +225,53 @@ async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
         events = await say(await home.session())
         assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
         assert not home.asked
+
+
+async def test_l14_requests_on_their_way_count_for_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks what other programs did must not forget what this one does just now."""
+    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    on_their_way = asyncio.Semaphore(0)
+
+    def play(view: RequestView) -> Turn:
+        on_their_way.release()
+        return Turn(Words("Hm."), faults=[stall()])
+
+    async with house(tmp_path, "anthropic", play) as home:
+        home.studio.settings.values.requests_per_hour = 2
+        begun = [await home.session() for _ in range(2)]
+        turns = [asyncio.ensure_future(say(session)) for session in begun]
+        async with asyncio.timeout(60):
+            for _ in begun:
+                await on_their_way.acquire()
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        for session in begun:
+            session.stop()
+        await asyncio.gather(*turns)
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert len(home.asked) == 2
+
+
+async def test_l14_each_request_counts_once_for_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored of this program's own is known already; another program's is not."""
+    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    script = [Turn(Words(f"Answer {n}.")) for n in range(5)]
+    async with house(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.requests_per_hour = 4
+        session = await home.session()
+        for _ in range(2):
+            assert end_of(list(await say(session))).reason == "done"
+        async with house(tmp_path, "anthropic", script) as other:
+            assert end_of(list(await say(await other.session()))).reason == "done"
+        assert end_of(list(await say(session))).reason == "done"
+        events = await say(session)
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert len(home.asked) == 3
 
 
 async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_path: Path) -> None:

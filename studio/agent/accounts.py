@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from studio.domain.agents import NO_CAPS, Agent, Caps
+from studio.domain.events import Event, Routed, StepEnded
 from studio.domain.sessions import SessionInfo
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import Settings, SettingsFile
 
 from .budget import HOUR, Account, Amount, Budget, Rate
+from .session import Session
 from .spending import Spent, total
 
 LOOK = 2.0
@@ -49,6 +51,21 @@ class Accounts:
         self._midnight = 0.0
         self._looked = -LOOK
         self._chats: dict[str, Account] = {}
+        self._own: dict[str, float] = {}
+        """Turns whose requests this program made, and when it made the last one."""
+
+    def follow(self, session: Session) -> None:
+        """Know which of the stored requests are this program's own."""
+
+        def heard(event: Event, _: object) -> None:
+            if isinstance(event, StepEnded | Routed):
+                turn_id, now = session.transcript.turn_id, time.time()
+                self._own.pop(turn_id, None)
+                self._own[turn_id] = now
+                while self._own[oldest := next(iter(self._own))] < now - HOUR:
+                    del self._own[oldest]
+
+        session.subscribe(heard)
 
     async def budget(
         self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
@@ -98,4 +115,4 @@ class Accounts:
             self._day.used = self._day.used.at_least(Amount(spent.usage.total, spent.cost))
         if values.requests_per_hour:
             entries = await self._store.ledger(since=time.time() - HOUR)
-            self.rate.known(entry.at for entry in entries)
+            self.rate.known(entry.at for entry in entries if entry.turn_id not in self._own)

@@ -146,20 +146,22 @@ class Rate:
 
     def __init__(self, limit: Callable[[], int]) -> None:
         self._limit = limit
-        self._times: deque[float] = deque()
+        self._own: deque[float] = deque()
+        self._others: deque[float] = deque()
 
     def known(self, times: Iterable[float]) -> None:
-        """Requests of the last hour that other programs, or an earlier run, may have made."""
-        self._times = deque(sorted(times))
+        """Requests of the last hour that other programs made, or an earlier run."""
+        self._others = deque(sorted(times))
 
     def take(self) -> None:
         """Count a request; raises ProviderError(rate_limited) with the wait until one may go."""
         limit, now = self._limit(), time.time()
-        while self._times and self._times[0] <= now - HOUR:
-            self._times.popleft()
-        if limit and len(self._times) >= limit:
-            wait = self._times[-limit] + HOUR - now
+        for times in (self._own, self._others):
+            while times and times[0] <= now - HOUR:
+                times.popleft()
+        if limit and len(self._own) + len(self._others) >= limit:
+            wait = sorted([*self._own, *self._others])[-limit] + HOUR - now
             many = "1 request" if limit == 1 else f"{limit:,} requests"
             text = f"Your limit of {many} an hour is reached."
             raise ProviderError("rate_limited", text, retry_after=wait)
-        self._times.append(now)
+        self._own.append(now)

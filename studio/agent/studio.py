@@ -121,6 +121,7 @@ class Studio:
         self.toolbox = Toolbox()
         self._finder = Finder([paths.tools])
         self._troubled: list[Callable[[str], None]] = []
+        self.sessions.watch(self.accounts.follow)
         self.tracing = Tracing(lambda: settings.values, self.trouble)
         self.sessions.watch(self.tracing.follow)
         self.questions = Questions(database, paths.data / "bells")
