@@ -131,7 +131,7 @@ def rows(home: House, query: str, *values: str) -> list[Any]:
 TURNS = "SELECT reason FROM turns WHERE session_id = ? ORDER BY id"
 SAID = """SELECT body FROM native WHERE session_id = ?1 AND epoch =
     (SELECT max(epoch) FROM epochs WHERE session_id = ?1) ORDER BY seq"""
-ROUNDS = 12
+ROUNDS = 8
 
 
 async def test_two_programs_that_begin_at_the_same_instant(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ OPERATIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(operations=OPERATIONS)
 def test_never_two_and_never_behind(
     programs: tuple[Any, Programs], operations: list[tuple[int, str]]
