@@ -332,6 +332,21 @@ def said(tool: Tool) -> str:
     return asyncio.run(tool.call(Context(Workspace(".")), {})).text
 
 
+def test_a_file_that_has_no_room_is_not_begun(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys\n"
+        "from pathlib import Path\n"
+        "from studio.tools.starting import start\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
+        "start(Path(sys.argv[1]), 'mine', ())\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert "mine.py cannot be written (File too large)" in ended.stderr
+    assert not [*tmp_path.iterdir()]
+
+
 async def test_a_tool_saved_between_two_turns_counts_in_the_next(tmp_path: Path) -> None:
     """T-1: at the next message, and what is newly broken is said once."""
     call, end = Turn(Call("says", {})), Turn(Text("Done."))

@@ -69,10 +69,18 @@ def start(folder: Path, name: str, taken: Collection[str]) -> Path:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Make a file; raises ConfigurationError if it is there or cannot be written. Blocks."""
+    """Make a whole file or none; raises ConfigurationError if it is there or cannot be written.
+
+    Blocks.
+    """
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+            try:
+                file.write(text)
+                file.flush()
+            except OSError:  # half a file would be a mistake to everything that reads it
+                path.unlink(missing_ok=True)
+                raise
     except FileExistsError as error:
         raise ConfigurationError(f"{path} is there already. Nothing was written.") from error
     except OSError as error:
