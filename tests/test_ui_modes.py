@@ -178,6 +178,38 @@ async def test_l14_a_chats_limit_is_raised_and_it_goes_on(tmp_path: Path) -> Non
 
 
 @on_window_loop
+async def test_l14_a_turns_limit_that_one_request_exceeds_is_raised_in_the_settings(
+    tmp_path: Path,
+) -> None:
+    """To go on would meet it again: the way to raise it is at hand."""
+
+    def setup(file: object) -> None:
+        file.values.turn_tokens = 10  # type: ignore[attr-defined]
+
+    async with at_window(tmp_path, COMPATIBLE, [Turn(Text("On."))], setup=setup) as person:
+        person.say("Go")
+        await person.done()
+        end = person.blocks(EndBlock)[-1]
+        assert (end.reason, end.cap) == ("token_limit", "turn") and not person.asked
+        item = await until(lambda: person.item(EndItem))
+        assert [hit.text for hit in item.hits] == ["Go on", "Settings…"]
+        await person.click_hit(EndItem, "settings")
+        dialog = await until(lambda: person.window.preferences.dialog)
+        field = dialog.general.limits.fields["turn_tokens"]
+        await until(field.hasFocus)
+        await until(lambda: not field.visibleRegion().isEmpty())
+        field.setText("No limit")
+        person.press(Key.Key_Return)
+        assert person.studio.settings.values.turn_tokens == 0
+        dialog.close()
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        await person.click_hit(EndItem, "go_on")
+        await person.done(2)
+        assert texts(person)[-1] == "On."
+
+
+@on_window_loop
 async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Path) -> None:
     async with at_window(tmp_path, COMPATIBLE, [HANGS, HANGS, HANGS]) as person:
         await hang(person, "First")

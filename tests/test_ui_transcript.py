@@ -321,7 +321,7 @@ def test_a_draft_waits_and_then_is_a_row(shown: Shown) -> None:
     [
         (TurnComplete("step_limit"), ["go_on_background"]),
         (TurnComplete("token_limit", "The output limit is reached."), ["continue"]),
-        (TurnComplete("token_limit", "Enough.", cap="turn"), ["go_on"]),
+        (TurnComplete("token_limit", "Enough.", cap="turn"), ["go_on", "settings"]),
         (TurnComplete("money_limit", "Enough.", cap="session"), ["raise_cap", "settings"]),
         (TurnComplete("money_limit", "Enough.", cap="day"), ["settings", "go_on"]),
         (TurnComplete("stalled"), ["choose_model", "go_on"]),

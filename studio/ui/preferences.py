@@ -65,13 +65,13 @@ class Preferences(QObject):
         self._watcher.fileChanged.connect(self._stirred)
         self._later(self._look())
 
-    def open(self, page: str = "general", provider: str = "") -> None:
-        """A page of the settings; on ``providers`` with one of them opened."""
+    def open(self, page: str = "general", at: str = "") -> None:
+        """A page of the settings; ``at`` is a provider or a limit on it."""
         if self._studio is None:
             return
         if self.dialog is None:
             self.dialog = self._made(self._studio)
-        self.dialog.open_page(page, provider)
+        self.dialog.open_page(page, at)
         self._later(self._offer_agents(self._studio, self.dialog))
 
     def _made(self, studio: Studio) -> SettingsDialog:

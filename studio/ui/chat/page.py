@@ -59,7 +59,7 @@ class ChatPage(QWidget):
     event_seen = Signal(object)
     """An event of the session on screen, after the transcript took it."""
     settings_wanted = Signal(str, str)
-    """A page of the settings, and a provider on it."""
+    """A page of the settings, and a provider or a limit on it."""
     opened = Signal()
     """Another chat is on screen, or an empty one."""
     trouble = Signal(str)

@@ -99,7 +99,7 @@ class WaysOn:
             case "raise_cap" if session is not None:
                 page.later(self._raise(session))
             case "settings":
-                page.settings_wanted.emit("general", "")
+                page.settings_wanted.emit("general", _limit(session))
             case "use_another_provider" | "choose_model" | "switch_model":
                 page.composer.model.open()
             case "choose_folder":
@@ -240,3 +240,13 @@ def _said(session: Session) -> list[UserBlock]:
     from studio.domain.blocks import UserBlock
 
     return [block for block in session.transcript.blocks if isinstance(block, UserBlock)]
+
+
+def _limit(session: Session | None) -> str:
+    """The setting of the limit that the last turn met: ``turn_dollars``; empty if it met none."""
+    from studio.domain.blocks import EndBlock
+
+    last = session.transcript.blocks[-1] if session and session.transcript.blocks else None
+    if not isinstance(last, EndBlock) or not last.cap:
+        return ""
+    return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"

@@ -188,11 +188,13 @@ class SettingsDialog(QDialog):
         if isinstance(page, Page) and now is not None and page.isAncestorOf(now):
             page.reveal(now)
 
-    def open_page(self, key: str = "general", provider: str = "") -> None:
-        """Show the window at a page, for ``providers`` with one of them opened."""
+    def open_page(self, key: str = "general", at: str = "") -> None:
+        """Show the window at a page, with the provider ``at`` opened, or in that limit's field."""
         self.list.choose(key)
-        if provider in self.providers.sections:
-            self.providers.sections[provider].open()
+        if at in self.providers.sections:
+            self.providers.sections[at].open()
+        elif field := self.general.limits.fields.get(at):
+            field.setFocus()
         self.show()
         self.raise_()
         self.activateWindow()

@@ -326,7 +326,7 @@ def ways_on(block: EndBlock, raised: str) -> tuple[Action, ...]:
         return Action("choose_model", "Try another model"), GO_ON
     match block.cap:
         case "turn":
-            return (GO_ON,)
+            return GO_ON, _LIMITS
         case "session":
             return Action("raise_cap", f"Raise to {raised}"), _LIMITS
         case "day":
