@@ -161,7 +161,7 @@ async def test_once_is_for_that_call_alone(tmp_path: Path, listener: Listener) -
         session = await chat(home, "once")
         events = await say(session, [Words("Go")], answer="always")
         assert len(asked(events)) == 2 and listener.knows(SECRET)
-        assert await home.studio.store.rules(session.info.id) == []
+        assert await session.rules.list() == []
 
 
 async def test_what_was_met_is_not_forgotten(tmp_path: Path, listener: Listener) -> None:

@@ -13,6 +13,7 @@ from studio.cli import command, parser
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished, ToolStarted
+from studio.domain.messages import Text as Said
 from studio.domain.permissions import Question, Rule
 from studio.providers.simulator import Call, Text, Turn
 from studio.tools import Workspace
@@ -86,6 +87,77 @@ async def test_a_rule_of_a_scope_stands_after_a_restart(
         assert await home.studio.rules.list() == []
         with pytest.raises(ConfigurationError, match="no rule"):
             await home.studio.rules.remove(standing.id)
+
+
+async def test_t7_a_rule_of_a_chat_is_taken_back_also_under_a_running_turn(tmp_path: Path) -> None:
+    """T-7: it is listed; once removed, the running turn's next call is asked about again."""
+    script = [
+        Turn(Call("run", {"command": command}), stop="tool_use")
+        for command in ("echo one", "echo two", "ls", "echo three")
+    ]
+    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
+        session = await home.session()
+        asked: list[str] = []
+        async for event in session.turn([Said("Go")]):
+            if isinstance(event, AwaitingPermission):
+                asked.append(event.question.detail)
+                if asked[-1] == "ls":
+                    (rule,) = await session.rules.list()
+                    assert rule.rule == Rule("allow", "run", "echo *")
+                    await session.rules.remove(rule.id)
+                    with pytest.raises(ConfigurationError, match="no rule"):
+                        await session.rules.remove(rule.id)
+                answer = "session" if asked[-1] == "echo one" else "once"
+                session.answer(event.question.id, answer)
+        assert asked == ["echo one", "ls", "echo three"]
+        assert await session.rules.list() == []
+
+
+async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: Path) -> None:
+    """T-7, T-6: a rule that is added or changed under a running turn; deny wins over allow."""
+    commands = ("ls", "echo one", "ls", "echo two", "rm -f x", "true")
+    script = [Turn(Call("run", {"command": one}), stop="tool_use") for one in commands[:-1]]
+    script += [Turn(Text("Done."), stop="end"), *turns(*commands[-1:], "echo three")]
+    async with house(tmp_path, "anthropic", script) as home:
+        session, asked = await home.session(), list[str]()
+        errors: list[bool] = []
+        async for event in session.turn([Said("Go")]):
+            if isinstance(event, ToolFinished):
+                errors.append(event.is_error)
+            if not isinstance(event, AwaitingPermission):
+                continue
+            asked.append(event.question.detail)
+            if len(asked) == 1:
+                await session.rules.add(Rule("allow", "run", "echo *"))
+            else:
+                (rule,) = await session.rules.list()
+                await session.rules.change(rule.id, Rule("deny", "run", "echo *"))
+                await session.rules.add(Rule("allow", "run"))
+            session.answer(event.question.id, "once")
+        assert asked == ["ls", "ls"]
+        assert errors == [False, False, False, True, False]
+        assert not questions(await say(session))  # and in the chat's next turn
+        with pytest.raises(ConfigurationError, match="no rule"):
+            await session.rules.change(0, Rule("allow", "run"))
+        other = await home.session()
+        assert questions(await say(other, answer="deny")) and await other.rules.list() == []
+        tried = await home.studio.explain("run", "echo x", session.info)
+        assert (tried.verdict, tried.layer) == ("deny", "session")
+        assert (await home.studio.explain("run", "echo x", other.info)).verdict == "ask"
+        assert (await home.studio.explain("run", "echo x", home.folder)).verdict == "ask"
+        await other.change(permission_mode="plan")
+        assert (await home.studio.explain("run", "echo x", other.info)).verdict == "deny"
+
+
+async def test_t7_what_another_program_takes_back_is_gone_with_the_next_turn(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, "anthropic", turns("echo one", "echo two")) as home:
+        session = await home.session()
+        assert questions(await say(session, answer="session"))
+        (rule,) = await session.rules.list()
+        assert await home.studio.store.rules.remove(session.info.id, rule.id)
+        assert questions(await say(session, answer="deny"))
 
 
 async def test_a_place_outside_is_read_once_it_is_allowed(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ async def test_sessions_are_listed_changed_and_deleted_whole(
         journal.append(event)
     await journal.flush()
     await store.begin_epoch("s", "anthropic", "anthropic", "m", "", [], [{"a": 1}])
-    await store.add_rule("s", Rule("allow", "run"))
+    await store.rules.add("s", Rule("allow", "run"))
     journal.append(ev.TextDelta("late"))
     await store.delete("s")
     assert journal.closed and await store.get("s") is None
@@ -255,8 +255,32 @@ async def test_events_reach_the_disk_by_themselves(db: Database, store: SessionS
 async def test_rules_are_kept_once(store: SessionStore) -> None:
     rules = [Rule("allow", "run", "ls *"), Rule("deny", "fetch", 'odd "\ud800'), Rule("ask", "*")]
     for rule in [*rules, rules[0]]:
-        await store.add_rule("s", rule)
-    assert await store.rules("s") == rules and await store.rules("none") == []
+        await store.rules.add("s", rule)
+    assert [one.rule for one in await store.rules.of("s")] == rules
+    assert await store.rules.of("none") == []
+
+
+async def test_t7_a_rule_of_a_session_is_changed_in_its_place_and_removed(
+    store: SessionStore,
+) -> None:
+    """T-7: only where it is the session's; one that another has become takes its place."""
+    for name in ("ls *", "cat *", "pwd"):
+        await store.rules.add("s", Rule("allow", "run", name))
+    first, second, third = await store.rules.of("s")
+    assert not await store.rules.change("none", first.id, Rule("deny", "run"))
+    assert not await store.rules.remove("none", first.id)
+    assert await store.rules.change("s", first.id, Rule("ask", "run", "ls -l"))
+    assert [str(one.rule) for one in await store.rules.of("s")] == [
+        "run(ls -l)",
+        "run(cat *)",
+        "run(pwd)",
+    ]
+    assert await store.rules.change("s", first.id, third.rule)
+    assert await store.rules.of("s") == [replace(third, id=first.id), second]
+    assert await store.rules.change("s", second.id, second.rule)
+    assert await store.rules.remove("s", second.id)
+    assert not await store.rules.remove("s", second.id)
+    assert [one.rule for one in await store.rules.of("s")] == [third.rule]
 
 
 async def test_epochs_begin_anew_and_keep_the_old(db: Database, store: SessionStore) -> None:

@@ -128,9 +128,7 @@ async def test_permission_once_session_and_deny(tmp_path: Path, provider: str) -
         assert finished.is_error and "did not allow" in finished.text
         assert "did not allow" in str(home.asked[-1].json)
         assert not home.simulator.violations
-        assert [str(rule) for rule in await home.studio.store.rules(session.info.id)] == [
-            "run(echo *)"
-        ]
+        assert [str(one.rule) for one in await session.rules.list()] == ["run(echo *)"]
 
 
 async def test_draft_is_approved_and_undone(tmp_path: Path, provider: str) -> None:

@@ -317,7 +317,7 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
         info, turn_id = session.info, files(session)[0].turn_id
         events = await home.studio.store.events(info.id)
         end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
-        dead = Session(info, home.studio.store, home.studio, events[:end], (), interrupted=True)
+        dead = Session(info, home.studio.store, home.studio, events[:end], interrupted=True)
         await dead.find_changes()
         assert [block.turn_id for block in files(dead)] == [turn_id]
         assert (await dead.undo_turn(turn_id)).paths == ("a",)

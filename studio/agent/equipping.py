@@ -15,11 +15,11 @@ from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
-from studio.storage.sessions import SessionStore
 from studio.tools import Tool, Workspace
 from studio.tools.notes import Notes
 from studio.tools.sandbox import Hiding, Sandbox
 
+from .chat_rules import ChatRules
 from .clock import Clock
 from .drafts import SessionDrafts, TurnDrafts
 from .execution import Execution
@@ -39,6 +39,7 @@ class Chat(Protocol):
     transcript: Transcript
     drafts: SessionDrafts
     files: Undo
+    rules: ChatRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +61,10 @@ class Equipment:
 
 
 class Equipping:
-    """Equips the turns of one session; ``rules`` are what the person allowed for it."""
+    """Equips the turns of one session."""
 
-    def __init__(
-        self, chat: Chat, store: SessionStore, surroundings: Surroundings, rules: Sequence[Rule]
-    ) -> None:
-        self.rules = list(rules)
+    def __init__(self, chat: Chat, surroundings: Surroundings) -> None:
         self._chat = chat
-        self._store = store
         self._around = surroundings
         self._incoming = Incoming(chat.transcript)
 
@@ -86,7 +83,7 @@ class Equipping:
             {
                 **ground.layers.rules,
                 "agent": agent.permissions,
-                "session": self.rules,
+                "session": self._chat.rules.known,
                 "turn": rules,
             },
             workspace=workspace,
@@ -95,10 +92,11 @@ class Equipping:
         )
         if within is not None:
             policy = policy.within(within.at(workspace))
+        self._chat.rules.count_in(policy)
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
-        if sandbox.kind != "none" and (refused := policy.unreadable()):
-            sandbox = Hiding(sandbox, lambda: unreadable(refused, workspace))
+        if sandbox.kind != "none":
+            sandbox = Hiding(sandbox, lambda: unreadable(policy.unreadable(), workspace))
         risk = Risk(
             self._chat.transcript,
             contained=sandbox.kind != "none",
@@ -159,8 +157,7 @@ class Equipping:
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
         if answer == "session":
-            self.rules.append(rule)
-            await self._store.add_rule(self._chat.info.id, rule)
+            await self._chat.rules.add(rule)
         else:
             folder = Path(self._chat.info.folder) if answer == "folder" else None
             await self._around.rules.add(rule, folder)

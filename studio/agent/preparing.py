@@ -37,6 +37,7 @@ from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
 from .budget import Budget
+from .chat_rules import ChatRules
 from .clock import Clock
 from .context import Context, Means, Room
 from .drafts import SessionDrafts
@@ -117,6 +118,7 @@ class Chat(Protocol):
     transcript: Transcript
     drafts: SessionDrafts
     files: Undo
+    rules: ChatRules
 
     async def change(self, **fields: Any) -> None: ...
     async def flush(self) -> None: ...
@@ -130,7 +132,6 @@ class Preparing:
         chat: Chat,
         store: SessionStore,
         surroundings: Surroundings,
-        rules: Sequence[Rule],
         unheard: Unheard,
         record: Callable[[Event], None],
         *,
@@ -146,7 +147,7 @@ class Preparing:
         self._unheard = unheard
         self._record = record
         self._ledger: Ledger | None = None
-        self._equipping = Equipping(chat, store, surroundings, rules)
+        self._equipping = Equipping(chat, surroundings)
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
         self._noticed = ""
@@ -218,7 +219,9 @@ class Preparing:
 
     async def ground(self, wish: Wish | None = None) -> Ground:
         """What a turn stands on; raises ConfigurationError or ProviderError."""
-        given: dict[Layer, Sequence[Rule]] = {"session": self._equipping.rules}
+        rules = self._chat.rules
+        await rules.look()  # another program may have changed them
+        given: dict[Layer, Sequence[Rule]] = {"session": rules.known}
         if wish is not None:
             given["turn"] = wish.rules
         wish = wish or Wish()

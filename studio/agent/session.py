@@ -46,6 +46,7 @@ from studio.domain.tools import Draft, DraftStatus, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
+from .chat_rules import ChatRules
 from .context import Context
 from .drafts import SessionDrafts
 from .failing import failure
@@ -88,7 +89,6 @@ class Session:
         store: SessionStore,
         surroundings: Surroundings,
         events: Sequence[Event],
-        rules: Sequence[Rule],
         *,
         interrupted: bool = False,
         damage: str = "",
@@ -101,6 +101,7 @@ class Session:
         self.drafts = SessionDrafts(self.transcript.drafts, surroundings.trash)
         self.files = Undo(self, surroundings.folders, store.changes, self._record)
         self.drafts.around = self.files.writing
+        self.rules = ChatRules(store.rules, info.id)
         self._store = store
         self._around = surroundings
         self._journal = store.journal(info.id)
@@ -113,7 +114,7 @@ class Session:
         """What is done to the native history while no turn runs."""
         self._unheard = Unheard(events, self.drafts)
         self._preparation = Preparing(
-            self, store, surroundings, rules, self._unheard, self._record, new=new
+            self, store, surroundings, self._unheard, self._record, new=new
         )
         self._review = Review(
             self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
@@ -539,6 +540,8 @@ class Session:
                 self._state("running")
             case TurnComplete():
                 self._state(event.reason)
+                if self._preparation.history.saved:  # then it is free with its end
+                    self._journal.release()
             case _:
                 pass
         for listener in list(self._listeners):

@@ -73,7 +73,7 @@ class Sessions:
         )
         await self.store.create(info)
         self.store.journal(info.id).newest = 0
-        session = Session(info, self.store, self._around, (), (), new=True)
+        session = Session(info, self.store, self._around, (), new=True)
         self._open[info.id] = session
         if told:
             await session.recount(told)
@@ -94,7 +94,6 @@ class Sessions:
             newest = await self.store.newest(session_id)
             events = await self.store.events(session_id)
             self.store.journal(session_id).newest = newest
-            rules = await self.store.rules(session_id)
             damage = await self.store.damage(session_id)
             interrupted = await self._interrupted(session_id, events)
             session = Session(
@@ -102,7 +101,6 @@ class Sessions:
                 self.store,
                 self._around,
                 events,
-                rules,
                 interrupted=interrupted,
                 damage=damage,
             )

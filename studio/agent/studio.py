@@ -284,25 +284,35 @@ class Studio:
             unsubscribe()
         return self.catalogue.listing(name)
 
-    async def explain(self, tool: str, target: str, folder: Path, agent: str = "") -> Decision:
-        """What would happen if an agent called ``tool`` on ``target`` in a folder (T-7).
+    async def explain(
+        self, tool: str, target: str, where: Path | SessionInfo, agent: str = ""
+    ) -> Decision:
+        """What would happen if an agent called ``tool`` on ``target`` in a folder or chat (T-7).
 
+        Of a chat its mode and its rules count too, and its agent if none is named.
         Raises ConfigurationError for an unknown tool or agent.
         """
         if tool not in self.tools():
             known = ", ".join(sorted(self.tools()))
             raise ConfigurationError(f"There is no tool {tool}. Known are {known}.")
         spec = self.tools()[tool].spec
-        found = await self.agent(
-            agent or self.settings.values.default_agent or DEFAULT_AGENT, folder
-        )
+        if isinstance(where, Path):
+            chat, folder, wanted = None, where, self.settings.values.default_agent or DEFAULT_AGENT
+        else:
+            chat, folder, wanted = where, Path(where.folder), where.agent
+        found = await self.agent(agent or wanted, folder)
         layers = await self.rules.layers(folder)
+        given = await self.store.rules.of(chat.id) if chat else []
 
         def explained() -> Decision:
             policy = Policy(
-                "ask",
-                {**layers.rules, "agent": found.permissions},
-                workspace=Workspace(folder),
+                chat.permission_mode if chat else "ask",
+                {
+                    **layers.rules,
+                    "agent": found.permissions,
+                    "session": [one.rule for one in given],
+                },
+                workspace=self.workspace(chat) if chat else Workspace(folder),
                 role=found.role,
                 tools=found.tools,
             )

@@ -1,4 +1,4 @@
-"""The person's standing rules, and the folders they trust (T-7)."""
+"""The person's rules, standing ones and those of one chat, and the folders they trust (T-7)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, TypeAlias, get_args
 
+from studio.domain.ledger import written
 from studio.domain.permissions import Rule, Verdict
 
 from .database import Database
 
 Standing: TypeAlias = "list[StandingRule]"
+OfChat: TypeAlias = "list[ChatRule]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,14 @@ class StandingRule:
     folder: str
     rule: Rule
     added: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRule:
+    """A rule the person gave for one chat; ``id`` is its own among all chats."""
+
+    id: int
+    rule: Rule
 
 
 class RuleStore:
@@ -46,7 +56,7 @@ class RuleStore:
 
     async def add(self, rule: Rule, folder: str = "") -> None:
         """Keep a rule; keeping it twice is the same as once."""
-        values = (folder, rule.verdict, json.dumps(rule.tool), json.dumps(rule.pattern))
+        values = (folder, *_written(rule))
         await self._db.write(
             lambda db: (
                 db.execute(
@@ -57,6 +67,15 @@ class RuleStore:
                 and None
             )
         )
+
+    async def change(self, rule_id: int, rule: Rule, folder: str = "") -> bool:
+        """Have a rule be another, in its place; whether there was such a rule."""
+        values = (folder, *_written(rule), time.time(), rule_id)
+        query = (
+            "UPDATE OR REPLACE standing_rules SET folder = ?, verdict = ?, tool = ?, pattern = ?,"
+            " added = ? WHERE id = ?"
+        )
+        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
 
     async def remove(self, rule_id: int) -> bool:
         """Whether there was such a rule."""
@@ -84,6 +103,44 @@ class RuleStore:
         await self._db.write(lambda db: db.execute(insert, values) and None)
 
 
+class ChatRuleStore:
+    """Table ``rules``: what the person answered “for this session”, and what else they gave it."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def of(self, session_id: str) -> OfChat:
+        """Those of a session, oldest first."""
+        query = (
+            "SELECT rowid, verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid"
+        )
+        rows = await self._db.read(lambda db: db.execute(query, (session_id,)).fetchall())
+        return [ChatRule(row[0], rule) for row in rows if (rule := _rule(*row[1:])) is not None]
+
+    async def add(self, session_id: str, rule: Rule) -> None:
+        """Keep a rule; keeping it twice is the same as once."""
+        query = (
+            "INSERT OR IGNORE INTO rules (session_id, verdict, tool, pattern) VALUES (?, ?, ?, ?)"
+        )
+        values = (session_id, *_written(rule))
+        await self._db.write(lambda db: db.execute(query, values) and None)
+
+    async def change(self, session_id: str, rule_id: int, rule: Rule) -> bool:
+        """Have a rule be another, in its place; whether the session has such a rule."""
+        query = (
+            "UPDATE OR REPLACE rules SET verdict = ?, tool = ?, pattern = ?"
+            " WHERE rowid = ? AND session_id = ?"
+        )
+        values = (*_written(rule), rule_id, session_id)
+        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
+
+    async def remove(self, session_id: str, rule_id: int) -> bool:
+        """Whether the session had such a rule."""
+        query = "DELETE FROM rules WHERE rowid = ? AND session_id = ?"
+        values = (rule_id, session_id)
+        return await self._db.write(lambda db: db.execute(query, values).rowcount > 0)
+
+
 def _list(db: Connection) -> list[StandingRule]:
     rows = db.execute(
         "SELECT id, folder, verdict, tool, pattern, added FROM standing_rules ORDER BY id"
@@ -100,12 +157,20 @@ def _trusted(db: Connection, folder: str) -> str:
 def _standing(row: tuple[Any, ...]) -> StandingRule | None:
     """A stored rule; None if it cannot be read."""
     rule_id, folder, verdict, tool, pattern, added = row
+    rule = _rule(verdict, tool, pattern)
+    at = float(added) if isinstance(added, int | float) else 0.0
+    return StandingRule(rule_id, str(folder), rule, at) if rule is not None else None
+
+
+def _written(rule: Rule) -> tuple[str, str, str]:
+    return rule.verdict, written(rule.tool), written(rule.pattern)
+
+
+def _rule(verdict: Any, tool: Any, pattern: Any) -> Rule | None:
+    """A stored rule; None if it cannot be read or is of a newer version."""
     try:
         tool, pattern = json.loads(tool), json.loads(pattern)
     except (ValueError, TypeError, RecursionError):
         return None
     known = verdict in get_args(Verdict) and isinstance(tool, str) and isinstance(pattern, str)
-    if not known:
-        return None
-    at = float(added) if isinstance(added, int | float) else 0.0
-    return StandingRule(rule_id, str(folder), Rule(verdict, tool, pattern), at)
+    return Rule(verdict, tool, pattern) if known else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,9 +12,8 @@ from studio.domain.agents import Caps, PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.ledger import LedgerEntry, UsageRow, written
+from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import EFFORTS, Effort, Usage
-from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
 
 from . import audit, branching, native, transcripts, usage
@@ -26,6 +24,7 @@ from .database import Database
 from .drafted import drafted
 from .journal import Journal
 from .native import EpochInfo, Native
+from .rules import ChatRuleStore
 from .search import find, storable
 from .transcripts import is_time
 from .usage import UsageKey, sums
@@ -33,7 +32,6 @@ from .usage import UsageKey, sums
 # ``list`` is a method's name in the class below.
 _Sessions: TypeAlias = list[SessionInfo]
 _Events: TypeAlias = list[Event]
-_Rules: TypeAlias = list[Rule]
 _Hits: TypeAlias = list[SearchHit]
 _Ids: TypeAlias = list[str]
 _Epochs: TypeAlias = list[EpochInfo]
@@ -74,6 +72,8 @@ class SessionStore:
         self._db = db
         self.changes = ChangeStore(db)
         """What turns changed in their folders."""
+        self.rules = ChatRuleStore(db)
+        """The rules that count in one session."""
         self._journals: dict[str, Journal] = {}
 
     async def create(self, info: SessionInfo) -> None:
@@ -168,17 +168,20 @@ class SessionStore:
         return int(rows[0][0] or 0)
 
     async def elsewhere(self, session_id: str) -> Elsewhere:
-        """What other programs do with a session, or did while it is open here."""
+        """Whether others have a turn in a session, or went on with it while it is open here.
+
+        That changes with the transcript, so whoever follows that misses nothing.
+        """
         journal = self._journals.get(session_id)
         if journal is not None and (journal.closed or not journal.settled):
             journal = None
         known = journal.newest if journal is not None else None
-        newest, owners = await self._db.read(lambda db: look(db, session_id))
+        newest, owner, _ = await self._db.read(lambda db: look(db, session_id))
         # What was written here meanwhile is no news.
         still = journal is not None and journal.settled and journal.newest == known
         changed = still and known is not None and newest != known
-        theirs = owners - {self._db.owner}
-        return Elsewhere(bool(theirs and await self._db.alive(theirs)), changed)
+        theirs = owner not in ("", self._db.owner)
+        return Elsewhere(theirs and bool(await self._db.alive({owner})), changed)
 
     async def events(self, session_id: str) -> _Events:
         """Everything that happened, in order; what cannot be read is left out.
@@ -235,23 +238,6 @@ class SessionStore:
             await self._db.write(work)
         else:
             await journal.flush_with(work)
-
-    async def rules(self, session_id: str) -> _Rules:
-        """What the person allowed for this session, oldest first."""
-        rows = await self._rows(
-            "SELECT verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid",
-            session_id,
-        )
-        return [rule for row in rows if (rule := _rule(*row)) is not None]
-
-    async def add_rule(self, session_id: str, rule: Rule) -> None:
-        """Keep an "Always for this session"; adding it twice is the same as once."""
-        values = (session_id, rule.verdict, written(rule.tool), written(rule.pattern))
-        await self._db.write(
-            lambda db: (
-                db.execute("INSERT OR IGNORE INTO rules VALUES (?, ?, ?, ?)", values) and None
-            )
-        )
 
     async def search(self, text: str, limit: int = 50) -> _Hits:
         """Sessions whose title or content has the words of ``text``; see ``search.find``."""
@@ -335,7 +321,7 @@ class SessionStore:
         ]
 
     async def running_elsewhere(self, session_id: str) -> bool:
-        """Whether another program that has the database open works in this session."""
+        """Whether another program that has the database open runs a turn of this session."""
         return (await self.elsewhere(session_id)).running
 
     async def _flush(self, session_id: str) -> None:
@@ -393,13 +379,3 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _rule(verdict: Any, tool: Any, pattern: Any) -> Rule | None:
-    """A stored rule; None if it cannot be read or is of a newer version."""
-    try:
-        tool, pattern = json.loads(tool), json.loads(pattern)
-    except (ValueError, TypeError, RecursionError):
-        return None
-    known = verdict in get_args(Verdict) and isinstance(tool, str) and isinstance(pattern, str)
-    return Rule(verdict, tool, pattern) if known else None

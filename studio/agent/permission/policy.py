@@ -80,6 +80,11 @@ class Policy:
         self._book = self._book.adding(layer, rule)
         self._known = {}
 
+    def put(self, layer: Layer, rules: Sequence[Rule]) -> None:
+        """The rules of a layer from now on, in place of those it had."""
+        self._book = self._book.having(layer, rules)
+        self._known = {}
+
     def adding(self, layer: Layer, *rules: Rule) -> Policy:
         """The same policy with more rules."""
         policy = self._copy()

@@ -44,6 +44,10 @@ class Rulebook:
     def adding(self, layer: Layer, rule: Rule) -> Rulebook:
         return Rulebook({**self._rules, layer: (*self._rules[layer], rule)})
 
+    def having(self, layer: Layer, rules: Sequence[Rule]) -> Rulebook:
+        """With other rules in a layer."""
+        return Rulebook({**self._rules, layer: rules})
+
     def taking(self, layer: Layer, other: Rulebook) -> Rulebook:
         """With one layer of another book added."""
         return Rulebook({**self._rules, layer: (*self._rules[layer], *other._rules[layer])})

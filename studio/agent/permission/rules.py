@@ -53,6 +53,14 @@ class Rules:
         """Keep a rule of the person's, everywhere or in a folder."""
         await self._store.add(rule, await _name(folder))
 
+    async def change(self, rule_id: int, rule: Rule, folder: Path | None = None) -> None:
+        """Have a rule be another, in its place in the list.
+
+        Raises ConfigurationError if there is no such rule.
+        """
+        if not await self._store.change(rule_id, rule, await _name(folder)):
+            raise ConfigurationError(f"There is no rule {rule_id}.")
+
     async def remove(self, rule_id: int) -> None:
         """Raises ConfigurationError if there is no such rule."""
         if not await self._store.remove(rule_id):
