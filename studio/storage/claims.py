@@ -18,24 +18,23 @@ from studio.domain.errors import StorageError
 class Elsewhere:
     """What other programs do with a session.
 
-    ``running``: one works in it. ``changed``: one has added to it since it was
-    opened here, as far as is known here what there was.
+    ``running``: one has a turn in it, or has taken it. ``changed``: one has
+    added to it since it was opened here, as far as is known here what there was.
     """
 
     running: bool
     changed: bool
 
 
-def look(db: Connection, session_id: str) -> tuple[int, set[str]]:
-    """The number of a session's newest event, and the programs that may be at work in it."""
-    newest, *owners = db.execute(
+def look(db: Connection, session_id: str) -> tuple[int, str, str]:
+    """The number of a session's newest event, whose turn has no end, and who has taken it."""
+    newest, turns, claims = db.execute(
         """SELECT (SELECT max(seq) FROM transcript WHERE session_id = ?1),
-        (SELECT owner FROM claims WHERE session_id = ?1),
         (SELECT CASE WHEN reason IS NULL THEN owner END FROM turns WHERE session_id = ?1
-        ORDER BY id DESC LIMIT 1)""",
+        ORDER BY id DESC LIMIT 1), (SELECT owner FROM claims WHERE session_id = ?1)""",
         (session_id,),
     ).fetchone()
-    return newest or 0, {owner for owner in owners if owner}
+    return newest or 0, turns or "", claims or ""
 
 
 def take(
@@ -51,8 +50,8 @@ def take(
     it does not know. ``living`` are those of some programs that still run.
     Raises StorageError if the session is gone.
     """
-    newest, owners = look(db, session_id)
-    theirs = owners - {owner}
+    newest, *owners = look(db, session_id)
+    theirs = {*owners} - {"", owner}
     found = Elsewhere(bool(theirs and living(theirs)), known is not None and newest != known)
     if not (found.running or found.changed):
         taken = db.execute(
