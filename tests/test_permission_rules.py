@@ -259,6 +259,59 @@ async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str
         assert await home.studio.rules.trusted(home.folder) == "untrusted"
 
 
+async def test_t7_the_command_line_about_one_chat(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """T-7: the rules of a session are listed, tried and taken back; an agent's are listed."""
+    async with house(tmp_path, "anthropic", turns("echo one", "echo two", "ls")) as home:
+        agents = home.studio.paths.agents
+        agents.mkdir(parents=True, exist_ok=True)
+        file = agents / "own.md"
+        file.write_text("---\nname: Own\npermissions: {deny: [run(rm *)]}\n---\nx\n")
+        session, other = await home.session("Own"), await home.session()
+        named = ("--session", session.info.id[:12])
+        assert questions(await say(session, answer="session"))
+        await home.studio.rules.add(Rule("ask", "fetch", "x"))
+        (rule,) = await session.rules.list()
+        capfd.readouterr()
+        assert await _cli(home, "list", *named) == 0
+        lines = [line.split(maxsplit=2) for line in capfd.readouterr().out.splitlines()]
+        assert lines == [
+            ["1", "ask", "fetch(x)"],
+            ["–", "deny", "run(rm *)  in the agent’s file"],
+            [str(rule.id), "allow", "run(echo *)  in this session (--session)"],
+        ]
+        assert await _cli(home, "list", *named, "--json") == 0
+        found = json.loads(capfd.readouterr().out)
+        echo = {"id": rule.id, "verdict": "allow", "rule": "run(echo *)"}
+        assert (found["session"], found["agent"]) == (
+            [echo],
+            [{"verdict": "deny", "rule": "run(rm *)"}],
+        )
+        assert await _cli(home, "list", "--json") == 0
+        assert "session" not in json.loads(capfd.readouterr().out)
+        for asked, verdict in (
+            (("run(echo x)", *named), "allow: Your rule for this chat run(echo *) allows it."),
+            (("run(rm x)", *named), "deny: The agent’s rule run(rm *) refuses it."),
+            (("run(rm x)", *named, "--agent", "Coder"), "ask: No rule allows this command."),
+            (("run(echo x)",), "ask: No rule allows this command."),
+            (("run(echo x)", "--session", other.info.id), "ask: No rule allows this command."),
+        ):
+            assert await _cli(home, "test", *asked) == 0
+            assert capfd.readouterr().out == f"{verdict}\n"
+        assert await _cli(home, "remove", str(rule.id), "--session", other.info.id) == 1
+        assert await _cli(home, "remove", str(rule.id), *named) == 0
+        assert await _cli(home, "remove", str(rule.id), *named) == 1
+        assert questions(await say(session, answer="deny"))  # in the chat that is open, too
+        assert await _cli(home, "add", "run(ls *)", *named) == 0
+        assert not questions(await say(session))
+        file.unlink()
+        assert await _cli(home, "list", *named) == 0  # where its agent is gone, too
+        assert "run(ls *)" in capfd.readouterr().out
+        assert await _cli(home, "list", "--session", "nothing") == 1
+        assert [one.id for one in await home.studio.rules.list()] == [1]
+
+
 async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) -> None:
     """T-7: unseen characters are spelt out; the agent's words cannot pass for the program's."""
     call = Call(

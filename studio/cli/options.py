@@ -352,7 +352,7 @@ def _serve(serve: argparse.ArgumentParser) -> None:
 
 def _permissions(permissions: argparse.ArgumentParser) -> None:
     what = permissions.add_subparsers(dest="what", required=True, metavar="WHAT")
-    listing = what.add_parser("list", help="your rules, and what this folder's files say")
+    listing = what.add_parser("list", help="your rules, and those of this folder or a session")
     listing.add_argument("--json", action="store_true", help="print JSON")
     add = what.add_parser("add", help="add a rule: 'TOOL' or 'TOOL(PATTERN)'")
     add.add_argument("rule", metavar="RULE", help="'run(pytest *)', for example; it allows")
@@ -364,7 +364,10 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
     test = what.add_parser("test", help="what would happen if an agent asked for this")
     test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
     test.add_argument(
-        "--agent", metavar="AGENT", default="", help="default: your setting, else Coder"
+        "--agent",
+        metavar="AGENT",
+        default="",
+        help="default: the session’s, your setting, Coder",
     )
     test.add_argument("--json", action="store_true", help="print JSON")
     for one, default in (
@@ -372,7 +375,10 @@ def _permissions(permissions: argparse.ArgumentParser) -> None:
         (add, "everywhere"),
         (test, "the current folder"),
     ):
-        one.add_argument("--folder", type=Path, metavar="DIR", help=f"default: {default}")
+        where = one.add_mutually_exclusive_group()
+        where.add_argument("--folder", type=Path, metavar="DIR", help=f"default: {default}")
+        where.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    remove.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
     for name, text in (
         ("trust", "let the files in a folder's .agents widen what agents may do"),
         ("untrust", "take that back"),

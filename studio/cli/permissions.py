@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from studio.agent.chat_rules import ChatRules
 from studio.agent.permission.rules import Trust, rule_of
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Verdict
+from studio.domain.permissions import Rule, Verdict
+from studio.domain.sessions import SessionInfo
 
 from .console import Console
 from .exits import DONE
+from .listings import whole_id
 
 _TRUST: dict[Trust, str] = {
     "nothing": "",
@@ -29,21 +34,30 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
     folder: Path | None = getattr(options, "folder", None)
     if folder is not None and not folder.is_dir() and options.what != "untrust":
         raise ConfigurationError(f"The folder {folder} is not there.")
+    named: str | None = getattr(options, "session", None)
+    chat = None if named is None else await _session(studio, named)
+    of_chat = ChatRules(studio.store.rules, chat.id) if chat else None
     match options.what:
         case "list":
-            await _list(studio, folder or Path.cwd(), console, as_json=options.json)
+            await _list(studio, chat or folder or Path.cwd(), console, as_json=options.json)
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
             rule = rule_of(options.rule, studio.tools(), verdict)
-            await rules.add(rule, folder)
-            console.say(f"Added: {verdict} {rule}{f' in {folder.resolve()}' if folder else ''}")
+            if of_chat is not None:
+                await of_chat.add(rule)
+            else:
+                await rules.add(rule, folder)
+            where = f" in {folder.resolve()}" if folder else " in this session" if chat else ""
+            console.say(f"Added: {verdict} {rule}{where}")
         case "remove":
-            await rules.remove(options.number)
+            await (of_chat or rules).remove(options.number)
             console.say(f"Removed: rule {options.number}")
         case "test":
             call = rule_of(options.call, studio.tools())
             target = "" if call.pattern == "*" else call.pattern
-            found = await studio.explain(call.tool, target, folder or Path.cwd(), options.agent)
+            found = await studio.explain(
+                call.tool, target, chat or folder or Path.cwd(), options.agent
+            )
             if options.json:
                 said = {
                     "verdict": found.verdict,
@@ -65,25 +79,56 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
     return DONE
 
 
-async def _list(studio: Studio, folder: Path, console: Console, *, as_json: bool) -> None:
+async def _session(studio: Studio, start: str) -> SessionInfo:
+    info = await studio.store.get(await whole_id(studio, start))
+    if info is None:
+        raise ConfigurationError(f"There is no session {start}.")
+    return info
+
+
+async def _list(
+    studio: Studio, where: Path | SessionInfo, console: Console, *, as_json: bool
+) -> None:
+    """The person's rules, those of a folder's files, and of a session its own."""
+    folder = where if isinstance(where, Path) else Path(where.folder)
     standing = await studio.rules.list()
     layers = await studio.rules.layers(folder)
     project = layers.rules.get("project", ())
+    given = [] if isinstance(where, Path) else await studio.store.rules.of(where.id)
+    agent: Sequence[Rule] = ()
+    if not isinstance(where, Path):
+        with suppress(ConfigurationError):  # an agent that is gone has no rules
+            agent = (await studio.agent(where.agent, folder)).permissions
     if as_json:
         rows = [
             {"id": one.id, "verdict": one.rule.verdict, "rule": str(one.rule), "folder": one.folder}
             for one in standing
         ]
-        files = [{"verdict": rule.verdict, "rule": str(rule)} for rule in project]
-        found = {"rules": rows, "project": files, "trust": layers.trust}
+        found = {"rules": rows, "project": _plain(project), "trust": layers.trust}
+        if not isinstance(where, Path):
+            numbers = [{"id": one.id} for one in given]
+            plain = _plain([one.rule for one in given])
+            found["agent"] = _plain(agent)
+            found["session"] = [number | rule for number, rule in zip(numbers, plain, strict=True)]
         console.write(f"{json.dumps(found)}\n")
         return
     for one in standing:
-        where = f"  in {one.folder}" if one.folder else ""
-        console.write(f"{one.id:4}  {one.rule.verdict:5}  {one.rule}{where}\n")
+        console.write(_line(str(one.id), one.rule, f"in {one.folder}" if one.folder else ""))
     for rule in project:
-        console.write(f"   –  {rule.verdict:5}  {rule}  in this folder’s .agents\n")
-    if not standing and not project:
+        console.write(_line("–", rule, "in this folder’s .agents"))
+    for rule in agent:
+        console.write(_line("–", rule, "in the agent’s file"))
+    for one in given:
+        console.write(_line(str(one.id), one.rule, "in this session (--session)"))
+    if not (standing or project or agent or given):
         console.say("There are no rules yet.")
     if text := layers.notice or _TRUST[layers.trust]:
         console.say(text)
+
+
+def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
+    return [{"verdict": rule.verdict, "rule": str(rule)} for rule in rules]
+
+
+def _line(number: str, rule: Rule, where: str) -> str:
+    return f"{number:>4}  {rule.verdict:5}  {rule}{f'  {where}' if where else ''}\n"
