@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from studio.agent import routing
 from studio.agent.session import Session
 from studio.domain.agents import Caps, Limits, Mode
 from studio.domain.blocks import EndBlock, NoticeBlock
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, HistoryBegun, Routed, Told, TurnComplete, TurnStarted
 from studio.domain.messages import Image, Said
 from studio.domain.messages import Text as Words
@@ -281,7 +284,7 @@ async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path)
         session = await home.session(model="usual")
         events = await say(session, QUICK)
         (end,) = of(TurnComplete, events)
-        assert (end.reason, end.steps) == ("step_limit", 5) and not session.rises(end)
+        assert (end.reason, end.steps) == ("step_limit", 5) and not session.running
         last = session.transcript.blocks[-1]
         assert isinstance(last, EndBlock) and last.mode == "inline"
         assert session.info.model == "tiny" and len(of(Routed, events)) == 1
@@ -294,6 +297,57 @@ async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path)
         ]
         assert [e.reason for e in of(TurnComplete, events)] == ["step_limit", "done"]
         assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 4, 8])
+async def test_l13_between_two_tiers_the_session_works_and_is_stopped(
+    tmp_path: Path, rounds: int
+) -> None:
+    """L-11: a Stop between two turns of one message is not lost, so many rounds of the
+    event loop after the first one's end; nobody else begins there."""
+
+    async def stopped(session: Session) -> None:
+        assert session.rising and session.info.state == "stalled"
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        assert session.running
+        with pytest.raises(ConfigurationError, match="still working"):
+            await say(session, "Me too")
+        session.stop()
+
+    async with house(tmp_path, PROVIDER, circling) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        models(home, small="tiny", large="big")
+        session = await home.session(model="usual")
+        events: list[Event] = []
+        stopping: asyncio.Task[None] | None = None
+        async for event in session.turn([Words("What is in a.txt?")]):
+            events.append(event)
+            if isinstance(event, TurnComplete) and stopping is None:
+                stopping = asyncio.ensure_future(stopped(session))
+                await asyncio.sleep(0)
+        assert stopping is not None
+        await stopping
+        assert [e.reason for e in of(TurnComplete, events)] == ["stalled", "cancelled"]
+        assert not session.running and session.info.state == "cancelled"
+        ends = of(TurnComplete, await say(session, "And now?"))
+        assert ends[-1].reason == "done" and not session.running
+        assert not home.simulator.violations
+
+
+async def test_a_reader_who_leaves_between_two_tiers_leaves_a_session_at_rest(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path, PROVIDER, circling) as home:
+        (home.folder / "a.txt").write_text("alpha\n")
+        models(home, small="tiny", large="big")
+        session = await home.session(model="usual")
+        async with aclosing(session.turn([Words("What is in a.txt?")])) as turn:
+            async for event in turn:
+                if isinstance(event, TurnComplete):
+                    break
+        assert not session.running and not session.rising
+        assert of(TurnStarted, await say(session, "And now?"))[-1].model == "big"
 
 
 async def test_the_last_tier_is_the_end(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from studio.domain.events import (
     Told,
 )
 from studio.domain.messages import Text as Words
-from studio.providers.simulator import RequestView, Text, Turn
+from studio.providers.simulator import Call, RequestView, Text, Turn
 from studio.storage.settings import SettingsFile
 from studio.ui.inspection import TOLD, event_line
 from studio.ui.settings import SettingsDialog
@@ -95,6 +95,35 @@ async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: 
         assert person.composer.model.text() == "tiny", "what the next message goes to"
         assert f"Routed. {notice.text}" in [row.text for row in inspector._events.rows]
         assert person.session.info.model == "tiny" and not person.session.info.model_chosen
+
+
+@on_window_loop
+async def test_between_two_tiers_the_composer_shows_that_work_goes_on(tmp_path: Path) -> None:
+    """L-13: to the person it is one message that is worked on, and can be stopped."""
+
+    def play(view: RequestView) -> Turn:
+        circles = view.model == "tiny" and "Whirl" in str(view.body)
+        return Turn(Call("list", {"path": "."})) if circles else says_who(view)
+
+    def setup(file: SettingsFile) -> None:
+        models(file)
+        file.values.routing = True
+        file.values.tiers = {"small": f"{PROVIDER}/tiny", "large": f"{PROVIDER}/big"}
+
+    async with at_window(tmp_path, PROVIDER, play, setup=setup) as person:
+        person.say("Hello")
+        await person.done()
+        ends: list[tuple[str, str]] = []
+
+        def heard(event: events.Event, _: object) -> None:
+            if isinstance(event, events.TurnComplete):
+                ends.append((event.reason, person.composer.state))
+
+        person.session.subscribe(heard)  # after the window did, so that it knows already
+        person.say("Whirl?")
+        await until(lambda: len(ends) == 2)
+        assert ends == [("stalled", "running"), ("done", "idle")]
+        assert person.says("big here.")
 
 
 @on_window_loop

@@ -108,7 +108,9 @@ class Session:
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
-        self._stop_asked = False
+        self._message: Wish | None = None
+        """The wish of the message that is worked on, by one tier after the other."""
+        self._stop_asked = self._rising = False
         self._exclusive = asyncio.Lock()
         self._aside: asyncio.Future[None] | None = None
         """What is done to the native history while no turn runs."""
@@ -130,7 +132,12 @@ class Session:
 
     @property
     def running(self) -> bool:
-        return self._preparing is not None
+        return self._message is not None
+
+    @property
+    def rising(self) -> bool:
+        """Whether a turn is over and the next tier takes its message over (L-13)."""
+        return self.running and self._rising
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Hear every event from now on, with the transcript block it changed."""
@@ -183,24 +190,23 @@ class Session:
         what the person typed is kept.
         """
         wish = Wish(rules, mode, limits, parent, within, tools, results, generation, caps)
-        last = None
-        async with aclosing(self._one_turn(whole(said), wish)) as events:
-            async for event in events:
-                last = event
-                yield event
-        while self.rises(last) and not self.running:
-            wish = replace(wish, limits=None, results=(), rises=True)
-            async with aclosing(self._one_turn((), wish)) as events:
-                async for event in events:
-                    last = event
-                    yield event
-
-    def rises(self, last: Event | None) -> bool:
-        """Whether the next tier takes over from a turn that ended so (L-13)."""
-        return isinstance(last, TurnComplete) and last.reason in self._preparation.rises
+        words = whole(said)
+        self._must_be_free()
+        self._message = message = wish
+        self._stop_asked = self._rising = False
+        try:
+            while True:
+                async with aclosing(self._one_turn(words, wish)) as events:
+                    async for event in events:
+                        yield event
+                if self._message is not message or self._journal.closed:
+                    return
+                words, wish = (), replace(message, limits=None, results=(), rises=True)
+        finally:
+            if self._message is message:
+                self._message = None
 
     async def _one_turn(self, said: tuple[Said, ...], wish: Wish) -> AsyncGenerator[Event, None]:
-        self._must_be_free()
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -210,8 +216,10 @@ class Session:
             self.info.model,
             "background",
         )
-        self._stop_asked, self._preparation.opened = False, []
+        self._preparation.opened = []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
+        if self._stop_asked:  # between two tiers
+            preparing.cancel()
         try:
             await asyncio.wait([preparing])
             if not preparing.cancelled() and isinstance(preparing.exception(), Elsewhere):
@@ -236,7 +244,9 @@ class Session:
                     await self._let_go()
                 finally:
                     self._preparing = self._turn = None
-                    self._preparation.steering.clear()
+                    if not self._rising:
+                        self._message = None
+                self._preparation.steering.clear()
             await self.flush()
 
     def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
@@ -262,10 +272,10 @@ class Session:
 
     def stop(self) -> None:
         """End the running turn, also while it is still being made."""
+        self._stop_asked = True  # it may be made already, and its reader not awake yet
         if self._turn is not None:
             self._turn.stop()
         elif self._preparing is not None:
-            self._stop_asked = True  # it may be made already, and its reader not awake yet
             self._preparing.cancel()
         if self._aside is not None:
             self._aside.cancel()
@@ -537,8 +547,10 @@ class Session:
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():
+                self._rising = False
                 self._state("running")
             case TurnComplete():
+                self._rising = event.reason in self._preparation.rises
                 self._state(event.reason)
                 if self._preparation.history.saved:  # then it is free with its end
                     self._journal.release()

@@ -41,7 +41,7 @@ class Telling(QObject):
         if isinstance(event, PermissionResolved | ReplyGiven | TurnStarted):
             self._notifier.take_back(session.info.id)
         text = words(event, session.info)
-        goes_on = (text.endswith("is done") and session.transcript.queued) or session.rises(event)
+        goes_on = (text.endswith("is done") and session.transcript.queued) or session.rising
         if text and not goes_on and self._settings.values.notify and not self._looks_at(session):
             self._notifier.tell(session.info.id, text)
 

@@ -366,7 +366,8 @@ class ChatPage(QWidget):
         state = "running" if session.running else "idle"
         if session.running and session.info.state == "waiting":
             state = "waiting"
-        if session.running and session.info.state not in ("running", "waiting", "idle"):
+        over = session.info.state not in ("running", "waiting", "idle") and not session.rising
+        if session.running and over:
             state = "idle"  # complete, the journal is still being flushed
         if state != self.composer.state:
             answered = self.composer.state == "waiting" and state == "running"
