@@ -125,9 +125,10 @@ class Policy:
 
     def offers(self, spec: ToolSpec) -> bool:
         """Whether the model is told of a tool: its role, its list, and nothing refuses it all."""
-        own = offers(self._role, self._tools, spec)
+        if not offers(self._role, self._tools, spec):
+            return False
         refused = any(e.rule.verdict == "deny" and e.whole for e in self._book.of(spec.name))
-        return own and not refused and (self._parent is None or self._parent.offers(spec))
+        return not refused and (self._parent is None or self._parent.offers(spec))
 
     def hands_over(self, spec: ToolSpec) -> bool:
         """Whether a provider may run a tool itself, where no call can be asked about or refused."""
