@@ -149,6 +149,7 @@ async def test_p3_a_typed_key_is_tried_and_only_kept_when_saved(room: Room) -> N
     assert section.key.shown.text() == "sk-ant-••••••••••••••7Q4A"
     assert "Key works" in section.head.accessibleName()
     assert room.keychain.source("anthropic") == "keychain"
+    await until(lambda: not room.dialog._tasks._running)  # all of it is saved
     for file in room.file.path.parent.iterdir():
         assert KEY not in file.read_text()
 
