@@ -87,6 +87,7 @@ def test_defaults_in_the_tables_are_the_programs() -> None:
         f"`dollars` | {values.turn_tokens}, ${values.turn_dollars:g} |",
         f"| `day_tokens`, `day_dollars` | a day | {values.day_tokens}, ${values.day_dollars:g} |",
         f"| `requests_per_hour` | requests an hour | {values.requests_per_hour} |",
+        f"Of the tools that one reply calls, {values.parallel_tools} run at a time:",
     ):
         assert row in text, row
 
@@ -99,7 +100,7 @@ async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path)
     ]
     samples = {
         "provider": "ollama", "model": "m", "mode": "inline", "steps": "3", "seconds": "9",
-        "tokens": "9", "dollars": "1", "role": "notes", "effort": "low", "temperature": "1",
+        "parallel_tools": "2", "tokens": "9", "dollars": "1", "role": "notes", "effort": "low", "temperature": "1",
         "mask": "[email]",
     }  # fmt: skip
     head = "\n".join(f"{key}: {samples[key]}" for key in keys)
@@ -107,6 +108,7 @@ async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path)
     found = await AgentLibrary(tmp_path / "none", tmp_path).load(None)
     agent = found.by_name["Own"]
     assert (agent.role, agent.steps, agent.caps.tokens, agent.mask) == ("notes", 3, 9, ("email",))
+    assert agent.parallel_tools == 2
     assert not found.problems
 
 

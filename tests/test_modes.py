@@ -26,6 +26,7 @@ from studio.domain.events import (
 from studio.domain.messages import Image, Text
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
+from studio.tools import Context, tool
 from tests.house import PROTOCOLS, House, house, say
 
 
@@ -79,6 +80,39 @@ async def test_l1_l11_both_modes_are_settings_and_an_agent_may_differ(tmp_path: 
         assert (limits.steps, limits.seconds) == (7, 70.0)
         limits = home.studio.limits(own, "background")
         assert (limits.steps, limits.seconds) == (3, 2.5)
+
+
+@pytest.mark.parametrize(("setting", "own"), [(2, ""), (7, "parallel_tools: 2")])
+async def test_l3_how_many_tools_run_at_a_time_is_a_setting(
+    tmp_path: Path, setting: int, own: str
+) -> None:
+    """Four calls of one reply go two by two; a third beside them would be seen."""
+    calls = [Call("meet", {"number": n}) for n in range(4)]
+    script = [Turn(*calls, stop="tool_use"), Turn(Words("Met."))]
+    async with house(tmp_path, "anthropic", script) as home:
+        own_agent(home, own)
+        home.studio.settings.values.parallel_tools = setting
+        pair, there, most = asyncio.Barrier(2), 0, 0
+
+        @tool(effect="read", time_limit=60)
+        async def meet(context: Context, number: int) -> str:
+            """Wait for another one.
+
+            number: Which one this is.
+            """
+            nonlocal there, most
+            there += 1
+            most = max(most, there)
+            await pair.wait()
+            await asyncio.sleep(0)  # a third would begin before the second goes
+            there -= 1
+            return "Met."
+
+        home.studio.toolbox.tools["meet"] = meet
+        events = await say(await home.session("Own"))
+        results = [event for event in events if isinstance(event, ToolFinished)]
+        assert len(results) == 4 and not any(one.is_error for one in results)
+        assert end_of(events).reason == "done" and most == 2
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)

@@ -40,6 +40,7 @@ _KEYS = {
     "temperature",
     "steps",
     "seconds",
+    "parallel_tools",
     "tokens",
     "dollars",
     "role",
@@ -49,6 +50,7 @@ WARMEST = 2.0
 """The highest temperature any provider takes."""
 MOST_STEPS = 1_000
 MOST_SECONDS = 86_400.0
+MOST_PARALLEL = 100
 ROLES: tuple[Role, ...] = get_args(Role)
 """From everything to reading only."""
 
@@ -192,6 +194,8 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         steps = int(_amount(data, key, MOST_STEPS, whole=True))
         key = "seconds"
         seconds = _amount(data, key, MOST_SECONDS)
+        key = "parallel_tools"
+        parallel_tools = int(_amount(data, key, MOST_PARALLEL, whole=True))
         key = "tokens"
         tokens = int(_amount(data, key, whole=True))
         key = "dollars"
@@ -219,6 +223,7 @@ def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:
         temperature=temperature,
         steps=steps if trusted else 0,
         seconds=seconds if trusted else 0.0,
+        parallel_tools=parallel_tools if trusted else 0,
         caps=Caps(tokens, dollars),
         role=role,
         # A stranger's pattern could take for ever.
@@ -276,7 +281,7 @@ def _temperature(value: Any) -> float | None:
 def _amount(
     data: dict[str, Any], key: str, most: float = math.inf, *, whole: bool = False
 ) -> float:
-    """A number of steps, seconds, tokens or dollars; 0 where nothing is said."""
+    """A number of steps, seconds, tools, tokens or dollars; 0 where nothing is said."""
     value = data.get(key)
     if value is None:
         return 0

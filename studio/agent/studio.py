@@ -330,7 +330,11 @@ class Studio:
             steps, seconds = values.inline_steps, values.inline_seconds
         else:
             steps, seconds = values.background_steps, values.background_seconds
-        return Limits(agent.steps or max(steps, 1), agent.seconds or max(seconds, 1.0))
+        return Limits(
+            agent.steps or max(steps, 1),
+            agent.seconds or max(seconds, 1.0),
+            agent.parallel_tools or max(values.parallel_tools, 1),
+        )
 
     async def budget(
         self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False

@@ -19,7 +19,10 @@ HUES = ("blue", "green", "plum", "rust", "teal", "ochre", "rose", "slate")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Ends of a turn: steps, and seconds of wall time without the person's waits (L-1, L-11)."""
+    """Ends of a turn: steps, and seconds of wall time without the person's waits (L-1, L-11).
+
+    ``parallel_tools`` is how many calls of one reply run at a time (L-3).
+    """
 
     steps: int
     seconds: float
@@ -53,8 +56,9 @@ class Agent:
     ``provider`` and ``model`` are empty where the person's choice decides.
     ``tools`` lists names, ``("*",)`` for all of them. ``source`` is the file.
     ``effort`` and ``temperature`` are None where the model's own default holds,
-    ``steps`` and ``seconds`` 0 where the mode's limits do. ``caps`` are of one
-    turn. ``mask`` names kinds of personal data that the model does not get (T-9).
+    ``steps`` and ``seconds`` 0 where the mode's limits do, ``parallel_tools``
+    where the person's setting does. ``caps`` are of one turn. ``mask`` names kinds
+    of personal data that the model does not get (T-9).
     """
 
     name: str
@@ -69,6 +73,7 @@ class Agent:
     temperature: float | None = None
     steps: int = 0
     seconds: float = 0.0
+    parallel_tools: int = 0
     caps: Caps = NO_CAPS
     role: Role = "all"
     mask: tuple[str, ...] = ()

@@ -58,6 +58,8 @@ class Settings:
     background_steps: int = 20
     background_seconds: float = 180.0
     """Ends of a turn in the two modes (L-1, L-11)."""
+    parallel_tools: int = 5
+    """Calls of one reply that run at a time (L-3)."""
     turn_tokens: int = 0
     turn_dollars: float = 5.0
     session_tokens: int = 0

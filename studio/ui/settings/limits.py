@@ -80,6 +80,10 @@ def seconds(value: float) -> str:
     return f"{value:g} s"
 
 
+def tools(value: float) -> str:
+    return f"{value:.0f} tools" if value >= 2 else "1 tool"
+
+
 def tokens(value: float) -> str:
     return f"{value:,.0f} tokens"
 
@@ -106,6 +110,7 @@ class LimitRows(Rows):
                   line="They hand back to you after this.")  # fmt: skip
         self._add("Background turns", ("background_steps", steps, 1),
                   ("background_seconds", seconds, 1))  # fmt: skip
+        self._add("At the same time", ("parallel_tools", tools, 1), line="Of one reply.")
         for title, name in (("One turn", "turn"), ("One chat", "session"), ("One day", "day")):
             line = "Costs are estimates." if name == "turn" else ""
             self._add(
