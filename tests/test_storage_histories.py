@@ -419,15 +419,15 @@ async def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> N
     first_version(path)
     with closing(sqlite3.connect(path)) as old:
         tables = ("sessions", "turns", "transcript", "usage", "epochs", "native", "said", "rules")
-        before = {table: old.execute(f"SELECT * FROM {table}").fetchall() for table in tables}
+        before = {}
+        for table in tables:
+            found = old.execute(f"SELECT * FROM {table}")
+            before[table] = [column[0] for column in found.description], found.fetchall()
     db = Database(path)
     await db.open()
     store = SessionStore(db)
-    for table, rows in before.items():
-        names = await db.read(
-            lambda c, t=table: [row[1] for row in c.execute(f"PRAGMA table_info({t})")]
-        )
-        columns = ", ".join(names[: len(rows[0])])
+    for table, (names, rows) in before.items():
+        columns = ", ".join(names)
         now = await db.read(
             lambda c, t=table, cs=columns: c.execute(f"SELECT {cs} FROM {t}").fetchall()
         )
