@@ -186,6 +186,26 @@ def test_a_name_told_two_messages_ago_is_there() -> None:
     ]
 
 
+def test_several_participants_stay_several() -> None:
+    """S-1: who says something is part of the conversation."""
+    picture = {"type": "image_url", "image_url": {"url": PNG_URL}}
+    got = told(
+        {"role": "user", "name": "Ada", "content": "Red"},
+        {"role": "user", "name": "Bob\nSmith", "content": [picture]},
+        {"role": "assistant", "name": "Cook", "content": "Which?"},
+        {"role": "user", "name": "Ada", "content": [{"type": "text", "text": "Red"}, picture]},
+        {"role": "user", "name": " ", "content": "Blue"},
+        {"role": "user", "name": "Bob", "content": ""},
+    )
+    assert [one.blocks for one in got] == [
+        (Text("Ada: Red"),),
+        (Text("Bob Smith:"), Image("image/png", PNG)),
+        (Text("Which?"),),
+        (Text("Ada: Red"), Image("image/png", PNG)),
+        (Text("Blue"),),
+    ]
+
+
 @pytest.mark.parametrize("order", ["crcr", "ccrr"])
 def test_calls_of_the_old_form_are_answered_in_order(order: str) -> None:
     call = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
@@ -279,6 +299,7 @@ def test_the_form_of_the_answer(form: Any, schema: Any) -> None:
         ({"messages": [{"role": "user", "content": " "}]}, "messages"),
         ({"messages": [*HELLO, 7]}, "messages[1]"),
         ({"messages": [{"content": "x"}]}, "messages[0].role"),
+        ({"messages": [{**HELLO[0], "name": 3}]}, "messages[0].name"),
         ({"messages": [{"role": "king", "content": "x"}]}, "messages[0].role"),
         ({"messages": [*HELLO, {"role": "user", "content": 3}]}, "messages[1].content"),
         ({"messages": [{"role": "user", "content": None}]}, "messages[0].content"),

@@ -41,6 +41,20 @@ async def test_chat_is_answered_whole_and_streamed(tmp_path: Path) -> None:
         assert not server.house.simulator.violations
 
 
+async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Path) -> None:
+    """S-1: the model reads who says what, and the same beginning is the same chat."""
+    async with served(tmp_path, HELLO) as server:
+        messages: list[dict[str, Any]] = [{"role": "user", "name": "Ada", "content": "Red"}]
+        for said in ({"name": "Bob", "content": "Blue"}, {"content": "Green"}):
+            answer = await server.ask(messages=messages)
+            messages += [answer.json()["choices"][0]["message"], {"role": "user", **said}]
+        await server.ask(messages=messages)
+        asked: Any = server.house.asked[-1].json["messages"]
+        heard = [one["content"] for one in asked if one["role"] == "user"]
+        assert heard == ["Ada: Red", "Bob: Blue", "Green"]
+        assert len(await server.house.studio.sessions.store.list()) == 1
+
+
 async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
     """S-3: agents, and the models that are set up, as the person offers them."""
     async with served(tmp_path, HELLO) as server:

@@ -49,7 +49,7 @@ class Conversation:
             case "system" | "developer":
                 self._instruct(message)
             case "user":
-                self._add("user", _content(message, "text and pictures or files"))
+                self._add("user", _named(message, _content(message, "text and pictures or files")))
             case "assistant":
                 self._add(
                     "assistant", [*_thoughts(message), *_said(message), *self._calls(message)]
@@ -109,6 +109,17 @@ class Conversation:
 
 def _instructed(text: str) -> Message:
     return Message("user", (Text(INSTRUCTED.format(text=text)),))
+
+
+def _named(message: Fields, said: list[Said]) -> list[Said]:
+    """With who says it, for a conversation may have several participants."""
+    name = " ".join(message.text("name").split())
+    if not (name and said):
+        return said
+    first = said[0]
+    if isinstance(first, Text):
+        return [Text(f"{name}: {first.text}"), *said[1:]]
+    return [Text(f"{name}:"), *said]
 
 
 def _thoughts(message: Fields) -> list[Block]:
