@@ -240,6 +240,26 @@ def of_user(*blocks: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": [*blocks]}]}
 
 
+def test_what_is_said_of_a_document_comes_before_it() -> None:
+    """S-1: ``title`` and ``context``, in a tool's result too."""
+    source = {"type": "text", "media_type": "text/plain", "data": "Eggs"}
+    note = {"type": "document", "source": source, "context": " From 1920.\n"}
+    menu = {**note, "title": "Menu", "citations": {"enabled": True}}
+    got = asked(**of_user(note, menu, {**menu, "context": " "}, {**menu, "context": None}))
+    assert got.messages[0].blocks == (
+        Text("About “document”: From 1920."),
+        File("document", "text/plain", b"Eggs"),
+        Text("About “Menu”: From 1920."),
+        *(File("Menu", "text/plain", b"Eggs"),) * 3,
+    )
+    call = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    result = {"type": "tool_result", "tool_use_id": "a", "content": [menu]}
+    got = told(*HELLO, {"role": "assistant", "content": [call]}, of_user(result)["messages"][0])
+    shown = [one.text for one in got[-1].blocks if isinstance(one, ToolResult)]
+    assert [text.startswith("About “Menu”: From 1920.") for text in shown] == [True]
+    assert "Eggs" in shown[0]
+
+
 URL = {"type": "url", "url": "http://10.0.0.1/a"}
 
 
@@ -268,6 +288,7 @@ URL = {"type": "url", "url": "http://10.0.0.1/a"}
         (of_user({"type": "image", "source": {}}), "messages[0].content[0].source.type"),
         (of_user({"type": "image", "source": URL}), "messages[0].content[0].source.type"),
         (of_user({"type": "document", "source": URL}), "messages[0].content[0].source.type"),
+        (of_user({"type": "document", "context": 3}), "messages[0].content[0].context"),
         (
             of_user({"type": "document", "source": {"type": "file", "file_id": "f"}}),
             "messages[0].content[0].source.type",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, TypeVar
 
 from studio.domain.messages import (
@@ -125,8 +125,17 @@ def _blocks(
         given = fields.objects(name)
     else:
         raise fields.wrong(name, "a text or a list of blocks")
-    blocks = [read(block, block.needed("type")) for block in given]
+    blocks = [
+        read(part, part.needed("type")) for block in given for part in (*_context(block), block)
+    ]
     return [b for b in blocks if not isinstance(b, Text | Reasoning) or b.text.strip()]
+
+
+def _context(block: Fields) -> Sequence[Fields]:
+    """What the client says of a document, as the block of text that comes before it."""
+    if block.get("type") != "document" or not (context := block.text("context").strip()):
+        return ()
+    return (Fields({"type": "text", "text": f"About “{_title(block)}”: {context}"}, block.at),)
 
 
 def _text(block: Fields, kind: str) -> Text:
@@ -158,8 +167,12 @@ def _image(block: Fields) -> Image:
     return Image(media_type, plain(source, "data"))
 
 
+def _title(block: Fields) -> str:
+    return block.text("title").strip() or _NAME
+
+
 def _document(block: Fields) -> File:
-    name = block.text("title").strip() or _NAME
+    name = _title(block)
     source = _source(block, ("base64", "text"))
     if source.get("type") == "text":
         return File(name, _PLAIN, source.needed("data").encode())
