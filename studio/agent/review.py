@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import Event
 from studio.domain.tools import Draft, DraftStatus
-from studio.tools import Workspace, make_delete, make_draft, make_move
+from studio.tools import DraftConflict, Workspace, make_delete, make_draft, make_move
+from studio.tools.approving import as_named
 from studio.tools.drafting import current, make_further
 from studio.tools.merging import Merge, three_way
+from studio.tools.replacing import look
 
 from .drafts import OPEN, SessionDrafts
 from .unheard import Unheard
@@ -27,6 +30,8 @@ class Conflict:
     ``base`` is what the draft was made of, ``theirs`` the file as it is now,
     ``ours`` the draft's text; None where there is no file, or no text in it.
     ``merge`` brings the two changes together, where all three are text.
+    ``digest`` is the SHA-256 hex of the file's bytes, empty where there is no
+    file, None where something else is; ``unread`` says why there is no text.
     """
 
     draft: Draft
@@ -34,6 +39,8 @@ class Conflict:
     theirs: str | None
     ours: str | None
     merge: Merge | None
+    digest: str | None = ""
+    unread: str = ""
 
 
 class Review:
@@ -102,30 +109,28 @@ class Review:
         workspace = await self._workspace()
         ours = None if draft.action == "delete" else draft.after
 
-        def look() -> Conflict:
-            try:
-                theirs = current(workspace, draft.path)[1]
-            except ToolFailed:
-                theirs = None
+        def sides() -> Conflict:
+            theirs, digest, unread = _now(workspace, draft.path)
             merge = None
             text = draft.before is not None or not draft.base_digest
             if theirs is not None and ours is not None and text:
                 merge = three_way(draft.before or "", theirs, ours)
-            return Conflict(draft, draft.before, theirs, ours, merge)
+            return Conflict(draft, draft.before, theirs, ours, merge, digest, unread)
 
-        return await asyncio.to_thread(look)
+        return await asyncio.to_thread(sides)
 
-    async def resolve(self, draft_id: str, text: str | None) -> Draft:
+    async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
         """Make a draft anew on top of the file as it is now; it waits again.
 
         ``text`` is what the file is to hold, None to delete it or to move it as
-        it is. Raises ConfigurationError if that cannot be done.
+        it is. ``on`` is what the person saw of the file when they chose it.
+        Raises ConfigurationError if it cannot be done, or the file is another by now.
         """
         old = self._open(draft_id)
         workspace = await self._workspace()
         try:
-            draft = await asyncio.to_thread(_anew, workspace, old, text)
-        except ToolFailed as failure:
+            draft = await asyncio.to_thread(_anew, workspace, old, text, on)
+        except (ToolFailed, DraftConflict) as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
         self._unheard.draft_told(
@@ -146,7 +151,34 @@ class Review:
         await self._drafts.add("", draft, workspace, self._record, approve=False)
 
 
-def _anew(workspace: Workspace, old: Draft, text: str | None) -> Draft:
+def _now(workspace: Workspace, path: str) -> tuple[str | None, str | None, str]:
+    """Text, digest and what is wrong with the file of a draft, as ``Conflict`` has them."""
+    try:
+        place = as_named(workspace, workspace.resolve(path, write=True), path)
+    except (ToolFailed, DraftConflict) as failure:
+        return None, None, str(failure)
+    try:
+        _, theirs, digest, _ = current(workspace, path)
+    except ToolFailed as failure:
+        with suppress(ToolFailed, DraftConflict):
+            seen = look(place, path)  # a file without text has a digest too
+            return None, seen.digest if seen else "", str(failure)
+        return None, None, str(failure)
+    return theirs, digest, ""
+
+
+def _anew(workspace: Workspace, old: Draft, text: str | None, on: Conflict | None) -> Draft:
+    draft = _made(workspace, old, text)
+    if draft.path == old.path:
+        changed = on is not None and draft.base_digest != on.digest
+    else:  # its file is gone, so the text goes to where that would have moved
+        changed = on is not None and draft.base_digest != ""
+    if changed:
+        raise ToolFailed(f"{draft.path} changed again. Nothing was done.")
+    return draft
+
+
+def _made(workspace: Workspace, old: Draft, text: str | None) -> Draft:
     if text is None and old.action == "delete":
         return make_delete(workspace, old.path)
     if old.action == "move" and (workspace.root / old.path).exists():
@@ -154,7 +186,9 @@ def _anew(workspace: Workspace, old: Draft, text: str | None) -> Draft:
         return draft if text is None else make_further(draft, text)
     if text is None:
         raise ToolFailed(f"There is no file {old.path} any more.")
-    draft = make_draft(workspace, old.target or old.path, text)
+    name = old.target or old.path
+    as_named(workspace, workspace.resolve(name, write=True), name)
+    draft = make_draft(workspace, name, text)
     if draft.before == draft.after:
         raise ToolFailed(f"{draft.path} has this text already. Discard the draft.")
     return draft

@@ -364,10 +364,10 @@ class Session:
         """A draft that met a changed file, and the three sides of it."""
         return await self._review.conflict(draft_id)
 
-    async def resolve(self, draft_id: str, text: str | None) -> Draft:
+    async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
         """Make a draft anew on top of the file as it is now; see ``Review.resolve``."""
         self._must_be_sound()
-        draft = await self._review.resolve(draft_id, text)
+        draft = await self._review.resolve(draft_id, text, on)
         self._changed()
         return draft
 

@@ -32,7 +32,7 @@ def drafts(database: Path) -> list[Named]:
     """Short ids and paths of those that wait, newest first."""
     return _rows(
         database,
-        "SELECT substr(draft_id, 1, 8), path FROM drafts WHERE status = 'waiting' "
+        "SELECT substr(draft_id, 1, 8), path FROM drafts WHERE status IN ('waiting', 'conflict') "
         "ORDER BY id DESC LIMIT ?",
     )
 

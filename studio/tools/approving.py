@@ -85,15 +85,16 @@ def _places(workspace: Workspace, draft: Draft) -> tuple[Path, Path]:
     that the draft names, never where a link from there leads.
     """
     if draft.action == "write":
-        path = _named(workspace, workspace.resolve(draft.path, write=True), draft.path)
+        path = as_named(workspace, workspace.resolve(draft.path, write=True), draft.path)
         return path, path
-    path = _named(workspace, workspace.place(draft.path, write=True), draft.path)
+    path = as_named(workspace, workspace.place(draft.path, write=True), draft.path)
     if draft.action == "delete":
         return path, path
-    return path, _named(workspace, workspace.place(draft.target, write=True), draft.target)
+    return path, as_named(workspace, workspace.place(draft.target, write=True), draft.target)
 
 
-def _named(workspace: Workspace, place: Path, name: str) -> Path:
+def as_named(workspace: Workspace, place: Path, name: str) -> Path:
+    """The place, if it is the one that a draft names; raises DraftConflict if links lead away."""
     found = workspace.relative(place)
     folded = sys.platform in ("win32", "darwin") and found.casefold() == name.casefold()
     if found != name and not folded:
