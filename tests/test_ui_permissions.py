@@ -214,6 +214,115 @@ async def test_t7_rules_are_added_checked_tried_and_removed(tmp_path: Path) -> N
 
 
 @on_window_loop
+async def test_t7_a_rule_is_changed_in_its_place(tmp_path: Path) -> None:
+    """T-7: with the mouse, with keys alone, to another place; or left as it is."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        rules = person.studio.rules
+        person.studio.settings.values.use_folder(str(person.folder))
+        for text in ("git *", "git status", "ls *"):
+            await rules.add(Rule("allow", "run", text))
+        page = await page_of(person)
+        line = page.standing
+        await until(lambda: "run(git *)" in line.rules)
+        button = line.rules["run(git *)"]
+        assert button.accessibleName() == "Change run(git *)"
+        assert "Always allowed. Everywhere" in button.accessibleDescription()
+        button.click()
+        assert (line.head.text(), line.button.text()) == ("Change rule", "Save")
+        assert (line.field.text(), line.where.current) == ("run(git *)", "everywhere")
+        line.verdict.set_current("ask")
+        line.field.setText("run(")
+        line.button.click()
+        assert "is not a rule" in line.problem.text()
+        line.field.setText("run(git pull *)")
+        line.button.click()
+        expected = [("ask", "run(git pull *)"), ("allow", "run(git status)")]
+        await eventually(person, [*expected, ("allow", "run(ls *)")])
+        assert (await standing(person))[0] == expected[0]  # still the first of them
+        await until(lambda: "run(git pull *)" in line.rules)
+        assert (line.head.text(), line.field.text()) == ("Add rule", "")
+        # With keys alone, and Esc leaves it as it is; the window stays.
+        keyed = line.rules["run(ls *)"]
+        keyed.setFocus(Qt.FocusReason.TabFocusReason)
+        QTest.keyClick(keyed, Key.Key_Return)
+        assert line.field.text() == "run(ls *)" and line.cancel.isVisible()
+        QTest.keyClick(line.field, Key.Key_Escape)
+        assert line.field.text() == "" and not line.cancel.isVisible() and page.isVisible()
+        QTest.keyClick(keyed, Key.Key_Enter)
+        line.where.set_current(str(person.folder))
+        QTest.keyClick(line.field, Key.Key_Return)
+        await until(lambda: line.head.text() == "Add rule")
+        (kept,) = [one for one in await rules.list() if one.folder]
+        assert str(kept.rule) == "run(ls *)" and kept.folder == str(person.folder.resolve())
+        # What another hand removed is not changed any more: it would be a new rule.
+        await until(lambda: "In" in line.rules["run(ls *)"].accessibleDescription())
+        line.rules["run(ls *)"].click()
+        await rules.remove(kept.id)
+        page.refresh()
+        await until(lambda: "run(ls *)" not in line.rules)
+        assert (line.head.text(), line.field.text()) == ("Add rule", "run(ls *)")
+
+
+@on_window_loop
+async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path: Path) -> None:
+    """T-7: at once, for the running turn's next question; those of files are only shown."""
+    calls = ("echo one", "ls", "echo two", "pwd", "echo three")
+    script = [*(Turn(runs(command)) for command in calls), Turn(Text("Done."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        trust_files(person.folder, "deny: [run(make *)]\nallow: [run(cat *)]\n")
+        file = person.studio.paths.agents / "coder.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("---\nname: Coder\npermissions: {ask: [run(rm *)]}\n---\nWork.\n")
+        page = await page_of(person)
+        line = page.standing
+        await until(lambda: person.window.chat.choices.folder and line._shown)
+        assert "This chat" not in [item.text for item in line.where._items]
+        person.window.activateWindow()
+        person.composer.setFocus()
+        await until(person.composer.editor.hasFocus)
+        person.say("Go")
+        await asked(person)
+        person.session.answer(person.session.transcript.questions[0].id, "session")
+        await until(lambda: "run(echo *)" in line.removes)  # while it is looked at
+        shown = {str(one.rule): (one.about, one.rule.verdict) for one in line._shown or ()}
+        assert shown == {
+            "run(echo *)": ("In this chat", "allow"),
+            "run(make *)": ("From .agents/permissions.yaml", "deny"),
+            "run(rm *)": ("From the agent Coder", "ask"),
+        }
+        assert list(line.rules) == list(line.removes) == ["run(echo *)"]
+        page.tryout.field.setText("run(echo x)")
+        await until(lambda: page.tryout.verdict.accessibleName() == "Allowed")
+        assert "for this chat" in page.tryout.why.text()
+
+        def question() -> str:
+            found = person.session.transcript.questions
+            return found[0].detail if found else ""
+
+        await until(lambda: question() == "ls")
+        line.rules["run(echo *)"].click()
+        assert line.where.current == "chat"
+        line.field.setText("run(pwd)")
+        line.button.click()
+        await until(lambda: "run(pwd)" in line.removes)
+        person.session.answer(person.session.transcript.questions[0].id, "once")
+        await until(lambda: question() == "echo two")  # what was allowed is not any more
+        person.session.answer(person.session.transcript.questions[0].id, "once")
+        await until(lambda: question() == "echo three")  # and “pwd” was
+        line.removes["run(pwd)"].click()
+        await until(lambda: "run(pwd)" not in line.removes)
+        assert await person.session.rules.list() == []
+        person.session.answer(person.session.transcript.questions[0].id, "deny")
+        await person.done()
+        await person.session.rules.add(Rule("allow", "run", "true"))
+        page.refresh()
+        await until(lambda: "run(true)" in line.removes)
+        person.window.new_chat()
+        await until(lambda: "run(true)" not in line.removes)
+        assert "This chat" not in [item.text for item in line.where._items]
+
+
+@on_window_loop
 async def test_t7_a_folder_is_trusted_after_it_is_said_what_that_means(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
         agents = person.folder / ".agents"

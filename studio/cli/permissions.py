@@ -10,6 +10,7 @@ from pathlib import Path
 
 from studio.agent.chat_rules import ChatRules
 from studio.agent.permission.rules import Trust, rule_of
+from studio.agent.permission.showing import whole
 from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule, Verdict
@@ -131,4 +132,5 @@ def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def _line(number: str, rule: Rule, where: str) -> str:
-    return f"{number:>4}  {rule.verdict:5}  {rule}{f'  {where}' if where else ''}\n"
+    written = whole(str(rule)).replace("\n", "\\n")
+    return f"{number:>4}  {rule.verdict:5}  {written}{f'  {where}' if where else ''}\n"

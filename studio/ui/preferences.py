@@ -90,7 +90,7 @@ class Preferences(QObject):
         )
         dialog.provider_changed.connect(self._changed)
         dialog.general_changed.connect(self._changed)
-        dialog.add_permissions(studio)
+        dialog.add_permissions(studio, self._chat)
         dialog.add_server(studio, self._serving.beside)
         dialog.server_changed.connect(self._server_changed)
         dialog.set_models(lambda current: model_items(studio, studio.connected, current, ()))

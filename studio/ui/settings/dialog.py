@@ -33,6 +33,7 @@ from .tasks import Tasks
 if TYPE_CHECKING:  # only the window has a studio
     from studio.agent.studio import Studio
     from studio.ui.beside import Beside
+    from studio.ui.chat.page import ChatPage
 
     from .permissions import PermissionsPage
     from .server import ServerPage
@@ -205,12 +206,12 @@ class SettingsDialog(QDialog):
         if isinstance(page, Page) and page.isVisible():
             page.refresh()
 
-    def add_permissions(self, studio: Studio) -> None:
-        """The pages about what agents may do."""
+    def add_permissions(self, studio: Studio, chat: ChatPage) -> None:
+        """The pages about what agents may do, in the chat on screen too."""
         from .permissions import PermissionsPage
         from .web import WebPage
 
-        self.permissions = PermissionsPage(self.theme, studio, self._tasks)
+        self.permissions = PermissionsPage(self.theme, studio, self._tasks, chat)
         self.permissions.changed.connect(self._general_changed)
         self.web = WebPage(self.theme, studio.settings.values, self._keychain, self._tasks)
         self.web.changed.connect(self._general_changed)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
+from studio.agent.permission.project import PERMISSIONS
 from studio.agent.permission.rules import Trust
 from studio.agent.studio import Studio
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.rules import StandingRule
 from studio.ui.chat.composer import MODES
+from studio.ui.chat.page import ChatPage
 from studio.ui.controls import Button, Combo, MenuItem, Segmented, Tag, Toggle
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
@@ -20,7 +25,7 @@ from studio.ui.trust import trust_box
 
 from .kinds import KindOfTool, kinds_of_tools
 from .rows import Page, Place, Rows
-from .standing import Standing
+from .standing import CHAT, EVERYWHERE, Shown, Standing, about
 from .tasks import Tasks
 from .tryout import TryOut
 
@@ -34,19 +39,24 @@ TRUST: dict[Trust, str] = {
 
 
 class PermissionsPage(Page):
-    """Changes apply at once; ``changed`` comes after one of the settings, to have it saved."""
+    """Changes apply at once; ``changed`` comes after one of the settings, to have it saved.
+
+    The rules of the chat that is open are listed too, and those of its folder.
+    """
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks, chat: ChatPage) -> None:
         super().__init__(
             theme,
             "Permissions",
             "What agents may do without asking. Never always wins, and rules of a folder or "
             "chat come before those for everywhere.",
         )
-        self._studio, self._tasks = studio, tasks
+        self._studio, self._tasks, self._chat = studio, tasks, chat
         self._standing: Sequence[StandingRule] = ()
+        self._looks = 0
+        self._choosing = asyncio.Lock()
         self._question: QMessageBox | None = None
         self.folders: dict[str, Button] = {}
         """The button of each folder that is listed."""
@@ -67,9 +77,20 @@ class PermissionsPage(Page):
         self.add_group("Tools", self._tools)
         self.standing = Standing(theme, studio, tasks, self._look)
         self.column.addWidget(self.standing)
-        self.tryout = TryOut(theme, studio, tasks)
+        self.tryout = TryOut(theme, studio, tasks, lambda: chat.session)
         self.add_group("What would happen if…", self.tryout)
         self.column.addStretch(1)
+        chat.opened.connect(self._look_again)
+        chat.choices.kept.connect(self._look_again)
+        chat.event_seen.connect(self._heard)
+
+    def _look_again(self) -> None:
+        if self.isVisible():
+            self._tasks.start(self._look())
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, ToolStarted):  # the person may have answered with a rule
+            self._look_again()
 
     def refresh(self) -> None:
         values = self._studio.settings.values
@@ -81,8 +102,10 @@ class PermissionsPage(Page):
         self._tasks.start(self._look_at_sandbox())
 
     async def _look(self) -> None:
-        """Show rules and folders as they are now."""
-        self._standing = await self._studio.rules.list()
+        """Show rules and folders as they are now; of several looks the last begun is shown."""
+        self._looks += 1
+        number, session = self._looks, self._chat.session
+        standing = await self._studio.rules.list()
         trust: dict[str, Trust] = {}
         known = [*self._studio.settings.values.recent_folders, *await self._studio.rules.folders()]
         trusted = set(await self._studio.rules.folders())
@@ -90,18 +113,36 @@ class PermissionsPage(Page):
             found = await self._studio.rules.trusted(Path(folder))
             if found != "nothing" or folder in trusted:
                 trust[folder] = found
+        of_chat = await session.rules.list() if session else []
+        of_files = await self._of_files()
+        if number != self._looks:
+            return
+        self._standing = standing
         kinds = kinds_of_tools(self._studio.tools())
         self._fill_folders(trust)
         self._fill_tools(kinds)
         shown = {name for kind in kinds for name in kind.tools}
-        self.standing.fill(
-            [
-                one
-                for one in self._standing
-                if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
-            ]
-        )
+        listed = [
+            Shown(one.rule, about(one), one.folder or EVERYWHERE, one.id)
+            for one in self._standing
+            if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
+        ]
+        listed += [Shown(one.rule, "In this chat", CHAT, one.id) for one in of_chat]
+        self.standing.fill([*listed, *of_files], session.rules if session else None)
         self.tryout.try_again()
+
+    async def _of_files(self) -> list[Shown]:
+        """What the files of the open chat's folder and agent say."""
+        if not self._chat.choices.folder:
+            return []
+        folder, name = Path(self._chat.choices.folder), self._chat.choices.agent
+        layers = await self._studio.rules.layers(folder)
+        own = [Shown(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())]
+        try:
+            agent = await self._studio.agent(name, folder, layers.trust)
+        except ConfigurationError:  # it is gone; the chat says so
+            return own
+        return [*own, *(Shown(rule, f"From the agent {name}") for rule in agent.permissions)]
 
     async def _look_at_sandbox(self) -> None:
         sandbox = await self._studio.sandbox()
@@ -205,12 +246,14 @@ class PermissionsPage(Page):
 
     def _chosen(self, kind: KindOfTool, verdict: Verdict) -> None:
         async def work() -> None:
-            if verdict != kind.usual:
-                for name in kind.tools:
-                    await self._studio.rules.add(Rule(verdict, name))
-            for one in self._whole(kind):
-                if one.rule.verdict != verdict or verdict == kind.usual:
-                    await self._studio.rules.remove(one.id)
+            async with self._choosing:  # one choice after the other: the last one counts
+                if verdict != kind.usual:
+                    for name in kind.tools:
+                        await self._studio.rules.add(Rule(verdict, name))
+                self._standing = await self._studio.rules.list()
+                for one in self._whole(kind):
+                    if one.rule.verdict != verdict or verdict == kind.usual:
+                        await self._studio.rules.remove(one.id)
             await self._look()
 
         self._tasks.start(work())

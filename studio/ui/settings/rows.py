@@ -115,7 +115,7 @@ class Rows(Card):
 
     def add(
         self,
-        title: str,
+        title: str | QWidget,
         control: QWidget,
         line: str = "",
         *,
@@ -123,14 +123,19 @@ class Rows(Card):
         role: str = "ui_medium",
         least: int = 0,
     ) -> Label:
-        """Returns the words below the title. The control is ``least`` pixels wide or wider."""
+        """Returns the words below the title, which may be a control too.
+
+        The control at the right is ``least`` pixels wide or wider.
+        """
         inner = self._row()
         if icon:
             inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
             inner.setSpacing(10)
         words = QVBoxLayout()
         words.setSpacing(1)
-        words.addWidget(Label(self.theme, title, role, wrap=role == "code"))
+        if isinstance(title, str):
+            title = Label(self.theme, title, role, wrap=role == "code")
+        words.addWidget(title)
         below = Label(self.theme, line, "small", "text2", wrap=True)
         below.setVisible(bool(line))
         words.addWidget(below)

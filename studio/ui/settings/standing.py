@@ -1,26 +1,31 @@
-"""The rules that stand: a list with a way to remove each, and a line to add one (T-7)."""
+"""The rules that count: a list to change and remove them in, and a line to add one (T-7)."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from studio.agent.permission.showing import whole
 from studio.domain.errors import StudioError
-from studio.domain.permissions import Verdict
+from studio.domain.permissions import Rule, Verdict
 from studio.storage.rules import StandingRule
-from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
+from studio.ui.controls import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
 from .rows import Place, Rows
+from .rule_button import RuleButton
 from .tasks import Tasks
 
 if TYPE_CHECKING:
+    from studio.agent.chat_rules import ChatRules
     from studio.agent.studio import Studio
 
 GROUPS: tuple[tuple[Verdict, str], ...] = (
@@ -29,18 +34,39 @@ GROUPS: tuple[tuple[Verdict, str], ...] = (
     ("deny", "Never allowed"),
 )
 EVERYWHERE = "everywhere"
+CHAT = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A rule in the list; ``about`` says where it counts, or which file it is from.
+
+    ``where`` is a folder, ``EVERYWHERE`` or ``CHAT``; empty for a rule of a file,
+    which is only shown.
+    """
+
+    rule: Rule
+    about: str
+    where: str = ""
+    id: int = 0
 
 
 class Standing(QWidget):
-    """``fill`` shows rules; ``look`` is run after one came or went."""
+    """``fill`` shows rules; ``look`` is run after one came, changed or went."""
 
     def __init__(
         self, theme: Theme, studio: Studio, tasks: Tasks, look: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__()
         self._theme, self._studio, self._tasks, self._look = theme, studio, tasks, look
+        self._shown: Sequence[Shown] | None = None
+        self._chat: ChatRules | None = None
+        """The rules of the chat that is open."""
+        self._changing: Shown | None = None
+        """The rule that stands in the line to be changed."""
         self.removes: dict[str, IconButton] = {}
         """The button of each rule, by how it is written."""
+        self.rules: dict[str, RuleButton] = {}
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
@@ -52,7 +78,8 @@ class Standing(QWidget):
         theme = self._theme
         made = QVBoxLayout()
         made.setSpacing(6)
-        made.addWidget(Label(theme, "Add rule", "ui_strong"))
+        self.head = Label(theme, "Add rule", "ui_strong")
+        made.addWidget(self.head)
         row = QHBoxLayout()
         row.setSpacing(8)
         self.verdict = Combo(theme, "What the rule does", width=90)
@@ -61,15 +88,19 @@ class Standing(QWidget):
         self.verdict.set_current("allow")
         self.field = Field(theme, "run(git status *)", role="code")
         self.field.setAccessibleName("Rule: TOOL or TOOL(PATTERN)")
-        self.field.returnPressed.connect(self.add)
+        self.field.returnPressed.connect(self.save)
         self.field.textChanged.connect(lambda: self._say(""))
-        self.where = Combo(theme, "Where the rule counts", width=170)
+        self.where = Combo(theme, "Where the rule counts", width=150)
         self.button = Button(theme, "Add rule")
-        self.button.clicked.connect(self.add)
+        self.button.clicked.connect(self.save)
+        self.cancel = Button(theme, "Cancel", "ghost")
+        self.cancel.clicked.connect(self._leave)
+        self.cancel.hide()
         row.addWidget(self.verdict)
         row.addWidget(self.field, 1)
         row.addWidget(self.where)
         row.addWidget(self.button)
+        row.addWidget(self.cancel)
         made.addLayout(row)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
@@ -78,24 +109,38 @@ class Standing(QWidget):
         made.addWidget(Label(theme, about, "small", "text2", wrap=True))
         return made
 
-    def fill(self, standing: Sequence[StandingRule]) -> None:
-        self.removes = {}
+    def fill(self, shown: Sequence[Shown], chat: ChatRules | None) -> None:
+        """Show rules; those in ``CHAT`` are of ``chat``."""
+        self._offer_places(chat is not None)
+        if shown == self._shown and chat is self._chat:
+            return  # whoever is about to press a button there still finds it
+        gone = self._changing is not None and self._changing not in shown
+        if gone or chat is not self._chat:
+            self._change(None)
+        self._shown, self._chat = shown, chat
+        self.removes, self.rules = {}, {}
         groups = QWidget()
         column = QVBoxLayout(groups)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
         for verdict, title in GROUPS:
-            rules = [one for one in standing if one.rule.verdict == verdict]
+            rules = [one for one in shown if one.rule.verdict == verdict]
             if rules or verdict == "allow":
                 column.addLayout(self._list(title, rules))
         self._lists.put(groups)
-        values = self._studio.settings.values
-        current = self.where.current or EVERYWHERE
-        folders = [MenuItem(folder, short_path(folder)) for folder in values.recent_folders]
-        self.where.set_items([MenuItem(EVERYWHERE, "Everywhere"), *folders])
-        self.where.set_current(current)
 
-    def _list(self, title: str, rules: Sequence[StandingRule]) -> QVBoxLayout:
+    def _offer_places(self, chat: bool) -> None:
+        current = self.where.current or EVERYWHERE
+        folders = list(self._studio.settings.values.recent_folders)
+        if current not in (EVERYWHERE, CHAT, *folders):
+            folders.append(current)
+        items = [MenuItem(EVERYWHERE, "Everywhere")]
+        if chat:
+            items.append(MenuItem(CHAT, "This chat"))
+        self.where.set_items([*items, *(MenuItem(one, short_path(one)) for one in folders)])
+        self.where.set_current(EVERYWHERE if current == CHAT and not chat else current)
+
+    def _list(self, title: str, rules: Sequence[Shown]) -> QVBoxLayout:
         column = QVBoxLayout()
         column.setSpacing(6)
         column.addWidget(Label(self._theme, title, "ui_strong"))
@@ -103,31 +148,69 @@ class Standing(QWidget):
         tools = self._studio.tools()
         for one in rules:
             tool = tools.get(one.rule.tool)
+            icon = tool.spec.icon if tool else "globe"
             beside = QWidget()
             row = QHBoxLayout(beside)
             row.setContentsMargins(0, 0, 0, 0)
             row.setSpacing(12)
-            row.addWidget(Label(self._theme, about(one), "small", "text2"))
-            name = str(one.rule)
-            remove = IconButton(self._theme, "x", f"Remove {name}")
+            row.addWidget(Label(self._theme, one.about, "small", "text2"))
+            name = whole(str(one.rule))
+            if not one.where:
+                row.setContentsMargins(0, 0, 7, 0)  # below one another with the buttons' icons
+                row.addWidget(Mark(self._theme, "lock", "text3", 14))
+                rows.add(name, beside, icon=icon, role="code")
+                continue
+            remove = self.removes[name] = IconButton(self._theme, "x", f"Remove {name}")
+            remove.setAccessibleDescription(f"{title}. {one.about}")
             remove.clicked.connect(lambda _on=False, one=one: self._remove(one))
             row.addWidget(remove, 0, Qt.AlignmentFlag.AlignVCenter)
-            rows.add(name, beside, icon=tool.spec.icon if tool else "globe", role="code")
-            self.removes[name] = remove
+            button = self.rules[name] = RuleButton(self._theme, name, f"{title}. {one.about}")
+            button.clicked.connect(lambda _on=False, one=one: self._change(one))
+            rows.add(button, beside, icon=icon)
         if not rules:
             rows.say("Nothing yet. “Always allow” in a question adds a rule here.")
         column.addWidget(rows)
         return column
 
-    def _remove(self, one: StandingRule) -> None:
-        async def work() -> None:
+    def _change(self, one: Shown | None) -> None:
+        """Have a rule stand in the line to be changed; with None the line adds one again."""
+        self._changing = one
+        self.head.setText("Change rule" if one else "Add rule")
+        self.button.set_text("Save" if one else "Add rule")
+        self.cancel.setVisible(one is not None)
+        if one is None:
+            return
+        self.verdict.set_current(one.rule.verdict)
+        self.field.setText(str(one.rule))
+        self.where.set_current(one.where)
+        self._offer_places(self._chat is not None)
+        self.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _leave(self) -> None:
+        """Leave the rule that was to be changed as it is."""
+        one = self._changing
+        self._change(None)
+        self.field.clear()
+        if one is not None:
+            self.rules[whole(str(one.rule))].setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self._changing is not None:
+            self._leave()  # the window stays
+            return
+        super().keyPressEvent(event)
+
+    def _remove(self, one: Shown) -> None:
+        self._tasks.start(self._work(self._removed(one)))
+
+    async def _removed(self, one: Shown) -> None:
+        if one.where != CHAT:
             await self._studio.rules.remove(one.id)
-            await self._look()
+        elif self._chat is not None:
+            await self._chat.remove(one.id)
 
-        self._tasks.start(work())
-
-    def add(self) -> None:
-        """Keep the rule that was typed, or say what is wrong with it."""
+    def save(self) -> None:
+        """Keep the rule that was typed, in place of the one it was, or say what is wrong."""
         from studio.agent.permission.rules import rule_of
 
         verdict = next(one for one, _ in GROUPS if one == self.verdict.current)
@@ -136,14 +219,29 @@ class Standing(QWidget):
         except StudioError as error:
             self._say(str(error))
             return
-        where = None if self.where.current == EVERYWHERE else Path(self.where.current)
+        self._tasks.start(self._work(self._kept(rule, self.where.current, self._changing)))
 
-        async def work() -> None:
-            await self._studio.rules.add(rule, where)
+    async def _kept(self, rule: Rule, where: str, old: Shown | None) -> None:
+        chat = self._chat if where == CHAT else None
+        folder = None if where in (EVERYWHERE, CHAT) else Path(where)
+        same = old is not None and (old.where == CHAT) == (where == CHAT)
+        if old is None or not same:
+            await (chat.add(rule) if chat else self._studio.rules.add(rule, folder))
+            if old is not None:
+                await self._removed(old)
+        elif chat is not None:
+            await chat.change(old.id, rule)
+        else:
+            await self._studio.rules.change(old.id, rule, folder)
+        if self._changing is old:
+            self._change(None)
             self.field.clear()
-            await self._look()
 
-        self._tasks.start(work())
+    async def _work(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        finally:
+            await self._look()
 
     def _say(self, problem: str) -> None:
         self.problem.setText(problem)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,26 @@ from studio.ui.theme import Theme
 from .tasks import Tasks
 
 if TYPE_CHECKING:
+    from studio.agent.session import Session
     from studio.agent.studio import Studio
 
 NONE = "none"
+CHAT = "chat"
 WORDS = {"allow": ("Allowed", "ok"), "ask": ("Asks you", "warn"), "deny": ("Refused", "err")}
 
 
 class TryOut(Card):
     """Nothing is run. The latest that was typed is what is shown."""
 
-    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        studio: Studio,
+        tasks: Tasks,
+        chat: Callable[[], Session | None],
+    ) -> None:
         super().__init__(theme, "surface", "hair")
-        self._studio, self._tasks = studio, tasks
+        self._studio, self._tasks, self._chat = studio, tasks, chat
         self._asked = 0
         column = QVBoxLayout(self)
         column.setContentsMargins(14, 12, 14, 12)
@@ -37,7 +46,7 @@ class TryOut(Card):
         self.field = Field(theme, "run(git push)", role="code")
         self.field.setAccessibleName("A call: TOOL or TOOL(TARGET)")
         self.field.textChanged.connect(self.try_again)
-        self.where = Combo(theme, "Folder of the call", width=170)
+        self.where = Combo(theme, "Chat or folder of the call", width=170)
         self.where.chosen.connect(self.try_again)
         row.addWidget(self.field, 1)
         row.addWidget(self.where)
@@ -53,10 +62,12 @@ class TryOut(Card):
     def try_again(self) -> None:
         """Decide anew about what stands in the field."""
         folders = self._studio.settings.values.recent_folders
-        items = [MenuItem(folder, short_path(folder)) for folder in folders]
+        items = [MenuItem(CHAT, "This chat")] if self._chat() else []
+        items += [MenuItem(folder, short_path(folder)) for folder in folders]
         self.where.set_items(items or [MenuItem(NONE, "No folder")])
-        if self.where.current not in (*folders, NONE) or not self.where.current:
-            self.where.set_current(folders[0] if folders else NONE)
+        keys = [item.key for item in items] or [NONE]
+        if self.where.current not in keys:
+            self.where.set_current(keys[0])
         self._asked += 1
         self._tasks.start(self._try(self._asked, self.field.text().strip()))
 
@@ -70,8 +81,9 @@ class TryOut(Card):
             call = rule_of(text, self._studio.tools())
             target = "" if call.pattern == "*" else call.pattern
             chosen = self.where.current
-            folder = self._studio.own_folder() if chosen == NONE else Path(chosen)
-            found = await self._studio.explain(call.tool, target, folder)
+            chat = self._chat() if chosen == CHAT else None
+            folder = self._studio.own_folder() if chosen in (NONE, CHAT) else Path(chosen)
+            found = await self._studio.explain(call.tool, target, chat.info if chat else folder)
             words, kind = WORDS[found.verdict]
             spec = self._studio.tools()[call.tool].spec
             if spec.effect == "draft" and found.verdict != "deny" and not found.insists:
