@@ -235,11 +235,14 @@ async def test_pings_for_ever_are_silence_and_end_in_time(provider: str, tmp_pat
         Adversary(lambda n, _: pings) as server,
         home_of(tmp_path, provider, server.port, patience) as (studio, folder),
     ):
-        session = await made(studio, folder, provider)
-        turn = session.turn([Text("Go")], limits=Limits(steps=1, seconds=1.5))
-        events = [event async for event in turn]
-        assert any(isinstance(event, Silent) for event in events)
-        assert events[-1].reason == "time_limit"
+        for seconds in (1.5, 9.0, 54.0):  # a busy computer may not come to the pings in time
+            session = await made(studio, folder, provider)
+            turn = session.turn([Text("Go")], limits=Limits(steps=1, seconds=seconds))
+            events = [event async for event in turn]
+            assert events[-1].reason == "time_limit"
+            if silent := any(isinstance(event, Silent) for event in events):
+                break
+        assert silent
 
 
 async def test_a_stop_while_the_cache_is_reckoned_loses_neither_call_nor_usage(

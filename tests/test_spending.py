@@ -104,7 +104,7 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
         assert await studio.books.costs(entries) == prices[:3]
 
         earlier = days_back(home, second, 3)
-        today = time.strftime("%Y-%m-%d")
+        today = days_back(home, first, 0)  # all of it on one day, also at midnight
         turns = [entries[0].turn_id, entries[2].turn_id]
         expected: dict[UsageKey, dict[str, tuple[int, ...]]] = {
             "turn": {turns[0]: (0, 1), turns[1]: (2,)},
