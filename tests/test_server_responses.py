@@ -186,6 +186,7 @@ def test_what_is_asked_of_the_answer() -> None:
         user="u1",
         metadata={"a": "b"},
         parallel_tool_calls=False,
+        max_tool_calls=3,
         truncation="auto",
         include=["reasoning.encrypted_content"],
         something_new={"from": "tomorrow"},
@@ -201,7 +202,15 @@ def test_what_is_asked_of_the_answer() -> None:
     )
     assert got.tools[0].schema == WEATHER["parameters"]
     assert got.generation == Generation(
-        100, "high", 0.5, 1.0, choice="required", only="now", schema=schema, parallel=False
+        100,
+        "high",
+        0.5,
+        1.0,
+        choice="required",
+        only="now",
+        schema=schema,
+        parallel=False,
+        calls=3,
     )
     assert (got.stream, got.user) == (True, "u1")
     assert asked(text={"format": {"type": "json_object"}}).generation.schema == {}

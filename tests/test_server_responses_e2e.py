@@ -27,6 +27,7 @@ from openai.lib.responses_tool_runner import AsyncRegisteredFunction, AsyncRespo
 from openai.types.responses import Response
 from pydantic import BaseModel
 
+from studio.agent.execution import NO_MORE
 from studio.providers.simulator import (
     Call,
     RequestView,
@@ -231,6 +232,27 @@ async def test_what_an_agent_does_here_is_told_beside_the_answer(tmp_path: Path)
         assert second.output_text == "Rome: sunny."
         # It went on in the session of the first: the model still has what it read.
         assert "Rome" in json.dumps(made.asked[-1].json["input"])
+
+
+async def test_an_agent_makes_no_more_calls_than_the_client_wants(tmp_path: Path) -> None:
+    """``max_tool_calls`` counts the calls made here; one beyond it is told so, and none is made."""
+    paths = ("one", "two", "three", "four")
+    replies = [
+        Turn(*(Call("write", {"path": path, "content": "x"}) for path in paths[:3])),
+        Turn(Call("write", {"path": paths[3], "content": "x"}), Call("weather", {"city": "Rome"})),
+    ]
+    async with served(tmp_path, replies) as (client, made):
+        values = made.studio.settings.values
+        values.default_provider, values.default_model["openai"] = "openai", "sim-model"
+        values.server_rules = {"allow": ["write"]}
+        answer = await client.responses.create(
+            model="agent/Coder", input="Go", tools=[WEATHER], max_tool_calls=2
+        )
+        assert [one.type for one in answer.output] == ["function_call"]
+        assert answer.max_tool_calls == 2
+        assert sorted(one.name for one in made.folder.iterdir()) == ["one", "two"]
+        told = [one["output"] for one in made.asked[-1].json["input"] if "output" in one]
+        assert [NO_MORE in str(one) for one in told] == [False, False, True]
 
 
 async def test_a_picture_arrives(tmp_path: Path) -> None:

@@ -113,8 +113,9 @@ class Equipping:
         limits: Limits,
         emit: Callable[[Event], None],
         clock: Clock,
+        most: int | None,
     ) -> Execution:
-        """What runs a turn's calls with this equipment."""
+        """What runs a turn's calls with this equipment, ``most`` of them."""
         info, risk, workspace = self._chat.info, equipment.risk, equipment.workspace
         gate = Gate(
             agent=ground.agent.name,
@@ -147,6 +148,7 @@ class Equipping:
             parallel=limits.parallel_tools,
             emit=emit,
             deed=self._chat.files.acting,
+            most=most,
         )
 
     def _earlier(self, tools: Mapping[str, Tool]) -> list[tuple[ToolSpec, JsonObject]]:

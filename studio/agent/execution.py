@@ -41,6 +41,8 @@ RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
 ONE_AT_A_TIME = "This call was not made: one at a time. Make it when the other has its result."
 
+NO_MORE = "This call was not made: the answer may have no more calls. Answer with what is known."
+
 
 class DraftBox(Protocol):
     """The session's drafts."""
@@ -75,8 +77,12 @@ class Execution:
         parallel: int,
         emit: Callable[[Event], None],
         deed: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        most: int | None = None,
     ) -> None:
-        """``deed`` is entered around each call that acts, so that its changes can be undone."""
+        """``deed`` is entered around each call that acts, so that its changes can be undone.
+
+        After the first ``most`` calls none is made any more.
+        """
         self._session_id = session_id
         self._agent = agent
         self._tools = tools
@@ -94,6 +100,7 @@ class Execution:
         self._spill = spill
         self._emit = emit
         self._deed = deed
+        self._left = most
         self._slots = asyncio.Semaphore(parallel)
         self._reads = Reads()
 
@@ -232,6 +239,10 @@ class Execution:
             )
         if call.name in self._external:
             raise ToolFailed(ONE_AT_A_TIME)
+        if self._left is not None:
+            if self._left <= 0:
+                raise ToolFailed(NO_MORE)
+            self._left -= 1
         tool = self._tools[call.name]
         if tool.patterns:  # of other people; one may take for ever
             arguments = await asyncio.to_thread(tool.check, call.arguments)

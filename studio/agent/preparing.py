@@ -211,7 +211,8 @@ class Preparing:
 
         def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
             self.parent = Parent(budget, equipment.policy, equipment.risk, emit)
-            return self._equipping.execution(equipment, ground, limits, emit, clock)
+            most = wish.generation.calls
+            return self._equipping.execution(equipment, ground, limits, emit, clock, most)
 
         root = str(equipment.workspace.root)
         await self._chat.files.begin(started.turn_id, root, acts=equipment.acts)

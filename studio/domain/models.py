@@ -106,8 +106,9 @@ class Generation:
     "required" count for the first request of a turn, or no turn would end.
     ``schema`` is the JSON schema that the answer has to fit, ``{}`` for any
     JSON object. Without ``parallel`` a reply has one call at most; where a model
-    makes more all the same, one alone is handed over. An adapter leaves out what a
-    model would refuse.
+    makes more all the same, one alone is handed over. ``calls`` is how many calls
+    of the agent's own tools a turn makes at most. An adapter leaves out what a model
+    would refuse.
     """
 
     output_limit: int | None = None
@@ -119,6 +120,7 @@ class Generation:
     only: str = ""
     schema: JsonObject | None = field(default=None, hash=False)
     parallel: bool = True
+    calls: int | None = None
 
 
 AS_IT_IS = Generation()

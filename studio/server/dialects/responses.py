@@ -44,6 +44,7 @@ class Responses:
             top_p=fields.number("top_p", 0, 1),
             schema=_schema(fields),
             parallel=fields.flag("parallel_tool_calls", True),
+            calls=fields.count("max_tool_calls"),
         )
         tools, generation = choose(fields, _tools(fields), generation)
         return Asked(
@@ -167,7 +168,6 @@ def _refuse(fields: Fields) -> None:
     for name in ("prompt_cache_key", "service_tier"):
         fields.text(name)
     fields.one_of("truncation", _TRUNCATIONS)
-    fields.count("max_tool_calls")
     for index, one in enumerate(fields.items("include")):
         if not isinstance(one, str):
             raise fields.wrong(f"include[{index}]", "a text")
