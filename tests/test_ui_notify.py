@@ -103,12 +103,12 @@ def runs() -> Turn:
 
 
 async def leave(person: Person, words: str) -> None:
-    """Say something, and look at an empty chat."""
+    """Say something, and look at another page before anything can come of it."""
     person.composer.setFocus()
     person.say(words)
-    await until(lambda: person.window.chat.session is not None and person.session.running)
-    person.window.new_chat()
-    await until(lambda: person.window.chat.session is None)
+    person.window.pages.show_drafts()
+    assert not person.window.pages.shows_chat
+    await until(lambda: person.window._runs.running)
 
 
 async def works_unseen(person: Person, words: str) -> None:
@@ -116,6 +116,8 @@ async def works_unseen(person: Person, words: str) -> None:
     await leave(person, words)
     (session,) = person.window._runs.running
     await until(lambda: session.transcript.questions)
+    person.window.new_chat()
+    await until(lambda: person.window.chat.session is None)
     session.answer(session.transcript.questions[0].id, "once")
 
 
@@ -140,7 +142,7 @@ async def test_a_chat_out_of_sight_asks_is_opened_by_a_click_and_is_done(
         assert (replaces, icon, body, actions) == (0, "agent-studio", "", ["default", "Open"])
         assert hints == {"desktop-entry": ("s", "agent-studio")}
         await seen.press(1)
-        await until(lambda: person.window.chat.session is not None)
+        await until(lambda: person.window.pages.shows_chat)
         assert person.session.info.title == "First"
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
