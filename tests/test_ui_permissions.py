@@ -224,6 +224,14 @@ async def test_t7_a_rule_is_changed_in_its_place(tmp_path: Path) -> None:
         page = await page_of(person)
         line = page.standing
         await until(lambda: "run(git *)" in line.rules)
+        await rules.add(Rule("deny", "run", "x" * 300))
+        page.refresh()
+        await until(lambda: len(line.rules) == 4)
+        long = line.rules[f"run({'x' * 300})"]
+        await until(lambda: long.height() >= long.heightForWidth(long.width()) > 40)
+        await rules.remove(4)
+        page.refresh()
+        await until(lambda: len(line.rules) == 3)
         button = line.rules["run(git *)"]
         assert button.accessibleName() == "Change run(git *)"
         assert "Always allowed. Everywhere" in button.accessibleDescription()

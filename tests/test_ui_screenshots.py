@@ -408,7 +408,9 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
     async with at_atlas(tmp_path, atlas, []) as person:
         studio = person.studio
         (atlas / ".agents").mkdir()
-        (atlas / ".agents" / "permissions.yaml").write_text("allow:\n  - run(make *)\n")
+        (atlas / ".agents" / "permissions.yaml").write_text(
+            "allow:\n  - run(make *)\ndeny:\n  - run(make deploy)\n"
+        )
         studio.settings.values.use_folder(str(atlas))
         for rule, folder in (
             (Rule("allow", "run", "pytest *"), atlas),
@@ -430,6 +432,14 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
         bar = page.verticalScrollBar()
         bar.setValue(bar.maximum() // 2)
         await pictures.take("08b-settings-permissions")
+        # The rules of a chat and its folder's files, and one that is being changed.
+        chat = await studio.sessions.create(
+            folder=str(atlas), agent="Coder", provider="anthropic", model="claude-sonnet-5-5"
+        )
+        await chat.rules.add(Rule("allow", "run", "uv run pytest *"))
+        person.window.open_session(chat.info.id)
+        await until(lambda: "run(uv run pytest *)" in page.standing.rules)
+        page.standing.rules["run(uv run pytest *)"].click()
         bar.setValue(bar.maximum())
         await pictures.take("08c-settings-permissions")
         assert page.tools["Write files"].current == 0

@@ -105,7 +105,10 @@ class Standing(QWidget):
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
         made.addWidget(self.problem)
-        about = "A tool, or a tool with a pattern for its command, path or address. * is any text."
+        about = (
+            "A tool, or a tool with a pattern for its command, path or address. * is any text. "
+            "Click a rule to change it."
+        )
         made.addWidget(Label(theme, about, "small", "text2", wrap=True))
         return made
 
@@ -156,7 +159,8 @@ class Standing(QWidget):
             row.addWidget(Label(self._theme, one.about, "small", "text2"))
             name = whole(str(one.rule))
             if not one.where:
-                row.setContentsMargins(0, 0, 7, 0)  # below one another with the buttons' icons
+                row.setContentsMargins(0, 0, 7, 0)  # its icon is below those of the buttons
+                row.setSpacing(19)
                 row.addWidget(Mark(self._theme, "lock", "text3", 14))
                 rows.add(name, beside, icon=icon, role="code")
                 continue
