@@ -73,6 +73,7 @@ async def test_several_are_decided_at_once(home: House, capsys: pytest.CaptureFi
     code, _, err = await run(home, capsys, "approve", *found.values())
     assert code == 1
     assert sorted(err.splitlines()) == [
+        f"  To resolve it: agent-studio drafts show {found['a.txt'][:8]}",
         "Deleted: b.bin",
         "Moved: c.txt → d.txt",
         "Written: e.txt",

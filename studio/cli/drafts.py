@@ -14,14 +14,12 @@ from studio.agent.studio import Studio
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft, DraftAction, DraftStatus
-from studio.tools.diff import unified_diff
 
 from .console import Console
+from .draft_showing import as_json, shown, sides
 from .exits import DONE, USAGE
 from .listings import whole_id
 
-SHOWN = 200
-"""Lines of a draft that are printed."""
 DECISIONS: dict[str, tuple[Decision, DraftStatus]] = {
     "approve": ("approve", "approved"),
     "discard": ("discard", "discarded"),
@@ -49,16 +47,40 @@ async def drafts(studio: Studio, options: argparse.Namespace, console: Console) 
     ]
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
     if options.what == "show":
-        session = await studio.sessions.open(entries[0].session_id)
-        for line in await asyncio.to_thread(shown, _draft(session, entries[0].draft_id)):
-            console.write(f"{line}\n")
-        return DONE
+        return await _show(studio, entries[0], options, console)
+    if options.what == "resolve":
+        from .resolving import resolve
+
+        return await resolve(studio, entries[0], options, console)
     code = DONE
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
         session = await studio.sessions.open(owner)
         code = max(code, await decide(session, ids, options.what, console))
     return code
+
+
+async def _show(
+    studio: Studio, entry: DraftEntry, options: argparse.Namespace, console: Console
+) -> int:
+    session = await studio.sessions.open(entry.session_id)
+    draft = _draft(session, entry.draft_id)
+    conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
+    if options.json:
+        told = as_json(conflict) if conflict else None
+        texts = {"before": draft.before, "after": draft.after, "conflict": told}
+        console.write_json({**asdict(entry), **texts})
+        return DONE
+    lines = await asyncio.to_thread(shown, draft)
+    if conflict is not None:
+        lines = [f"{lines[0]}: {entry.detail}", *await asyncio.to_thread(sides, conflict)]
+    console.write("".join(f"{line}\n" for line in lines))
+    if conflict is not None:
+        console.say(
+            f"\nTo resolve it: agent-studio drafts resolve {draft.id[:8]} "
+            "--use merged, draft or file; or --from FILE"
+        )
+    return DONE
 
 
 async def decide(session: Session, draft_ids: Sequence[str], word: str, console: Console) -> int:
@@ -73,22 +95,9 @@ async def decide(session: Session, draft_ids: Sequence[str], word: str, console:
             console.say(f"{what}: {draft.place}")
         else:
             console.say(f"{draft.place}: {details[draft_id] or f'this draft is {status}.'}")
+        if status == "conflict":
+            console.say(f"  To resolve it: agent-studio drafts show {draft_id[:8]}")
     return DONE if set(decided.values()) == {wanted} else USAGE
-
-
-def shown(draft: Draft) -> list[str]:
-    """What a draft changes, a line each, below a line that says how much."""
-    what = f"{draft.action.capitalize()} {draft.place}"
-    if draft.before is None and draft.base_digest:
-        return [f"{what} (not text)"]
-    rows = unified_diff(draft)
-    signs = {"add": "+ ", "del": "- ", "fold": ""}
-    lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
-    if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
-    kinds = [row.kind for row in rows]
-    head = f"{what} (+{kinds.count('add')} −{kinds.count('del')})"
-    return [head, *lines] if draft.rewrites else [head]
 
 
 def _row(entry: DraftEntry) -> str:

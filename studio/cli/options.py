@@ -156,8 +156,9 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
     listing = what.add_parser("list", help="what waits for you, newest first")
     listing.add_argument("--done", action="store_true", help="what is decided instead")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    one = what.add_parser("show", help="what a draft changes")
-    one.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    show = what.add_parser("show", help="what a draft changes, and what its file changed to")
+    show.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    show.add_argument("--json", action="store_true", help="print JSON")
     for name, text in (
         ("approve", "write, delete or move the files"),
         ("discard", "leave the files as they are"),
@@ -165,6 +166,17 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
     ):
         several = what.add_parser(name, help=text)
         several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
+    resolve = what.add_parser("resolve", help="draft it anew where the file changed meanwhile")
+    resolve.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    text = resolve.add_mutually_exclusive_group(required=True)
+    text.add_argument(
+        "--use",
+        choices=("merged", "draft", "file"),
+        metavar="SIDE",
+        help="merged: both changes; draft: as the agent wants it; file: as it is now",
+    )
+    text.add_argument("--from", dest="source", type=Path, metavar="FILE", help="your own text")
+    resolve.add_argument("--json", action="store_true", help="print JSON")
     for command in what.choices.values():
         command.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
 

@@ -38,7 +38,8 @@ from studio.storage.questions import Questions
 from .answer import STDOUT, Answer, AnswerPrinter, check_place, schema_of
 from .asking import limits, said
 from .console import Console
-from .drafts import decide, shown
+from .draft_showing import shown
+from .drafts import decide
 from .exits import CANCELLED, LIMITS, of_turn
 from .listings import whole_id
 from .printing import JsonPrinter, TextPrinter
