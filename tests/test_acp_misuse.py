@@ -18,9 +18,10 @@ from acp.schema import (
     UserMessageChunk,
 )
 from documents import picture
-from house import asked
+from house import asked, house
 from test_acp import Editor, editor
 
+from studio.acp.door import Door
 from studio.providers.simulator import Call, Turn, stall
 from studio.providers.simulator import Text as Words
 
@@ -199,3 +200,29 @@ async def test_servers_that_are_not_used_are_named_once(tmp_path: Path) -> None:
         assert "".join(told).count("MCP servers of the editor are not used here: git, x y.") == 1
         assert told[0].startswith("MCP servers") and "secret" not in str(told)
         assert "MCP" not in str(asked(person.simulator)[1].json), "the model is told nothing"
+
+
+class Hasty(Editor):
+    """An editor whose person cancels as soon as they read the first words."""
+
+    door: Door
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+        await self.door.cancel(session_id)
+
+
+async def test_cancel_counts_before_the_turn_has_begun(tmp_path: Path) -> None:
+    """What the door says first, of servers that are not used, is a moment like any other."""
+    async with house(tmp_path, "ollama", []) as there:
+        studio, person = there.studio, Hasty()
+        studio.settings.values.default_provider = there.provider
+        studio.settings.values.default_model = {there.provider: "sim-model"}
+        await studio.look_for_providers()
+        door = person.door = Door(studio)
+        door.on_connect(person)  # type: ignore[arg-type]  # what the door needs of an editor
+        server = McpServerStdio(name="git", command="/bin/mcp", args=[], env=[])
+        session = await door.new_session(str(there.folder), [server])
+        answer = await door.prompt(session.session_id, [text_block("Go")])
+        assert answer.stop_reason == "cancelled" and len(person.updates) == 1
+        assert not there.asked

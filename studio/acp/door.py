@@ -217,12 +217,12 @@ class Door:
         self, session: Session, prompt: Sequence[Content], asking: Asking
     ) -> StopReason:
         words = await said(prompt)
-        if asking.stopped:
-            return "cancelled"
-        untitled = not session.info.title
         if new := [name for name, told in self._servers.items() if not told]:
             self._servers |= dict.fromkeys(new, True)
             await self._tell(session, update_agent_message_text(UNUSED.format(", ".join(new))))
+        if asking.stopped:  # there is no turn yet that could be stopped
+            return "cancelled"
+        untitled = not session.info.title
         end = await self._turn(session, words, asking)
         if untitled and session.info.title:
             await self._tell(
