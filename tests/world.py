@@ -575,6 +575,11 @@ class World:
         session = self.session
         self.replies, self.summaries = list(say.replies), list(say.summaries)
         self.answer = say.answer
+        faults = [fault for reply in (*self.replies, *self.summaries) for fault in reply.faults]
+        silent = any(fault.kind == "stall" and fault.seconds is None for fault in faults)
+        # No other request is given up, however slow the computer is.
+        limit = PATIENCE.limit if silent else 20.0
+        self.studio.patience = replace(self.studio.patience, limit=limit)
         said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda event, _: recorded.append(event))
