@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import stat
 import sys
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.domain.errors import StorageError
-from studio.storage.files import write_atomically
+from studio.storage.files import alone, write_atomically
 from studio.storage.paths import HOME_VARIABLE, Paths, private_folder
 from studio.storage.settings import Settings, SettingsFile
 
@@ -119,6 +120,37 @@ async def test_programs_that_save_at_the_same_time_wait_for_each_other(tmp_path:
     assert [process.returncode for process in saving] == [0, 0]
     values = await SettingsFile(path).load()
     assert values.default_model.keys() == {f"{name}{n}" for name in "ab" for n in range(6)}
+
+
+async def test_what_is_changed_back_during_a_save_stays_so(tmp_path: Path) -> None:
+    file = SettingsFile(tmp_path / "s.json")
+    await file.load()
+    await file.save()
+    file.values.summarise = False
+    first = asyncio.ensure_future(file.save())
+    await asyncio.sleep(0)  # it has begun
+    file.values.summarise = True
+    second = asyncio.ensure_future(file.save())
+    await asyncio.gather(first, second)
+    assert file.values.summarise is True
+    assert json.loads(file.path.read_text())["summarise"] is True
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+def test_where_files_cannot_be_locked_nothing_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    tries: list[int] = []
+
+    def flock(file: int, _: int) -> None:
+        tries.append(file)
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with alone(tmp_path / "s.json"):
+        assert len(tries) == 1
 
 
 async def test_a_file_that_is_broken_while_the_program_runs_is_kept(tmp_path: Path) -> None:

@@ -60,10 +60,13 @@ if sys.platform == "win32":
     import msvcrt
 
     def _locked(file: int) -> bool:
+        """False while another program has it."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
+        except PermissionError:
             return False
+        except OSError:
+            pass
         return True
 
 else:
@@ -72,8 +75,10 @@ else:
     def _locked(file: int) -> bool:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             return False
+        except OSError:  # some network folders have no locks
+            pass
         return True
 
 

@@ -259,15 +259,14 @@ class SettingsFile:
         return self.values
 
     async def save(self) -> None:
-        """Write ``values`` as they are now; raises StorageError, and the old file stays.
+        """Write ``values``; raises StorageError, and the old file stays.
 
         What another program changed in the file meanwhile, and this one did not,
         is kept and counts here too. A file that somebody broke is kept aside. Saves
         happen in the order of the calls. One that was begun is finished even if the
         caller is cancelled.
         """
-        saving = self._save(self.values.to_json(), self._filed)
-        await asyncio.shield(asyncio.ensure_future(saving))
+        await asyncio.shield(asyncio.ensure_future(self._save()))
 
     async def refresh(self) -> bool:
         """After ``load``: take what others changed in the file; whether there was anything.
@@ -286,10 +285,11 @@ class SettingsFile:
             self._take(self._filed, before)
             return self._filed != before
 
-    async def _save(self, mine: JsonObject, before: JsonObject) -> None:
-        async with self._lock:
+    async def _save(self) -> None:
+        async with self._lock:  # the save before this one says what was changed since
+            mine = self.values.to_json()
             try:
-                merged = await asyncio.to_thread(self._write, mine, before)
+                merged = await asyncio.to_thread(self._write, mine, self._filed)
             except OSError as error:
                 raise StorageError(
                     f"{self.path} cannot be written ({error.strerror or error}). "
