@@ -73,7 +73,7 @@ async def test_names_that_only_look_like_this_computer(tmp_path: Path, host: str
         assert await statuses(server, get(server, host=host)) == [421]
 
 
-async def test_one_host_and_the_target_is_not_asked_for_it(tmp_path: Path) -> None:
+async def test_one_host_and_the_targets_has_to_be_ours_too(tmp_path: Path) -> None:
     async with served(tmp_path, SCRIPT) as server:
         assert await statuses(server, get(server, host="LOCALHOST")) == [200]
         for twice in ("localhost", "evil.example"):
@@ -82,7 +82,8 @@ async def test_one_host_and_the_target_is_not_asked_for_it(tmp_path: Path) -> No
         assert await statuses(server, get(server, host=None)) == [400]
         whole = "http://localhost/v1/models"
         assert await statuses(server, get(server, whole, host="evil.example")) == [421]
-        assert await statuses(server, get(server, whole)) == [404]
+        assert await statuses(server, get(server, whole)) == [200]
+        assert await statuses(server, get(server, "http://evil.example/v1/models")) == [421]
 
 
 async def test_a_request_has_one_origin(tmp_path: Path) -> None:

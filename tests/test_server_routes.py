@@ -151,6 +151,20 @@ async def test_what_a_path_takes_is_said(tmp_path: Path) -> None:
         assert long.status_code == 404 and len(long.content) < 1_000
 
 
+async def test_a_slash_too_many_is_named(tmp_path: Path) -> None:
+    async with served(tmp_path, HELLO) as server:
+        for path, mistaken in (
+            ("/v1/chat/completions/", True),
+            ("/v1/responses/x//", True),
+            ("/v1/embeddings/", False),
+            ("/v1/embeddings", False),
+        ):
+            answer = await server.client.post(path, json={})
+            assert answer.status_code == 404
+            told = answer.json()["error"]["message"]
+            assert ("Leave out the “/”" in told) == mistaken and path in told
+
+
 async def test_a_wrong_base_url_is_named(tmp_path: Path) -> None:
     """With and without ``/v1`` is what people mistake most."""
     async with served(tmp_path, HELLO) as server:

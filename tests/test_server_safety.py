@@ -128,6 +128,48 @@ async def test_only_its_own_names_lead_to_it(tmp_path: Path, host: str, right: b
         assert (await status(server, path="/health", host=host) == 200) is right
 
 
+@pytest.mark.parametrize(
+    ("target", "code"),
+    [
+        ("http://{here}/v1/models", 200),
+        ("HTTP://LocalHost/v1/models?limit=2", 200),
+        ("http://{here}/v1/models/agent%2FCoder", 200),
+        ("http://{here}", 404),
+        ("http://{here}?x", 404),
+        ("http://{here}//v1/models", 404),
+        ("http://evil.example/v1/models", 421),
+        ("http://evil.example/health", 421),
+        ("http://evil.example%2f@{here}/v1/models", 421),
+        ("http://{here}%2f.evil.example/v1/models", 421),
+        ("http:///v1/models", 421),
+        ("https://{here}/v1/models", 404),
+        ("/http://{here}/v1/models", 404),
+        ("*", 404),
+    ],
+)
+async def test_a_target_may_be_a_whole_address(tmp_path: Path, target: str, code: int) -> None:
+    """As clients behind a proxy send it; the name in it has to be one of the server's too."""
+    async with served(tmp_path, SCRIPT) as server:
+        here = f"127.0.0.1:{server.port}"
+        for shown, host, wanted in (
+            (server.token, here, code),
+            ("wrong", here, 421 if code == 421 else 401),
+            (server.token, "evil.example", 421),
+        ):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            lines = (
+                f"GET {target.format(here=here)} HTTP/1.1",
+                f"Host: {host}",
+                f"Authorization: Bearer {shown}",
+                "Connection: close",
+            )
+            writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
+            async with asyncio.timeout(30):
+                answer = await reader.read()
+            writer.close()
+            assert answer.startswith(f"HTTP/1.1 {wanted} ".encode()), answer[:200]
+
+
 async def test_pages_are_refused_and_those_that_the_person_lets_in_are_not(tmp_path: Path) -> None:
     """S-4"""
     async with served(tmp_path, SCRIPT) as server:
@@ -180,6 +222,14 @@ async def test_pages_are_refused_and_those_that_the_person_lets_in_are_not(tmp_p
         "text/plain; application/json",
         "application/json, text/plain",
         "application/json; charset=utf-16",
+        "application/json; foo=bar; Charset = utf-16",
+        "application/json; foo=bar, text/plain",
+        "text/plain; foo=application/json",
+        "text/plain;, application/json",
+        "text/plain\t;application/json;application/json",
+        "application/json+x",
+        "application/json-seq",
+        "application/json text/plain",
     ],
 )
 async def test_what_a_form_could_send_is_no_request(tmp_path: Path, kind: str) -> None:
@@ -191,9 +241,20 @@ async def test_what_a_form_could_send_is_no_request(tmp_path: Path, kind: str) -
         )
         assert answer.status_code == 415
         assert answer.json()["error"]["type"] == "invalid_request_error"
-        right = {"content-type": "Application/JSON; charset=UTF-8"}
-        answer = await server.client.post("/v1/chat/completions", content=data, headers=right)
-        assert answer.status_code == 200
+        for right in (
+            "Application/JSON; charset=UTF-8",
+            'application/json;charset="utf-8"',
+            "application/json; foo=bar",
+            'application/json ;profile="https://a.b/c"; charset=utf-8;',
+        ):
+            answer = await server.client.post(
+                "/v1/chat/completions", content=data, headers={"content-type": right}
+            )
+            assert answer.status_code == 200, right
+        twice = [("content-type", "application/json"), ("content-type", "text/plain")]
+        for headers in (twice, twice[::-1]):
+            answer = await server.client.post("/v1/chat/completions", content=data, headers=headers)
+            assert answer.status_code == 415
         packed = {"content-type": "application/json", "content-encoding": "gzip"}
         answer = await server.client.post("/v1/chat/completions", content=data, headers=packed)
         assert answer.status_code == 415

@@ -107,7 +107,22 @@ class Routes:
         if allowed:
             scope["state"]["allowed"] = ", ".join(sorted(allowed))
             return Fault(f"{path} does not take {method}.", 405, "method_not_allowed")
-        return Fault(f"There is no {path} here.{_advice(path)}", 404, "not_found")
+        return Fault(f"There is no {path} here.{self._advice(scope)}", 404, "not_found")
+
+    def _advice(self, scope: Scope) -> str:
+        """What to do where the client seems to have a wrong base URL, or a slash too many."""
+        path = scope["path"]
+        if not path.startswith("/v1/") or path.startswith("/v1/v1/"):
+            return (
+                " The base URL ends with /v1 for OpenAI’s libraries, and without it for "
+                "Anthropic’s."
+            )
+        bare = {**scope, "path": path.rstrip("/")}
+        if path.endswith("/") and any(
+            route.matches(bare)[0] is not Match.NONE for route in self._routes
+        ):
+            return " Leave out the “/” at the end."
+        return ""
 
     def refuse(self, scope: Scope, fault: Fault) -> Response:
         """An error in the shape of the API that was asked."""
@@ -205,13 +220,6 @@ def _door(scope: Scope) -> Door:
         if path == known or path.startswith(f"{known}/"):
             return door
     return "messages" if ANTHROPIC in Headers(scope=scope) else "chat"
-
-
-def _advice(path: str) -> str:
-    """What to do where the client seems to have a wrong base URL."""
-    if path.startswith("/v1/") and not path.startswith("/v1/v1/"):
-        return ""
-    return " The base URL ends with /v1 for OpenAI’s libraries, and without it for Anthropic’s."
 
 
 def _alone(model: Listed, request: Request) -> JsonObject:

@@ -15,8 +15,9 @@ import logging
 import re
 import secrets
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeAlias
+from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -35,7 +36,8 @@ OPEN = frozenset({"/health"})
 """Paths that need no token and say nothing."""
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-_JSON = re.compile(r'application/json\s*(?:;\s*charset="?utf-8"?\s*)?', re.IGNORECASE)
+_ABSOLUTE = re.compile(rb"http://([^/]*)(.*)", re.IGNORECASE)
+_UTF_8 = ("charset=utf-8", 'charset="utf-8"')
 _METHODS = "GET, POST, DELETE, OPTIONS"
 _AGE = "600"
 """Seconds for which a browser remembers what a page may send."""
@@ -68,13 +70,13 @@ class Gate:
         self._answering = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
+        headers, named = Headers(scope=scope), _relative(scope)
         send = _numbered(scope, send)
         origin = headers.get("origin")
         if origin is not None and self._welcome(origin):
             send = _shared(send, origin)
         try:
-            fault = self._foreign(scope, headers)
+            fault = self._foreign(scope, headers, named)
             if fault is None and _preflight(scope, headers):
                 await _allowed(headers)(scope, receive, send)
                 return
@@ -90,13 +92,17 @@ class Gate:
             fault = of_error(error)
         await self._refuse(scope, fault)(scope, receive, send)
 
-    def _foreign(self, scope: Scope, headers: Headers) -> Fault | None:
-        """A request that a page or a name of somebody else sent here, or one within another."""
+    def _foreign(self, scope: Scope, headers: Headers, named: str | None) -> Fault | None:
+        """A request that a page or a name of somebody else sent here, or one within another.
+
+        ``named`` is the host that its target names, where it names one.
+        """
         if "transfer-encoding" in headers and "content-length" in headers:
             # Where it ends is not the same for a proxy before us as it is here.
             return Fault("A request has one length.", 400, AMBIGUOUS)
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._here(scope, hosts[0]):
+        known = [self._here(scope, host) for host in (*hosts, *([] if named is None else [named]))]
+        if len(hosts) != 1 or not all(known):
             return Fault(
                 "This server is not known under that name. Add the name to the setting "
                 "server_hosts to use it.",
@@ -146,7 +152,7 @@ class Gate:
         """What would not be read anyway, and more than can be answered at once."""
         values = self._settings.values
         if scope["method"] == "POST":
-            if not _JSON.fullmatch(headers.get("content-type", "").strip()):
+            if not _json(headers.getlist("content-type")):
                 return Fault("The content type has to be application/json.", 415, "not_json")
             if headers.get("content-encoding", "identity").lower() != "identity":
                 return Fault("The body may not be compressed.", 415, "not_json")
@@ -156,6 +162,31 @@ class Gate:
         if self._answering >= max(values.server_at_once, 1) and scope["path"] not in OPEN:
             return Fault("Too many requests are being answered.", 503, "busy", retry_after=1.0)
         return None
+
+
+def _relative(scope: Scope) -> str | None:
+    """Leaves a target that is a whole address (RFC 9112, 3.2.2) its path; returns its host.
+
+    None where the target is a path already, as nearly every client sends it.
+    """
+    found = _ABSOLUTE.fullmatch(scope["raw_path"])
+    if found is None:
+        return None
+    scope["raw_path"] = found[2] or b"/"
+    scope["path"] = unquote(scope["raw_path"].decode("ascii"))
+    return found[1].decode("ascii")
+
+
+def _json(kinds: Sequence[str]) -> bool:
+    """Whether a body says that it is JSON, in UTF-8; other parameters of the type say nothing.
+
+    No comma: of several types in one header, one reader takes the first, another the last.
+    """
+    if len(kinds) != 1 or "," in kinds[0]:
+        return False
+    kind, *parameters = [part.strip(" \t").lower() for part in kinds[0].split(";")]
+    given = [one for one in parameters if one.partition("=")[0].rstrip() == "charset"]
+    return kind == "application/json" and all(one in _UTF_8 for one in given)
 
 
 def _same(name: str, server: tuple[str, int | None] | None) -> bool:
