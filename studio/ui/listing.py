@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QAbstractItemView
 
-from studio.ui.chat.runs import Runs
 from studio.ui.sidebar import Sidebar
 
 if TYPE_CHECKING:
@@ -27,26 +26,25 @@ class Listing(QObject):
     """Fills the sidebar: its chats, its search, its counts.
 
     ``later`` runs a coroutine on the event loop; ``listed`` is called each time
-    the rows are new. ``runs`` are the turns of this window.
+    the rows are new.
     """
 
     ended = Signal()
-    """Another program ended that worked in a chat, without a word perhaps."""
+    """Another program no longer works in a chat; it may have ended without a word."""
 
     def __init__(
         self,
         sidebar: Sidebar,
         later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
         listed: Callable[[], None],
-        runs: Runs,
     ) -> None:
         super().__init__(sidebar)
-        self._sidebar, self._later, self._listed, self._runs = sidebar, later, listed, runs
+        self._sidebar, self._later, self._listed = sidebar, later, listed
         self.studio: Studio | None = None
         self._search: asyncio.Task[Any] | None = None
         self._one_by_one = asyncio.Lock()
         self._timer = self._single(SOON, lambda: self._later(self.refresh()))
-        self._again = self._single(AGAIN, lambda: self._later(self._look_again()))
+        self._again = self._single(AGAIN, lambda: self._later(self.refresh()))
         self._elsewhere: set[str] = set()
         """The chats in which another program works."""
         sidebar.search.connect(self._searched)
@@ -87,23 +85,15 @@ class Listing(QObject):
 
     async def _look_elsewhere(self, studio: Studio, infos: list[SessionInfo]) -> None:
         """Look again while other programs work; nothing is looked for while none does."""
-        here = {session.info.id for session in self._runs.running}
-        busy = (info.id for info in infos if info.state in ("running", "waiting"))
-        self._elsewhere = {
-            one for one in busy if one not in here and await studio.store.running_elsewhere(one)
-        }
+        busy = [info.id for info in infos if info.state in ("running", "waiting")]
+        before = self._elsewhere
+        self._elsewhere = {one for one in busy if await studio.store.running_elsewhere(one)}
         if self._elsewhere:
             self._again.start()
-
-    async def _look_again(self) -> None:
-        if (studio := self.studio) is None:
-            return
-        for one in self._elsewhere:
-            if not await studio.store.running_elsewhere(one):
-                self.ended.emit()
-                self.soon()  # which looks again, if there are others
-                return
-        self._again.start()
+        else:
+            self._again.stop()
+        if before - self._elsewhere:
+            self.ended.emit()
 
     async def last(self) -> tuple[str, str] | None:
         """Id and title of the chat that was used last."""

@@ -76,7 +76,7 @@ class MainWindow(QMainWindow):
         self.sides = Sides(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
         self._watching = Watching(theme, self.sides, self.chat, self._later)
-        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat, self._runs)
+        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat)
         self.serving = Serving(settings, self.sidebar)
         self.preferences = Preferences(self, theme, settings, self.chat, self.serving, self._later)
         self.actions_by_name = actions.install(self, self._handlers())
@@ -149,8 +149,13 @@ class MainWindow(QMainWindow):
         )
         here.rung.connect(self.listing.soon)
         for heard in (here.rung, self.listing.ended):
-            heard.connect(lambda: self._later(self.chat.following.look()))
+            heard.connect(lambda: self._later(self._look_elsewhere()))
         await here.live(studio)
+
+    async def _look_elsewhere(self) -> None:
+        """The chat on screen as it is now; its row knows what that found."""
+        await self.chat.following.look()
+        self.listing.soon()
 
     # Chats
 
