@@ -109,7 +109,7 @@ async def test_what_is_stored_is_offered(tmp_path: Path) -> None:
     assert at("run --session ") == ["fedcba98", "abcdef01", "last"]
     assert at("sessions show a") == ["abcdef01"] == at("export fedcba98 a")
     assert at("drafts approve ") == ["d0d0d0d0"] == at("drafts approve x d")
-    assert at("drafts resolve d") == ["d0d0d0d0"]
+    assert at("drafts resolve d") == ["d0d0d0d0"] == at("drafts edit d")
     assert at("drafts resolve d0 --use ") == ["merged", "draft", "file"]
     assert at("drafts resolve d0 --from ") == [":files"]
     assert at("drafts list --session f") == ["fedcba98"]

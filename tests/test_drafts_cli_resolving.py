@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from house import House, house, say
+from terminal import at_provider, screen
 
 from studio.cli import command, parser
 from studio.domain.errors import ConfigurationError
@@ -19,6 +21,10 @@ WIDE = "eins\nzwei\ndrei\nvier\n"
 
 def change(path: str, old: str, new: str) -> Call:
     return Call("edit", {"path": path, "old": old, "new": new})
+
+
+def write(path: str, text: str) -> Call:
+    return Call("write", {"path": path, "content": text})
 
 
 SCRIPT = [
@@ -94,7 +100,7 @@ async def test_three_sides_are_shown_and_merged(drafts: Drafts) -> None:
         "\nMerged, beside the file now (+1 −1)\n"
         "    one\n  - two\n  + 2\n    three\n    FOUR\n",
     )
-    assert f"drafts resolve {start} --use merged, draft or file; or --from FILE" in err
+    assert f"drafts resolve {start} --use merged, draft or file; or drafts edit {start}" in err
     code, out, err = await drafts("resolve", start, "--use", "merged")
     assert (code, out) == (0, "")
     again = await drafts.of("a.txt")
@@ -210,3 +216,103 @@ async def test_what_changed_again_is_not_overwritten(drafts: Drafts) -> None:
     await drafts.home.studio.store.delete(entry.session_id)
     code, _, err = await drafts("resolve", start, "--use", "merged")
     assert code == 1 and err.startswith("There is no draft with an id that begins with")
+
+
+async def test_an_own_text_from_a_file(drafts: Drafts, tmp_path: Path) -> None:
+    """T-5: the file's line ends and encoding stay; the same text changes nothing."""
+    own, folder = tmp_path / "own", drafts.home.folder
+    start = await drafts.of("a.txt")
+    own.write_text("one\n2\nthree\nfour\n")
+    code, out, err = await drafts("edit", start, "--from", str(own))
+    assert (code, out, err) == (0, "", "The text is the same. Nothing was changed.\n")
+    assert await drafts.of("a.txt") == start
+    own.write_text("one\ndeux\nthree\nfour\nfive\n")
+    code, out, err = await drafts("edit", start, "--from", str(own), "--json")
+    assert (code, err) == (0, "Edited: a.txt (+2 −1)\n")
+    assert (await drafts("approve", json.loads(out)["draft_id"]))[0] == 0
+    assert (folder / "a.txt").read_bytes() == b"one\r\ndeux\r\nthree\r\nfour\r\nfive\r\n"
+    for text, words in ((b"\0", "binary file"), (b"\xff", "binary file"), (None, "cannot be read")):
+        own.unlink()
+        if text is not None:
+            own.write_bytes(text)
+        code, _, err = await drafts("edit", await drafts.of("same.txt"), "--from", str(own))
+        assert code == 1 and words in err
+        own.touch()
+    for path in ("old.txt", "b.bin"):
+        code, _, err = await drafts("edit", await drafts.of(path), "--from", str(own))
+        assert code == 1 and ("no text to edit" in err or "no text file" in err)
+    code, _, err = await drafts("edit", await drafts.of("same.txt"))
+    assert (code, err) == (1, "An editor needs a terminal. Where none is: --from FILE\n")
+    # one whose file changed meanwhile is made anew, and not with the marks in it
+    start = await drafts.met("wide.txt", WIDE.replace("zwei", "ZWEI").encode("utf-16"))
+    own.write_text("<<<<<<< File now\nx\n")
+    assert (await drafts("edit", start, "--from", str(own)))[0] == 1
+    own.write_text("eins\nboth\n")
+    assert (await drafts("edit", start, "--from", str(own)))[0] == 0
+    assert (await drafts("approve", await drafts.of("wide.txt")))[0] == 0
+    assert (folder / "wide.txt").read_bytes() == "eins\nboth\n".encode("utf-16")
+
+
+EDITOR = """
+import os, pathlib, signal, sys
+file = pathlib.Path(sys.argv[1])
+def fail(*_):
+    file.write_bytes(b"lost\\n")
+    os._exit(3)
+signal.signal(signal.SIGINT, fail)
+print("EDITING", file.name, oct(file.parent.stat().st_mode)[-3:], "SOME_TOKEN" in os.environ)
+word = input()
+if word != "same":
+    file.write_text(f"{word}\\n")
+"""
+
+
+async def test_the_persons_editor_at_a_real_terminal(tmp_path: Path) -> None:
+    """T-5: a conflict in a terminal, from the first approval to the person's own text."""
+    script = [Turn(write("n.py", "one\n"), stop="tool_use"), Turn(Text("Drafted."), stop="end")]
+    editor = tmp_path / "editor.py"
+    editor.write_text(EDITOR)
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        terminal.environment |= {
+            "EDITOR": f'"{sys.executable}" "{editor}"',
+            "SOME_TOKEN": "t" * 30,
+            "TMPDIR": str(tmp_path),
+        }
+        file = terminal.folder / "n.py"
+        async with screen(terminal, "run", "--provider", "ollama", "--model", "m", "Go") as shown:
+            await shown.until("Write n.py (+1 −0)? ")
+            file.write_text("mine\n")
+            shown.type("y\n")
+            text = await shown.until("To go on: ")
+            start = text.partition("To resolve it: agent-studio drafts show ")[2][:8]
+            assert await shown.end() == 0
+        for word, code, said in (
+            ("\x03", 1, "The editor ended with code 3."),  # Ctrl-C is the editor's
+            ("same\n", 0, "The text is the same. Nothing was changed."),
+        ):
+            async with screen(terminal, "drafts", "edit", start) as shown:
+                await shown.until("EDITING draft.py 700 False")
+                shown.type(word)
+                await shown.until(said)
+                assert await shown.end() == code
+        assert not list(tmp_path.glob("agent-studio-*"))
+        async with screen(terminal, "drafts", "edit", start) as shown:
+            await shown.until("EDITING ")
+            shown.type("own\n")
+            text = await shown.until("It waits for you: agent-studio drafts approve ")
+            assert "Edited: n.py (+1 −1)" in text
+            assert await shown.end() == 0
+            again = shown.shown.strip()[-8:]
+        assert file.read_text() == "mine\n"
+        async with screen(terminal, "drafts", "edit", again) as shown:
+            await shown.until("EDITING ")
+            ended = await terminal("drafts", "approve", again)
+            assert ended.code == 0 and file.read_text() == "own\n"
+            shown.type("other\n")
+            await shown.until("This draft no longer waits. Your text is kept in ")
+            assert await shown.end() == 1
+        (kept,) = tmp_path.glob("agent-studio-*/draft.py")
+        assert kept.read_text() == "other\n" and file.read_text() == "own\n"
+        assert (await terminal("drafts", "undo", again)).code == 0
+        assert file.read_text() == "mine\n"
+        assert not simulator.violations

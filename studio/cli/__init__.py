@@ -7,10 +7,10 @@ takes conversations out and in, ``agents`` looks at agents; ``config`` (settings
 ``completion`` (Tab) begin without the rest. ``listings`` prints what is
 saved and which models there are, ``usage`` what requests used and cost,
 ``drafts`` decides what is written (``draft_showing`` shows it, ``resolving`` is for a
-file that changed meanwhile), ``audit`` which tools were called, ``tools``
-which there are, ``permissions`` what agents may do. ``chat`` is a conversation,
-``chat_screen`` its terminal; ``doctor`` looks at what the program needs, and is
-called by ``app`` before anything is built.
+file that changed meanwhile, ``editing`` for the person's own text), ``audit`` which
+tools were called, ``tools`` which there are, ``permissions`` what agents may do.
+``chat`` is a conversation, ``chat_screen`` its terminal; ``doctor`` looks at what the
+program needs, and is called by ``app`` before anything is built.
 """
 
 from __future__ import annotations

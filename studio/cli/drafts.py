@@ -52,6 +52,10 @@ async def drafts(studio: Studio, options: argparse.Namespace, console: Console) 
         from .resolving import resolve
 
         return await resolve(studio, entries[0], options, console)
+    if options.what == "edit":
+        from .editing import edit
+
+        return await edit(studio, entries[0], options, console)
     code = DONE
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
@@ -78,7 +82,7 @@ async def _show(
     if conflict is not None:
         console.say(
             f"\nTo resolve it: agent-studio drafts resolve {draft.id[:8]} "
-            "--use merged, draft or file; or --from FILE"
+            f"--use merged, draft or file; or drafts edit {draft.id[:8]}"
         )
     return DONE
 

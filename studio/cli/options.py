@@ -177,6 +177,16 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
     )
     text.add_argument("--from", dest="source", type=Path, metavar="FILE", help="your own text")
     resolve.add_argument("--json", action="store_true", help="print JSON")
+    edit = what.add_parser("edit", help="give a draft a text of your own, in your editor")
+    edit.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    edit.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="take the text from a file, - is standard input; default: $VISUAL, else $EDITOR",
+    )
+    edit.add_argument("--json", action="store_true", help="print JSON")
     for command in what.choices.values():
         command.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
 

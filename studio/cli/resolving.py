@@ -121,7 +121,8 @@ def _merged(conflict: Conflict) -> str:
         )
     if merge.conflicts:
         raise ConfigurationError(
-            "Both changed the same lines. Decide between them in a text of your own: --from FILE"
+            "Both changed the same lines. Decide between them: "
+            f"agent-studio drafts edit {draft.id[:8]}"
         )
     return merge.text
 
