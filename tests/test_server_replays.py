@@ -309,6 +309,31 @@ async def test_what_a_person_deleted_is_not_done_again(tmp_path: Path) -> None:
         assert ran(server) == 1
 
 
+async def test_what_the_person_did_there_is_not_told_to_a_client(tmp_path: Path) -> None:
+    """S-4: they went on in the client's chat, then deleted it."""
+    counted = Counted(stalls=1)
+    own = [Turn(Call("run", {"command": "cat salary.txt"})), Turn(Text("Enough."))]
+
+    def script(view: RequestView) -> Turn:
+        return own.pop(0) if view.last_user == "My pay?" else counted(view)
+
+    async with served(tmp_path, script) as server:
+        body = await prepare(server)
+        await vanish(server, body)
+        await until(lambda: not server.serving.answering)
+        sessions = server.house.studio.sessions
+        session = await sessions.open((await sessions.list())[0].id)
+        await say(session, "My pay?", answer="once")
+        assert [one.target for one in await sessions.store.audit()] == [
+            "cat salary.txt",
+            "echo x >> ran",
+        ]
+        await sessions.delete(session.info.id)
+        said = refused(await post(server, body))
+        assert "These tools have run: run echo x >> ran and 1 more." in said
+        assert "salary" not in said
+
+
 async def test_a_chat_that_went_on_is_no_reason_to_do_it_again(tmp_path: Path) -> None:
     """The person said something there before the client came back."""
     async with served(tmp_path, Counted(stalls=1)) as server:

@@ -27,20 +27,23 @@ async def must_be_none(
     """Raises BadRequest (409) if a tool has run for a request: it would run twice.
 
     ``since`` is when the request first came, in seconds since the epoch. ``turns``
-    are those of its answer, where they are known; else the session's all count.
+    are those of its answer, where they are known; else the session's all count, but
+    what may be the person's own there is not named to a client.
     """
     store, wanted = studio.sessions.store, AuditFilter(session_id=place.session_id, since=since)
+    own = turns or {place.turn_id}
     calls: list[str] = []
+    unnamed = 0
     beyond = 0
     while page := await store.audit(wanted, beyond=beyond, newest_first=False):
         beyond = page[-1].id
-        calls += [
-            without_secrets(line(f"{entry.tool} {entry.target}", 100))
-            for entry in page
-            if _ran(entry) and (not turns or entry.turn_id in turns)
-        ]
-    if calls or not place.turn_id:
-        raise _done(calls, broken=not place.turn_id)
+        for entry in filter(_ran, page):
+            if entry.turn_id in own or not place.turn_id:
+                calls.append(without_secrets(line(f"{entry.tool} {entry.target}", 100)))
+            elif not turns:
+                unnamed += 1
+    if calls or unnamed or not place.turn_id:
+        raise _done(calls, unnamed, broken=not place.turn_id)
 
 
 def _ran(entry: AuditEntry) -> bool:
@@ -51,9 +54,12 @@ def _ran(entry: AuditEntry) -> bool:
     return cut or entry.state in ("running", "done", "error")
 
 
-def _done(calls: list[str], *, broken: bool) -> BadRequest:
-    more = f" and {len(calls) - SHOWN} more" if len(calls) > SHOWN else ""
-    ran = f"These tools have run: {', '.join(calls[:SHOWN])}{more}. " if calls else ""
+def _done(calls: list[str], unnamed: int, *, broken: bool) -> BadRequest:
+    count = len(calls[SHOWN:]) + unnamed
+    more = f" and {count} more" if count else ""
+    ran = "Tools have run. " if count else ""
+    if calls:
+        ran = f"These tools have run: {', '.join(calls[:SHOWN])}{more}. "
     return BadRequest(
         "This request came before under the same Idempotency-Key, and its answer is no longer "
         f"here. {_ENDED if broken else ''}{ran}To have it done again, use a new key.",
