@@ -19,6 +19,7 @@ from typing import Any
 from house import KEY, PROTOCOLS
 
 from studio.providers.simulator import Script, Simulator
+from studio.storage.paths import Paths
 
 ROOT = Path(__file__).parent.parent
 PATIENCE = 60.0
@@ -81,6 +82,13 @@ class Terminal:
         self.environment[URL_VARIABLES[name]] = url
         if name in KEY_VARIABLES:
             self.environment[KEY_VARIABLES[name]] = key
+
+    def change(self, **values: object) -> None:
+        """Change settings as another program does."""
+        settings = Paths.below(self.home).settings
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        known = json.loads(settings.read_text()) if settings.exists() else {}
+        settings.write_text(json.dumps(known | values))
 
     async def start(
         self,

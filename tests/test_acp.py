@@ -42,7 +42,6 @@ from studio.acp.telling import Telling
 from studio.domain.events import Routed
 from studio.providers.simulator import Call, Script, Simulator, Think, Turn, stall, status
 from studio.providers.simulator import Text as Words
-from studio.storage.paths import Paths
 
 CHAT = "openai-compatible"
 
@@ -60,6 +59,7 @@ class Editor:
     agent: Any = None
     folder: Path = Path()
     simulator: Any = None
+    terminal: Any = None
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
@@ -101,18 +101,16 @@ async def editor(
     async with Simulator(script, pace=False) as simulator:
         terminal = Terminal(tmp_path)
         terminal.provider(CHAT, simulator.url("chat"))
-        settings = Paths.below(terminal.home).settings
-        settings.parent.mkdir(parents=True, exist_ok=True)
-        chosen = {
-            "default_provider": CHAT,
-            "default_model": {CHAT: "sim-model"},
-            "own_models": {CHAT: ["org/mine"]},
-        }
-        settings.write_text(json.dumps(chosen))
+        terminal.change(
+            default_provider=CHAT,
+            default_model={CHAT: "sim-model"},
+            own_models={CHAT: ["org/mine"]},
+        )
         person = Editor()
         if choices is not None:
             person.choices = choices
         person.folder, person.simulator = terminal.folder, simulator
+        person.terminal = terminal
         async with spawn_agent_process(
             person, sys.executable, "-m", "studio", "acp", env=terminal.environment,
             cwd=terminal.folder,
@@ -188,6 +186,19 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
             session_id=session.session_id, prompt=[text_block("And now")]
         )
         assert end.stop_reason == "end_turn" and person.words.endswith("Again.")
+
+
+async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
+    """L-14: a cap set in the window stops an editor that was open before."""
+    async with editor(tmp_path, lambda _: Turn(Words("Hello."))) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        words = [text_block("Go")]
+        await person.agent.prompt(session_id=session.session_id, prompt=words)
+        made = len(asked(person.simulator))
+        person.terminal.change(day_tokens=1)
+        end = await person.agent.prompt(session_id=session.session_id, prompt=words)
+        assert "is reached" in person.words
+        assert end.stop_reason != "end_turn" and len(asked(person.simulator)) == made
 
 
 async def test_stop_ends_the_command_too(tmp_path: Path) -> None:

@@ -62,6 +62,25 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
         assert not simulator.violations
 
 
+async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
+    """L-14: a cap set in the window stops a chat that was open before."""
+    async with at_provider(tmp_path, "ollama", lambda _: Turn(Text("Hello."))) as (
+        terminal,
+        simulator,
+    ):
+        async with sitting(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("one\r")
+            await person.until("Hello.")
+            await person.until(at_rest)
+            terminal.change(day_tokens=1)
+            person.type("two\r")
+            await person.until("is reached")
+            person.type("\x04")
+            assert await person.end() == 0
+        assert len(asked(simulator)) == 1
+
+
 async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> None:
     """L-11: within a second; what was queued comes back into the line; twice at the prompt leaves."""
     script = [

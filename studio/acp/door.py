@@ -216,6 +216,7 @@ class Door:
     async def _answered(
         self, session: Session, prompt: Sequence[Content], asking: Asking
     ) -> StopReason:
+        await self._studio.follow()
         words = await said(prompt)
         if new := [name for name, told in self._servers.items() if not told]:
             self._servers |= dict.fromkeys(new, True)

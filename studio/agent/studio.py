@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -221,6 +222,12 @@ class Studio:
         if self.settings.values.ollama_connected or self.connections.base_url("ollama"):
             found.append("ollama")
         self.connected = [*found, *LOCAL]
+
+    async def follow(self) -> None:
+        """Have what was changed elsewhere count here too: caps, rules, addresses, models."""
+        if await self.settings.refresh():
+            with suppress(StudioError):
+                await self.look_for_providers()
 
     async def keep_key(self, name: str, key: str, session_only: bool = False) -> None:
         """Into the keychain, or for this session; raises KeychainUnavailable."""

@@ -95,6 +95,7 @@ class Talk:
 
     async def take(self, text: str) -> None:
         """Something was typed and sent."""
+        await self.studio.follow()
         # A terminal that is not UTF-8 sends halves of characters nobody can store.
         text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):

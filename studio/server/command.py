@@ -82,12 +82,9 @@ async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> 
 
 
 async def _follow(studio: Studio) -> None:
-    """Have what the person changes elsewhere count here too: caps, rules, addresses, models."""
     while True:
         await asyncio.sleep(FOLLOWED)
-        if await studio.settings.refresh():
-            with suppress(StudioError):
-                await studio.look_for_providers()
+        await studio.follow()
 
 
 async def _folder(studio: Studio, given: Path | None) -> Path:
