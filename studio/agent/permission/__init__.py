@@ -4,8 +4,9 @@
 a ``rulebook`` and the ``roles`` of agents: a ``decision`` about a ``place``, or
 about a command. ``gate`` is where a call waits for the person, ``showing`` what
 they are shown of it; ``unreadable`` hides from commands what may not be read.
-``words`` and ``shell`` read a command line, ``commands`` takes it apart,
-``spellings`` are other ways to write a part, ``overlap`` says what it may turn
-out to be, ``suggestions`` which rule would be of use again. ``rules`` are those
-that stand, ``project`` those in a folder's files.
+``words`` and ``shell`` read a command line, ``commands`` takes it apart and
+refuses what is computed in ``indices``, ``spellings`` are other ways to write a
+part, ``overlap`` says what it may turn out to be, ``suggestions`` which rule would
+be of use again. ``rules`` are those that stand, ``project`` those in a folder's
+files.
 """

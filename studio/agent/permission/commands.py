@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .indices import refuse_computed
 from .shell import DEEPEST, KEYWORDS, Redirect, Simple, read
 from .spellings import quoted, seen_through
 from .words import DYNAMIC, Unclear, Word
@@ -87,7 +88,7 @@ _RUNNERS = frozenset(
     su runuser watch parallel flock chroot unshare nsenter strace ltrace gdb script ssh fish
     csh tcsh pwsh powershell cmd source . npx pnpx bunx uvx pipx expect screen tmux at batch
     crontab systemd-run pkexec run0 setpriv capsh firejail bwrap proot fakeroot unbuffer entr
-    rlwrap socat chronic eatmydata taskset chrt numactl prlimit softlimit setarch linux32
+    rlwrap socat chronic jobs eatmydata taskset chrt numactl prlimit softlimit setarch linux32
     linux64 catchsegv valgrind perf dbus-run-session xvfb-run osascript launchctl caffeinate
     arch
     """.split()  # noqa: SIM905 (one a line would be a page)
@@ -100,7 +101,6 @@ _SHAPERS = frozenset(
     """.split()  # noqa: SIM905 (one a line would be a page)
 )
 """Builtins that change what later words mean, or run text as commands."""
-_EVALUATORS = frozenset(("printf", "test", "[", "unset", "export", "readonly", "wait"))
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
 _PROGRAM = re.compile(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
@@ -193,8 +193,7 @@ class _Reading:
         name = program.rpartition("/")[2].lower()  # some systems find ENV where env is meant
         if name in _SHAPERS:
             raise Unclear(f"{name} changes what commands mean")
-        if name in _EVALUATORS:
-            self._evaluator(name, words[1:])
+        refuse_computed(name, words[1:])
         if name in ("cd", "pushd", "popd"):
             self.moves = True
         if name in ("export", "readonly"):
@@ -213,17 +212,6 @@ class _Reading:
             self._wrapped(name, words, depth)
         else:
             self._add(words, exact=name in _RUNNERS or _reconfigures(name, words[1:]))
-
-    def _evaluator(self, name: str, arguments: Sequence[Word]) -> None:
-        """bash runs what is in the index of a variable that is named to these."""
-        for word in arguments:
-            if any(mark in word.text for mark in ("$(", "`", "${")):
-                raise Unclear(f"{name} is given a command")
-        if name == "unset" and not all(re.fullmatch(r"-?\w+", w.text) for w in arguments):
-            raise Unclear("unset of something unusual")
-        first = arguments[0].text if arguments else ""
-        if name == "printf" and (first.startswith("-v") or DYNAMIC in first[:2]):
-            raise Unclear("printf sets a variable")
 
     def _add(self, words: Sequence[Word], *, pinned: str = "", exact: bool = False) -> None:
         name = words[0].text.rpartition("/")[2]

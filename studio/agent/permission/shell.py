@@ -22,6 +22,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
 _BOTH = re.compile(r"&>>?")
 _REDIRECT = re.compile(r"(\d*)(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
+_TWICE = re.compile(r"[\w@%+=:,./-]+")
+"""A file after ``>&``: bash expands it a second time, quoted or not."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.A)
 _DELIMITER = re.compile(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]|$)", re.A)
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
@@ -344,6 +346,8 @@ class _Reader(WordReader):
             return True
         if operator in ("<&", ">&") and re.fullmatch(r"\d+-?|-", file.text):
             return True
+        if operator == ">&" and not _TWICE.fullmatch(file.text):
+            self._fail("a redirection of an unusual form")
         simple.redirects.append(Redirect("<" if operator in ("<", "<&") else ">", file))
         return True
 
