@@ -251,13 +251,17 @@ class DraftsPage(QWidget):
                 return
             resolved = session.resolve if conflict else session.edit_draft
             made = await resolved(draft.id, text)
-        elif action == "merge" and merge is not None:
-            made = await session.resolve(draft.id, merge.text)
-        elif action == "anew" and conflict is not None:
+        elif conflict is not None:
             # What moves or goes as it is needs no text; a text whose file is gone does.
-            keeps = draft.action != "write" and not draft.rewrites
-            deletes = draft.action == "delete"
-            made = await session.resolve(draft.id, None if keeps or deletes else draft.after)
+            keeps = draft.action == "delete" or (draft.action == "move" and not draft.rewrites)
+            text = None if keeps else draft.after
+            if action == "merge" and merge is not None:
+                text = merge.text
+            try:
+                made = await session.resolve(draft.id, text, conflict)
+            except ConfigurationError:  # the file changed again: show what it is now
+                self.look()
+                raise
         self.decided.emit()
         self.look((shown.entry.session_id, made.id) if made else None)
 
