@@ -16,7 +16,7 @@ from served import Served, served, until
 
 from studio.domain.errors import ConfigurationError
 from studio.providers.simulator import Script, Text, Turn, stall
-from studio.server.bodies import DEEPEST, MOST, parse
+from studio.server.bodies import BRACKETS, DEEPEST, MOST, parse
 from studio.server.serving import Serving
 from studio.server.wire import BadRequest
 
@@ -434,6 +434,14 @@ async def test_a_request_has_so_many_objects_at_most(tmp_path: Path) -> None:
             answer = await server.client.post(path, json=body)
             assert answer.status_code == 413 and "30,000 objects" in answer.text
         assert not server.house.asked
+
+
+def test_a_request_has_so_many_lists_at_most() -> None:
+    """S-4: 20 MB of empty ones would be 600 MB here, and hold up everybody."""
+    assert len(str(parse(b'{"x":[' + b"[]," * (BRACKETS - 2) + b"[]]}"))) > BRACKETS
+    with pytest.raises(BadRequest, match="more than 250,000 square brackets") as raised:
+        parse(b'{"x":[' + b"[]," * BRACKETS + b"[]]}")
+    assert raised.value.status == 413
 
 
 async def test_more_connections_than_there_may_be_are_closed(

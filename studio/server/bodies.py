@@ -25,6 +25,8 @@ LONGEST = 120.0
 """Seconds in which all of a body has to be there, for it takes a place meanwhile."""
 MOST = 30_000
 """Objects in a body: some thousands of messages, which is more than any model reads."""
+BRACKETS = 250_000
+"""Lists in a body at most, for brackets in its words count too: a million tokens or so."""
 BIG = 100_000
 """Bytes from which on a body is read in a thread, and so is what is made of it."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -81,6 +83,8 @@ def parse(data: bytes) -> JsonObject:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise _broken(f"it is not UTF-8 at byte {error.start}") from None
+    if data.count(b"[") > BRACKETS:  # a list takes thirty times the memory of its two bytes
+        raise _too_many("square brackets", BRACKETS)
     try:
         value: Json = json.loads(
             text,
@@ -111,8 +115,7 @@ class _Objects:
         """Raises BadRequest for one too many."""
         self._count += 1
         if self._count > MOST:
-            why = f"The request has more than {MOST:,} objects."
-            raise BadRequest(why, status=413, code="request_too_large")
+            raise _too_many("objects", MOST)
         return value
 
 
@@ -163,6 +166,11 @@ def _constant(text: str) -> float:
 
 def _broken(why: str) -> BadRequest:
     return BadRequest(f"The body is not valid JSON: {why}.", code="invalid_json")
+
+
+def _too_many(what: str, most: int) -> BadRequest:
+    why = f"The request has more than {most:,} {what}."
+    return BadRequest(why, status=413, code="request_too_large")
 
 
 def _too_deep() -> BadRequest:
