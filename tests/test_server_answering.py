@@ -332,7 +332,7 @@ async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
         home.studio.settings.values.background_steps = 1
         answer = await answered(answering_of(home), asking(home, "Go", model="agent/Coder"))
         assert answer.outcome.stop == "limit"
-        assert answer.text == "Look.\n\nThe agent used all 1 steps of this turn."
+        assert answer.text == "Look.\n\nThe agent used the one step of this turn."
         home.studio.settings.values.day_tokens = 1
         answer = await answered(answering_of(home), asking(home, "Go"))
         assert answer.outcome.stop == "limit" and answer.text

@@ -228,7 +228,8 @@ def _understood(text: str) -> Guess | None:
 def _shown(said: Sequence[Said]) -> str:
     text = "\n\n".join(part.text for part in said if isinstance(part, Text))
     files = sum(not isinstance(part, Text) for part in said)
-    more = f"\n\n({files} files are attached.)" if files else ""
+    many = "1 file is" if files == 1 else f"{files} files are"
+    more = f"\n\n({many} attached.)" if files else ""
     cut = text if len(text) <= READS else f"{text[:READS]}…"
     return f"The message:\n\n{cut}{more}"
 

@@ -333,7 +333,8 @@ class Turn:
             self._unfit += 1
             self._notes.append(Told("misfit", WRONG.format(wrong=wrong)))
         limit = self._setting.limits.steps
-        return Ended("step_limit", f"The agent used all {limit} steps of this turn.")
+        used = "the one step" if limit == 1 else f"all {limit} steps"
+        return Ended("step_limit", f"The agent used {used} of this turn.")
 
     async def _wrong(self) -> str:
         """Why the answer does not fit what was asked for; empty if it does."""

@@ -78,11 +78,12 @@ async def _show(studio: Studio, folder: Path, options: argparse.Namespace, conso
         console.write_json({**fields, "offered": tools, "origin": _origin(studio, one)}, indent=2)
         return DONE
     limits = studio.limits(one, one.mode)
+    steps = "1 step" if limits.steps == 1 else f"{limits.steps} steps"
     facts = {
         "From": f"{_origin(studio, one)}, {one.source}",
         "Model": " on ".join(filter(None, (one.model, TITLES.get(one.provider, one.provider))))
         or "your choice",
-        "Mode": f"{one.mode}, {limits.steps} steps and {limits.seconds:g} s at most",
+        "Mode": f"{one.mode}, {steps} and {limits.seconds:g} s at most",
         "May": ROLES[one.role],
         "Tools": ", ".join(tools) or "none",
         "Effort": one.effort or "",

@@ -61,7 +61,8 @@ def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], boo
     except Exception as error:  # see locked
         raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
     if first > total:
-        raise ToolFailed(f"{name} has {total} pages; there is no page {first}.")
+        pages = "1 page" if total == 1 else f"{total} pages"
+        raise ToolFailed(f"{name} has {pages}; there is no page {first}.")
     return _read(reader, first, total, limit, stop)
 
 

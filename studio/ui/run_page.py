@@ -125,9 +125,8 @@ class RunPage(QWidget):
         self.summarise.resize(self.summarise.sizeHint())
         used = f"context {short_count(facts.used)}" if facts.used else ""
         seen = f"seen {self._seen()}" if facts.seen else ""
-        self.setAccessibleName(
-            joined((facts.title, facts.time, f"{facts.steps} steps", used, facts.cost, seen))
-        )
+        steps = "1 step" if facts.steps == 1 else f"{facts.steps} steps"
+        self.setAccessibleName(joined((facts.title, facts.time, steps, used, facts.cost, seen)))
         self._measure()
 
     def sizeHint(self) -> QSize:

@@ -221,7 +221,8 @@ class DraftItem(Item):
         draft = self.draft_block.draft
         added, removed = self._counts
         state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
-        counts = f"{added} lines added, {removed} removed"
+        lines = "line" if added == 1 else "lines"
+        counts = f"{added} {lines} added, {removed} removed"
         doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
         return f"{doing[draft.action]}, {draft.place}, {counts}, {state}"
 
