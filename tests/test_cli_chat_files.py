@@ -110,6 +110,15 @@ async def test_what_cannot_go_along_is_said(folder: Path, name: str, words: str)
         await with_files(f"Read @{name}", folder)
 
 
+async def test_no_more_is_read_than_one_message_takes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.agent.input.TOGETHER", 15)
+    (folder / "a.zip").write_bytes(b"PK\3\4\0")
+    with pytest.raises(ConfigurationError, match="The files have 19 bytes together"):
+        await with_files("@notes.txt @my\\ notes.txt @a.zip", folder)
+
+
 def test_what_tab_offers_can_be_attached(folder: Path) -> None:
     completions = Completions({}, lambda _: (), lambda: folder)
 

@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from studio.agent.input import TYPES, attach
+from studio.agent.input import TYPES, attach, weigh
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File, Image
 from studio.tools.result import size
@@ -47,13 +47,17 @@ async def with_files(text: str, folder: Path) -> Message:
 
     A word that names none is text, a decorator say, unless it can only be meant
     as a file. Text is also what comes after ``\\@``, which then loses its mark.
-    Raises ConfigurationError for what cannot be attached. A name that leads out
+    Raises ConfigurationError for what cannot be attached, and for too much. A name that leads out
     of the folder is refused too: a text may be pasted, and nobody reads all of it.
     """
     if "@" not in text:
         return Message(text)
     whole, paths = await asyncio.to_thread(_read, text, folder)
-    return Message(whole, {name: await attach(path) for path, name in paths.items()})
+    message = Message(whole)
+    for path, name in paths.items():
+        message.files[name] = await attach(path)
+        weigh([*message.files.values()])  # before the next is read: a text may name thousands
+    return message
 
 
 def typed_path(name: str, folder: Path) -> Path:
