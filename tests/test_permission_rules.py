@@ -312,6 +312,14 @@ async def test_t7_the_command_line_about_one_chat(
         assert [one.id for one in await home.studio.rules.list()] == [1]
 
 
+async def test_t7_no_rule_is_offered_whose_script_cannot_be_read(tmp_path: Path) -> None:
+    commands = ["bash build.sh", "bash 'x\u202ehs.dliub'", "bash 'a\nb'"]
+    script = [Turn(Call("run", {"command": one})) for one in commands]
+    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."))]) as home:
+        asked = questions(await say(await home.session(), answer="deny"))
+        assert [told(one) for one in asked] == [["run(bash build.sh *)"], [], []]
+
+
 async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) -> None:
     """T-7: unseen characters are spelt out; the agent's words cannot pass for the program's."""
     call = Call(

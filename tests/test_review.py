@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +15,7 @@ from house import KEY, House, house, say
 
 from studio.agent.library import AgentLibrary
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.project import read_project
 from studio.app import build
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, StorageError
@@ -576,6 +579,44 @@ async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> Non
     (project / "good.md").write_text(agent_file("name: good"))
     agents = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
     assert list(agents.by_name) == ["good"] and len(agents.problems) == 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and names as POSIX has them")
+async def test_no_name_or_link_in_a_project_ends_a_chat(tmp_path: Path) -> None:
+    folder = tmp_path / ".agents"
+    folder.mkdir()
+    (folder / "agents").symlink_to("agents")  # to itself
+    assert read_project(tmp_path).empty
+    found = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    assert not found.by_name and not found.problems
+    (folder / "agents").unlink()
+    (folder / "agents").mkdir()
+    try:
+        (folder / "agents" / os.fsdecode(b"odd\xff.md")).write_text(agent_file("name: odd"))
+    except OSError:  # some disks have no such names
+        (folder / "agents" / "odd.md").write_text(agent_file("name: odd"))
+    before = read_project(tmp_path)
+    assert not before.empty and not before.problem
+    found = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    assert list(found.by_name) == ["odd"]
+
+
+async def test_an_agent_file_that_grows_while_it_is_read_is_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-6: not without the rules at its end."""
+    file, size = tmp_path / "x.md", Path.stat
+    file.write_text("---\nname: x\n")
+
+    def grows(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = size(path, follow_symlinks=follow_symlinks)
+        if path == file and found.st_size < 20:
+            file.write_text(agent_file("name: x", "permissions:", "  deny: run(rm *)"))
+        return found
+
+    monkeypatch.setattr(Path, "stat", grows)
+    found = await AgentLibrary(tmp_path / "none", tmp_path).load()
+    assert [str(rule) for rule in found.by_name["x"].permissions] == ["run(rm *)"]
 
 
 async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> None:

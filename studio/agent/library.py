@@ -132,7 +132,7 @@ def _files(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as found:
             names = fnmatch.filter((entry.name for entry in found), "*.md")
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
+    except OSError:  # none there, no folder, a link to itself
         return []
     return [folder / name for name in sorted(names, key=os.path.normcase)]
 
@@ -143,6 +143,8 @@ def _text(path: Path) -> str:
         raise ValueError("line 1: this is not an ordinary file")
     with path.open("rb") as file:  # to read makes a buffer as large as it is told
         data = file.read(min(found.st_size, LARGEST) + 1)
+        if len(data) > found.st_size:  # it grew, or its folder tells no sizes
+            data += file.read(LARGEST + 1 - len(data))
     if len(data) > LARGEST:
         raise ValueError(f"line 1: the file is larger than {LARGEST:,} bytes")
     try:

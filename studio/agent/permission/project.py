@@ -42,7 +42,8 @@ def read_project(folder: Path) -> Project:
     total = hashlib.sha256()
     for name, content in (("permissions.yaml", data), *found):
         mark = content if content is not None else b""
-        total.update(f"{name}\n{content is not None}\n{len(mark)}\n".encode() + mark)
+        head = f"{name}\n{content is not None}\n{len(mark)}\n"
+        total.update(head.encode(errors="surrogatepass") + mark)  # any name that a disk has
     try:
         rules = tuple(_rules(data or b""))
     except ValueError as error:

@@ -33,7 +33,7 @@ def rule_of(tool: str, part: Part) -> Rule | None:
     if part.file or part.exact or part.pinned.endswith("="):
         return _exactly(tool, part)
     if part.pinned:
-        return Rule("allow", tool, f"{part.pinned} *")
+        return Rule("allow", tool, f"{part.pinned} *") if part.pinned.isprintable() else None
     words = part.text.split(" ")
     name = words[0].rpartition("/")[2]
     if re.sub(r"[\d.]+$", "", name).lower() in _CODE and len(words) > 1:
