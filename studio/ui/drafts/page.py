@@ -73,6 +73,8 @@ class DraftsPage(QWidget):
         super().__init__()
         self._theme, self._studio, self._later = theme, studio, later
         self._work: asyncio.Task[Any] | None = None
+        self._wanted: tuple[str, str] | None = None
+        """What is to be chosen with the next look, should another one come between."""
         self._last: list[tuple[str, list[str]]] = []
         """What was approved last: sessions and drafts."""
         self.list = DraftList(theme)
@@ -131,24 +133,27 @@ class DraftsPage(QWidget):
         """Show the drafts as they are now; a session's and a draft's id choose one."""
         if wanted is not None:
             self.which.set_current(0)
-        self._replace(self._look(wanted))
+            self._wanted = wanted
+        self._replace(self._look())
 
     def _replace(self, work: Coroutine[Any, Any, None]) -> None:
         if self._work is not None:
             self._work.cancel()
         self._work = self._later(work)
 
-    async def _look(self, wanted: tuple[str, str] | None) -> None:
+    async def _look(self) -> None:
         done = self.which.current == 1
         entries = await self._studio.store.drafts(done=done)
         self.list.selectionModel().blockSignals(True)
-        self.list.show_entries(entries, wanted)
+        self.list.show_entries(entries, self._wanted)
+        self._wanted = None
         self.list.selectionModel().blockSignals(False)
         self.list.viewport().update()
         self.count.setText(f"{len(entries):,}" if entries else "")
         await self._show()
 
     def _chosen(self, index: QModelIndex) -> None:
+        self._wanted = None
         self._replace(self._show())
 
     async def _show(self) -> None:
