@@ -176,12 +176,12 @@ async def test_a_chat_is_shortened_or_answered_one_at_a_time(tmp_path: Path) -> 
     ):
         session = await made(studio, folder, "ollama")
         await say(session)
-        shortening = asyncio.ensure_future(session.compact())
+        shortening = asyncio.ensure_future(session.memory.compact())
         await asyncio.sleep(0)
         answering = asyncio.ensure_future(say(session, "Meanwhile"))
         await asyncio.sleep(0)
         with pytest.raises(ConfigurationError):
-            await session.compact()
+            await session.memory.compact()
         await shortening
         assert (await answering)[-1].reason == "done"  # type: ignore[union-attr]
         assert server.bodies[-1]["messages"][-1]["content"] == "Meanwhile"

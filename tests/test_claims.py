@@ -193,7 +193,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await anext(session.turn([Words("And I?")]))
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
-                await session.compact()
+                await session.memory.compact()
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await session.undo_turn("t")
             await one.kill()
@@ -227,7 +227,7 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
             else:
                 assert held()
         assert free()
-        await session.compact()
+        await session.memory.compact()
         assert free()
         async for event in session.turn([Words("Go")]):
             if isinstance(event, ev.StepStarted):

@@ -168,13 +168,13 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
     async with house(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.summarise()
+        await session.memory.summarise()
         (summary,) = summaries(session)
         assert summary.state == "holds" and summary.after < summary.before
-        await session.edit_summary(summary.summary_id, "Edited by hand.")
+        await session.memory.edit_summary(summary.summary_id, "Edited by hand.")
         await say(session, "Go on")
         assert "Edited by hand." in sent_last(home) and SUMMARY not in sent_last(home)
-        await session.undo_summary(summary.summary_id)
+        await session.memory.undo_summary(summary.summary_id)
         small(home, 10_000)
         await say(session, "Go on")
         assert "Edited by hand." not in sent_last(home)
@@ -184,19 +184,19 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
         assert len(epochs) == 4
         assert accepted(home)
         with pytest.raises(ConfigurationError, match="empty"):
-            await session.edit_summary(summary.summary_id, "  ")
+            await session.memory.edit_summary(summary.summary_id, "  ")
 
 
 async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> None:
     async with house(tmp_path, "anthropic", chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.summarise()
-        await session.undo_summary(summaries(session)[0].summary_id)
+        await session.memory.summarise()
+        await session.memory.undo_summary(summaries(session)[0].summary_id)
         assert "It is summed up again when you ask" in str(session.transcript.blocks[-1])
         home.studio.settings.values.models["anthropic/sim-model"] = {"context_window": WINDOW}
         await say(session, "Go on")
-        used = (await session.context()).used
+        used = (await session.memory.context()).used
         assert used > 0.75 * WINDOW and len(summaries(session)) == 1
         await talk(session, 3)
         assert len(summaries(session)) == 2, "it no longer fits"
@@ -210,15 +210,15 @@ async def test_pins_stay_whole(tmp_path: Path, provider: str) -> None:
         await talk(session, 4)
         blocks = session.transcript.blocks
         said = [n for n, block in enumerate(blocks) if isinstance(block, UserBlock)]
-        await session.pin(said[1])
-        await session.pin(said[1] + 2)  # its answer, below the agent's line
-        await session.summarise()
+        await session.memory.pin(said[1])
+        await session.memory.pin(said[1] + 2)  # its answer, below the agent's line
+        await session.memory.summarise()
         await say(session, "Go on")
         last = sent_last(home)
         assert "(m1)" in last and "(m0)" not in last and "(m2)" not in last
         assert last.index(SUMMARY) < last.index("(m1)") < last.index("Yes. xx")
-        await session.pin(said[1], False)
-        await session.pin(said[0])
+        await session.memory.pin(said[1], False)
+        await session.memory.pin(said[0])
         await say(session, "Go on")
         last = sent_last(home)
         assert "(m0) This" in last and "(m1)" not in last
@@ -232,7 +232,7 @@ async def test_a_summary_holds_after_a_restart_and_in_a_branch(
     async with house(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
-        await session.summarise()
+        await session.memory.summarise()
         identifier = session.info.id
     async with house(tmp_path, provider, chatter, seed=1) as home:
         session = await home.studio.sessions.open(identifier)
@@ -241,7 +241,7 @@ async def test_a_summary_holds_after_a_restart_and_in_a_branch(
         branch = await home.studio.sessions.branch(identifier)
         await say(branch, "Go on")
         assert SUMMARY in sent_last(home) and "(m1)" not in sent_last(home)
-        await branch.undo_summary(summaries(branch)[0].summary_id)
+        await branch.memory.undo_summary(summaries(branch)[0].summary_id)
         await say(branch, "Go on")
         assert "(m1)" in sent_last(home)
         await say(session, "Go on")
@@ -347,7 +347,7 @@ async def test_a_summary_is_stopped(tmp_path: Path) -> None:
     async with house(tmp_path, "anthropic", stalls) as home:
         session = await home.session()
         await talk(session, 3)
-        asking = asyncio.ensure_future(session.summarise())
+        asking = asyncio.ensure_future(session.memory.summarise())
         await home.simulator.wait_requests(4)
         await home.simulator.requests[-1].stalled.wait()
         session.stop()
@@ -362,7 +362,7 @@ async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
         session = await home.session()
         await talk(session, 1)
         with pytest.raises(ConfigurationError, match="too little"):
-            await session.summarise()
+            await session.memory.summarise()
 
 
 async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
@@ -372,6 +372,6 @@ async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
         )
         for words in ("Hello", f"Thanks {LONG}", "Hello again"):
             assert (await say(session, words))[-1].reason == "done"  # type: ignore[union-attr]
-        await session.summarise()
+        await session.memory.summarise()
         (summary,) = summaries(session)
         assert summary.text.startswith("*Simulated:*") and "- Hello" in summary.text

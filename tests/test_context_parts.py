@@ -201,7 +201,7 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
         (home.folder / "a.txt").write_text("alpha is what stands in this line\n" * 200)
         session = await home.session()
-        assert (await session.context()).parts == ()
+        assert (await session.memory.context()).parts == ()
         image = Image("image/png", documents.picture())
         note = File("note.txt", "text/plain", b"A note. " * 500)
         said = [Text("Look " * 300), note]
@@ -209,7 +209,7 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
             said.append(image)  # type: ignore[arg-type]
         async for _ in session.turn(said):
             pass
-        context = await session.context()
+        context = await session.memory.context()
         parts = {part.kind: part.tokens for part in context.parts}
         usage = session.transcript.last_usage
         assert usage.input <= context.used <= usage.input + 60, "the answer is the only gap"
@@ -221,7 +221,7 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
     async with house(tmp_path, provider, worker, seed=1) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
         session = await home.studio.sessions.open(identifier)
-        again = await session.context()
+        again = await session.memory.context()
         assert again == context, "the same after a restart"
         await say(session, "Again")
         assert not home.simulator.violations

@@ -174,7 +174,7 @@ async def test_what_was_met_is_not_forgotten(tmp_path: Path, listener: Listener)
         first = await say(session, [Words("Go")])
         assert [e.exposure for e in first if isinstance(e, Exposed)] == ["private", "untrusted"]
         assert len(asked(await say(session, [Words("More")]))) == 1
-        await session.compact()
+        await session.memory.compact()
         assert len(asked(await say(session, [Words("More")]))) == 1
         session_id = session.info.id
     async with at_home(tmp_path, listener, [*again, *again]) as home:

@@ -184,7 +184,7 @@ async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path)
         with pytest.raises(ConfigurationError, match="can only be read"):
             await say(session, "Two")
         with pytest.raises(ConfigurationError, match="can only be read"):
-            await session.compact()
+            await session.memory.compact()
         new = await home.studio.sessions.branch(identifier)
         assert not new.damage and new.info.parent == identifier
         events = await say(new, "Two")
@@ -224,7 +224,7 @@ async def test_compaction_begins_a_new_epoch(tmp_path: Path, provider: str) -> N
         session: Session = await home.session()
         await say(session, "One")
         before = len(session.transcript.blocks)
-        await session.compact()
+        await session.memory.compact()
         await say(session, "Two")
         old, new = sent(home)[-3], sent(home)[-1]
         assert len(json.dumps(new)) < len(json.dumps(old))

@@ -219,7 +219,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
         thinking = await last(home, session)
         assert thinking.broke == "The thinking setting changed."
 
-        await session.compact()
+        await session.memory.compact()
         await say(session)
         anew = await last(home, session)
         assert "shorten" in anew.broke.lower()

@@ -100,7 +100,7 @@ async def test_while_a_summary_is_written(tmp_path: Path) -> None:
             async for _ in session.turn([Text("Go")]):
                 pass
         before = list(session.transcript.blocks)
-        writing = asyncio.ensure_future(session.summarise())
+        writing = asyncio.ensure_future(session.memory.summarise())
         await home.simulator.wait_requests(4)
         pressed = time.monotonic()
         session.stop()

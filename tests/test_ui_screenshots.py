@@ -538,7 +538,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         await person.done()
         person.say("How does it round?")
         await person.done(2)
-        await person.session.compact()
+        await person.session.memory.compact()
         person.composer.setFocus()
         person.say("And the libraries?")
         await person.done(3)

@@ -297,9 +297,9 @@ class World:
     async def only_read(self, session: Session) -> None:
         for attempt in (
             anext(session.turn([Words("Go on")])),
-            session.compact(),
-            session.summarise(),
-            session.pin(0),
+            session.memory.compact(),
+            session.memory.summarise(),
+            session.memory.pin(0),
             session.undo_turn("t"),
             session.decide_all("approve"),
         ):
@@ -456,7 +456,7 @@ class World:
                 self.adopt(await self.studio.sessions.branch(session.info.id))
                 self.rows = []
             case Compact():
-                await session.compact()
+                await session.memory.compact()
             case Switch():
                 model = self.named(step.provider, step.model)
                 await session.change(provider=step.provider, model=model)
@@ -483,7 +483,7 @@ class World:
                 blocks = enumerate(session.transcript.blocks)
                 said = [index for index, b in blocks if isinstance(b, UserBlock | TextBlock)]
                 if said:
-                    await session.pin(said[step.nth % len(said)], step.on)
+                    await session.memory.pin(said[step.nth % len(said)], step.on)
             case Restart():
                 raise Ended
             case Damage():
@@ -554,7 +554,7 @@ class World:
         blocks = session.transcript.blocks
         known = [b.summary_id for b in blocks if isinstance(b, SummaryBlock)]
         if step.what == "write":
-            writing = asyncio.ensure_future(session.summarise())
+            writing = asyncio.ensure_future(session.memory.summarise())
             for _ in range(step.stops or 0):
                 await asyncio.sleep(0)
             if step.stops is not None:
@@ -562,11 +562,11 @@ class World:
             with suppress(StudioError):  # there is too little to sum up
                 await writing
         elif known and step.what == "edit":
-            await session.edit_summary(
+            await session.memory.edit_summary(
                 known[step.nth % len(known)], "The person's own words for it."
             )
         elif known:
-            await session.undo_summary(known[step.nth % len(known)])
+            await session.memory.undo_summary(known[step.nth % len(known)])
 
     def said(self, kind: Kind) -> Said:
         return said_block(kind, f"(m{next(self.marks)})")

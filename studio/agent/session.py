@@ -1,7 +1,7 @@
 """One saved conversation: its transcript, its native history, its drafts.
 
 Whoever shows a session subscribes to its events; whoever drives it calls
-``turn``, ``answer``, ``reply``, ``stop`` and the draft methods. Each event is
+``turn``, ``answer``, ``reply``, ``stop``, ``memory`` and the draft methods. Each event is
 folded, journalled and handed to the listeners exactly once, here.
 """
 
@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
-from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -30,15 +28,12 @@ from studio.domain.events import (
     MessageTaken,
     Notice,
     PermissionResolved,
-    Pinned,
     Recounted,
     ReplyGiven,
-    SummaryEdited,
-    SummaryUndone,
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import File, Message, Said, Text, ToolResult
+from studio.domain.messages import Message, Said, ToolResult
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
@@ -47,33 +42,24 @@ from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
 from .chat_rules import ChatRules
-from .context import Context
 from .drafts import SessionDrafts
 from .failing import failure
-from .ground import Ground, Surroundings
+from .ground import Surroundings
 from .input import whole
+from .memory import Memory
 from .permission.policy import Policy
 from .preparing import Parent, Preparing, Wish
 from .review import Conflict, Decision, Review
+from .titles import title_of
 from .turn import Turn, settled
 from .undo import Undo
 from .unheard import Unheard
 
 log = logging.getLogger(__name__)
 
-UNASKED = (
-    "The model gets the whole conversation again. It is summed up again when you ask for it, or "
-    "when it no longer fits."
-)
-
 MANY = 1_000
 """Messages; more are folded in a thread."""
-_WORD = re.compile(r"\S+")
 Listener = Callable[[Event, "int | None"], None]
-
-
-async def nothing_more(_: Ground) -> None:
-    """What is to be done besides, where nothing is."""
 
 
 class Elsewhere(ConfigurationError):
@@ -112,14 +98,20 @@ class Session:
         """The wish of the message that is worked on, by one tier after the other."""
         self._stop_asked = self._rising = False
         self._exclusive = asyncio.Lock()
-        self._aside: asyncio.Future[None] | None = None
-        """What is done to the native history while no turn runs."""
         self._unheard = Unheard(events, self.drafts)
         self._preparation = Preparing(
             self, store, surroundings, self._unheard, self._record, new=new
         )
         self._review = Review(
             self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
+        )
+        self.memory = Memory(
+            self.transcript,
+            self._preparation,
+            self._record,
+            self._taken,
+            self._must_be_sound,
+            self.flush,
         )
         if damage:
             if self.transcript.running:  # nobody can write its end
@@ -277,8 +269,7 @@ class Session:
             self._turn.stop()
         elif self._preparing is not None:
             self._preparing.cancel()
-        if self._aside is not None:
-            self._aside.cancel()
+        self.memory.stop()
 
     def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
         """``by`` says who answers where that is not the person, for the audit."""
@@ -395,71 +386,6 @@ class Session:
             for event in await self.files.end(self.transcript.turn_id):
                 self._record(event)
 
-    async def compact(self) -> None:
-        """Begin a new native history with old results shortened (L-10).
-
-        The transcript stays whole. Raises what a turn's set-up would raise.
-        """
-        await self._anew(self._preparation.stub)
-
-    async def summarise(self) -> None:
-        """Have the model sum up all but the last exchanges, for itself (L-10).
-
-        ``stop`` ends it, and nothing has changed. Raises ConfigurationError
-        where there is too little to sum up, and what a turn's set-up would raise.
-        """
-        await self._anew(self._preparation.summarise)
-
-    async def edit_summary(self, summary_id: str, text: str) -> None:
-        """Replace a summary by the person's own words; the model gets them from now on."""
-        self._must_be_sound()
-        if not text.strip():
-            raise ConfigurationError("A summary cannot be empty. Undo it instead.")
-        self._record(SummaryEdited(summary_id, text))
-        await self._refreshed()
-
-    async def undo_summary(self, summary_id: str) -> None:
-        """The model gets again what a summary stood for; it is not summed up again unasked."""
-        self._must_be_sound()
-        self._record(SummaryUndone(summary_id))
-        self._record(Notice(UNASKED))
-        await self._refreshed()
-
-    async def pin(self, block: int, on: bool = True) -> None:
-        """Keep a message of the transcript whole for the model, or no longer."""
-        self._must_be_sound()
-        self._record(Pinned(block, on))
-        await self._refreshed()
-
-    async def context(self) -> Context:
-        """What takes how much of the model's context."""
-        return await self._preparation.context()
-
-    async def _refreshed(self) -> None:
-        """Begin the native history anew if it is not what it should be; a turn does so too."""
-        await self.flush()
-        if self.transcript.stale and not self.running:
-            with suppress(StudioError, ProviderError):  # what is wrong, the next turn will say
-                await self._anew()
-
-    async def _anew(self, work: Callable[[Ground], Awaitable[None]] = nothing_more) -> None:
-        """Open the native history while no turn runs, and do something to it."""
-        self._must_be_free()
-        self._aside = task = asyncio.ensure_future(self._alone(work))
-        try:
-            await asyncio.wait([task])
-        finally:
-            task.cancel()
-        if not task.cancelled():
-            task.result()
-
-    async def _alone(self, work: Callable[[Ground], Awaitable[None]]) -> None:
-        async with self._taken():
-            ground = await self._preparation.ground()
-            for event in await self._preparation.open(ground):
-                self._record(event)
-            await work(ground)
-
     @asynccontextmanager
     async def _taken(self) -> AsyncGenerator[None, None]:
         """Around work in the session while no turn runs; one that begins meanwhile waits."""
@@ -484,8 +410,7 @@ class Session:
             await self._turn.ended()
         elif self._preparing is not None:
             await asyncio.wait([self._preparing])
-        if self._aside is not None:
-            await asyncio.wait([self._aside])
+        await self.memory.settled()
         await self.drafts.settled()
         await self.files.settled()
         try:
@@ -565,21 +490,3 @@ class Session:
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
         self.info = replace(self.info, state=state, updated=time.time())
-
-
-def title_of(said: Sequence[Said]) -> str:
-    """What a chat is called that begins so."""
-    texts = (part.text for part in said if isinstance(part, Text))
-    found = (word[0] for text in texts for word in _WORD.finditer(text))
-    words = list(islice(found, 60))  # more could not be seen, and there may be millions
-    if not words:
-        words = [part.name if isinstance(part, File) else "Picture" for part in said]
-    title = " ".join(words)
-    return title if len(title) <= 60 else title[:59].rsplit(" ", 1)[0] + "…"
-
-
-def title_told(messages: Sequence[Message]) -> str:
-    """The same for a conversation, by its first words; empty where there are none."""
-    first = next((one.blocks for one in messages if one.role == "user"), ())
-    said = [block for block in first if isinstance(block, Text | File)]
-    return title_of(said) if said else ""

@@ -18,7 +18,8 @@ from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
 from .ground import Surroundings
-from .session import Session, title_told
+from .session import Session
+from .titles import title_told
 
 
 class Sessions:

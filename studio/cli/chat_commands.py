@@ -270,7 +270,7 @@ class Commands:
 
     async def _compact(self, _: str) -> None:
         with self._heard():
-            await self._talk.session.summarise()
+            await self._talk.session.memory.summarise()
 
     async def _summary(self, words: str) -> None:
         session = self._talk.session
@@ -280,11 +280,11 @@ class Commands:
             self._talk.screen.markdown(summary.text)
         elif what == "edit":
             with self._heard():
-                await session.edit_summary(summary.summary_id, text.strip())
+                await session.memory.edit_summary(summary.summary_id, text.strip())
             self._say("The model gets your summary from now on.")
         elif what == "undo":
             with self._heard():
-                await session.undo_summary(summary.summary_id)
+                await session.memory.undo_summary(summary.summary_id)
         else:
             raise ConfigurationError("Say what: /summary show, /summary edit TEXT, /summary undo")
 
@@ -302,7 +302,7 @@ class Commands:
             raise ConfigurationError("There is nothing to keep yet.")
         block = session.transcript.blocks[found[-1]]
         assert isinstance(block, TextBlock | UserBlock)
-        await session.pin(found[-1], not block.pinned)
+        await session.memory.pin(found[-1], not block.pinned)
         self._say("Kept whole for the model." if block.pinned else "Not kept whole any longer.")
 
     async def _usage(self, _: str) -> None:

@@ -80,7 +80,7 @@ async def context(
     studio: Studio, session_id: str, options: argparse.Namespace, console: Console
 ) -> int:
     """In tokens; estimates, but for what the provider counted itself."""
-    found = await (await studio.sessions.open(session_id)).context()
+    found = await (await studio.sessions.open(session_id)).memory.context()
     if options.json:
         parts = {part.kind: part.tokens for part in found.parts}
         console.write_json({"parts": parts, "used": found.used, "window": found.window})

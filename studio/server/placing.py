@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from studio.agent.session import Session, title_told
+from studio.agent.session import Session
 from studio.agent.studio import Studio
+from studio.agent.titles import title_told
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,

@@ -150,7 +150,7 @@ class Watching(QObject):
         epochs = await studio.store.epochs(session.info.id)
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None
-        context = await session.context()
+        context = await session.memory.context()
         native = await studio.store.native(session.info.id, self._epoch)
         if self.inspector is not None and session is self._chat.session:
             self._spent, self._context = spent, context

@@ -51,18 +51,18 @@ class Summing(QObject):
         """``edit`` or ``undo``."""
         session = self._page.session
         if session is not None:
-            work = session.undo_summary if what == "undo" else self._edit
+            work = session.memory.undo_summary if what == "undo" else self._edit
             self._page.later(work(summary_id))
 
     def pin(self, block: int, on: bool) -> None:
         if self._page.session is not None:
-            self._page.later(self._page.session.pin(block, on))
+            self._page.later(self._page.session.memory.pin(block, on))
 
     async def _summarise(self, session: Session) -> None:
         self._busy.add(session.info.id)
         self.changed.emit()
         try:
-            await session.summarise()
+            await session.memory.summarise()
         finally:
             self._busy.discard(session.info.id)
             self.changed.emit()
@@ -89,4 +89,4 @@ class Summing(QObject):
             code=False,
         )
         if text is not None and text != block.text:
-            await session.edit_summary(summary_id, text)
+            await session.memory.edit_summary(summary_id, text)

@@ -172,7 +172,7 @@ class WaysOn:
         """Shorten what the model gets, then go on."""
         self._page.composer.set_state("running")
         try:
-            await session.compact()
+            await session.memory.compact()
         except BaseException:
             self._page.composer.set_state("idle")
             raise
@@ -185,7 +185,7 @@ class WaysOn:
         self._page.open(made)
         self._page.session_changed.emit()
         if compact:
-            await made.compact()
+            await made.memory.compact()
 
     # What was said, once more
 
