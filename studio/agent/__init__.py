@@ -12,11 +12,12 @@ remembers what was read. ``failing`` and ``endings`` say in words how it ended.
 ``session`` holds a saved conversation around it: its native ``history``
 (``switching`` says what a new one leaves out, ``context`` makes it fit, ``memory``
 is what the person has kept of it), its transcript and ``titles``, its ``drafts`` and
-their ``review``, ``undo`` of what turns changed (``watching`` knows; ``unbroken`` work survives a close), and what the model has
-not heard yet: ``unheard`` of the conversation, ``standing`` of the world around
-it. ``preparing`` makes its turns, on the ``ground`` they stand on, ``routing``
-chooses mode and model by ``complexity``, ``equipping`` gives them their tools and
-rights, ``chat_rules`` among these; ``ledger`` compares each request with the one before.
+their ``review``, ``undo`` of what turns changed (``watching`` knows; ``unbroken``
+work survives a close), and what the model has not heard yet: ``unheard`` of the
+conversation, ``standing`` of the world around it. ``preparing`` makes its turns, on
+the ``ground`` they stand on, ``routing`` chooses mode and model by ``complexity``,
+``equipping`` gives them their tools and rights, ``chat_rules`` among these;
+``ledger`` compares each request with the one before.
 
 ``sessions`` are all of them. ``library`` reads agents from markdown and
 ``beginning`` begins a file of one, ``connections`` makes providers from settings
