@@ -7,6 +7,7 @@ import base64
 import re
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from studio.agent.structured import fitting
 from studio.agent.transfer import distinct
 from studio.domain.events import TurnStarted
 from studio.domain.messages import File, Message, ToolCall
+from studio.domain.tools import ToolSpec
+from studio.providers.base import Request
 from studio.providers.simulator import Script, Text, Turn
 from studio.tools import arguments
 from studio.tools.arguments import violations
@@ -179,6 +182,24 @@ async def test_thousands_of_calls_with_one_id_do_not_stop_the_others(tmp_path: P
         body = server.chat(messages=[{"role": "user", "content": "Go"}, *messages])
         answer = await server.client.post("/v1/chat/completions", json=body)
         assert answer.status_code == 200, answer.text[:300]
+
+
+def test_thousands_of_tools_are_gone_through_once() -> None:
+    """S-4: a small request with ten thousand of a client's tools stops nobody else."""
+
+    class Seen(tuple[ToolSpec, ...]):
+        times = 0
+
+        def __iter__(self) -> Iterator[ToolSpec]:
+            Seen.times += 1
+            return super().__iter__()
+
+    tools = Seen(ToolSpec(f"t{number}", "", {}, "read") for number in range(10))
+    for only, names in (("", [one.name for one in tuple(tools)]), ("t3", ["t3"])):
+        Seen.times = 0
+        request = Request("m", [], tools=tools, only=only)
+        assert [one.name for one in request.callable] == names
+        assert Seen.times == 2
 
 
 def test_an_imported_file_with_thousands_of_calls_with_one_id() -> None:

@@ -77,7 +77,8 @@ class Request:
         """Those of the tools on offer that may be called."""
         if self.choice == "none":
             return ()
-        return [tool for tool in self.tools if self.named in ("", tool.name)]
+        only = self.named
+        return [tool for tool in self.tools if only in ("", tool.name)]
 
     @property
     def context_window(self) -> int | None:
