@@ -18,7 +18,7 @@ from studio.domain import events as ev
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.providers.simulator import Call, Text, Turn
 from studio.tools import Context, Tool, Workspace
-from studio.tools.discovery import Finder, discover
+from studio.tools.discovery import Finder, Toolbox, discover
 from studio.tools.starting import start, starter
 
 ACTING = '''
@@ -326,6 +326,28 @@ def test_a_saved_file_is_read_again_and_nothing_else(tmp_path: Path) -> None:
     assert set(finder.look().tools) == {"says", "other"}
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
     assert "gone.py" in finder.look().problems[0] and finder.look().problems[1:] == []
+
+
+def test_who_looks_while_tools_are_collected_gets_all_that_were_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-1: two turns may begin at once."""
+    saved(tmp_path / "a.py", SAYS.replace("says", "a").format("a"))
+    saved(tmp_path / "b.py", SAYS.replace("says", "b").format("b"))
+    finder, meanwhile = Finder([tmp_path], builtin=False), list[set[str]]()
+    add = Toolbox.add
+
+    def adds(box: Toolbox, tool: Tool, origin: str) -> None:
+        add(box, tool, origin)
+        with monkeypatch.context() as patch:
+            patch.setattr(Toolbox, "add", add)
+            meanwhile.append(set(finder.look().tools))
+
+    monkeypatch.setattr(Toolbox, "add", adds)
+    finder.look()
+    saved(tmp_path / "b.py", SAYS.replace("says", "b").format("c"))
+    finder.look()
+    assert meanwhile and all(tools == {"a", "b"} for tools in meanwhile)
 
 
 def said(tool: Tool) -> str:

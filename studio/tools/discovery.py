@@ -85,19 +85,19 @@ class Finder:
         self._builtin = builtin
         self._fixed: tuple[list[_Source], list[_Source]] | None = None
         self._files: dict[Path, _Source] = {}
-        self._box = Toolbox()
+        self._box: Toolbox | None = None
 
     def look(self) -> Toolbox:
         """The tools as the files are now; the same object while nothing has changed.
 
-        Runs files that are new or have changed, so call it in a thread.
+        Runs files that are new or have changed, so call it in a thread. Another thread
+        that looks meanwhile gets the tools that were known before.
         """
-        first = self._fixed is None
         if self._fixed is None:
             self._fixed = (_built_in() if self._builtin else [], _installed())
         unreadable: list[str] = []
         paths = [path for folder in self._folders for path in _files(unreadable, folder)]
-        changed = first or list(self._files) != paths
+        changed = list(self._files) != paths
         files: dict[Path, _Source] = {}
         for path in paths:
             source = files[path] = self._files.get(path) or _Source(str(path))
@@ -106,13 +106,14 @@ class Finder:
                 source.signature, changed = signature, True
                 source.load(str(path), lambda path=path: _run_file(path))
         self._files = files
-        if changed:
+        if changed or self._box is None:
             before, after = self._fixed
-            self._box = Toolbox(problems=unreadable)
+            box = Toolbox(problems=unreadable)
             for source in (*before, *files.values(), *after):
-                self._box.problems.extend([source.problem] if source.problem else [])
+                box.problems.extend([source.problem] if source.problem else [])
                 for tool in source.tools:
-                    self._box.add(tool, source.origin)
+                    box.add(tool, source.origin)
+            self._box = box  # whole: others may look at it already
         return self._box
 
 
