@@ -196,6 +196,14 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
                 await session.memory.compact()
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await session.undo_turn("t")
+            for moment in range(8):  # stopped before the claim, while it is made, and after
+                begun = asyncio.ensure_future(anext(session.turn([Words("And I?")])))
+                for _ in range(moment):
+                    await asyncio.sleep(0)
+                session.stop()
+                with pytest.raises(TakenElsewhere, match="is working in this chat"):
+                    await begun
+            assert rows(home, TURNS, session.info.id) == [None], "nothing is told in its chat"
             await one.kill()
         session = await home.studio.sessions.open(session.info.id)
         events = [event async for event in session.turn([Words("And now?")])]

@@ -210,8 +210,6 @@ class Session:
         )
         self._preparation.opened = []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
-        if self._stop_asked:  # between two tiers
-            preparing.cancel()
         try:
             await asyncio.wait([preparing])
             if not preparing.cancelled() and isinstance(preparing.exception(), Elsewhere):
@@ -230,7 +228,7 @@ class Session:
             try:
                 await settled(preparing)
             finally:
-                if cut_short:
+                if cut_short and self._journal.claimed:
                     self._not_begun(preparing, started)
                 try:
                     await self._let_go()
@@ -267,7 +265,7 @@ class Session:
         self._stop_asked = True  # it may be made already, and its reader not awake yet
         if self._turn is not None:
             self._turn.stop()
-        elif self._preparing is not None:
+        elif self._preparing is not None and self._journal.claimed:
             self._preparing.cancel()
         self.memory.stop()
 
@@ -436,11 +434,15 @@ class Session:
 
     async def _take(self) -> None:
         """Have the session for this program alone, until ``_let_go``."""
-        elsewhere = await self._journal.claim()
-        if elsewhere.running:
-            raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
-        if elsewhere.changed:
-            raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
+        claim = asyncio.ensure_future(self._journal.claim())
+        try:
+            await settled(claim)  # stopped or not, nothing is told in a chat that is another's
+        finally:
+            elsewhere = claim.result()
+            if elsewhere.running:
+                raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
+            if elsewhere.changed:
+                raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
 
     async def _let_go(self) -> None:
         """Once all of it is stored: no other program may go on without what is here alone."""
@@ -455,6 +457,8 @@ class Session:
     async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
         async with self._exclusive:
             await self._take()
+        if self._stop_asked:  # before, or between two tiers
+            raise asyncio.CancelledError
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
         return await self._preparation.turn(started, wish)
