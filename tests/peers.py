@@ -81,7 +81,7 @@ async def said(command: Path, *arguments: str, **environment: str) -> str:
         command, *arguments, stdout=PIPE, stderr=PIPE, stdin=asyncio.subprocess.DEVNULL,
         cwd=environment["HOME"], env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
     )  # fmt: skip
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         out, err = await process.communicate()
     assert process.returncode == 0, (out.decode(), err.decode())
     return out.decode()

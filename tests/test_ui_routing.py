@@ -123,7 +123,7 @@ async def test_between_two_tiers_the_composer_shows_that_work_goes_on(tmp_path: 
         person.say("Whirl?")
         await until(lambda: len(ends) == 2)
         assert ends == [("stalled", "running"), ("done", "idle")]
-        assert person.says("big here.")
+        await until(lambda: person.says("big here."))
 
 
 @on_window_loop
