@@ -44,6 +44,8 @@ class Watching(QObject):
         self._context: Context | None = None
         self._epoch: int | None = None
         """The epoch of the history that is looked at; None follows the newest."""
+        self._looks = self._shown_look = 0
+        """The numbers of the newest look, and of the one that is shown."""
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
         self._clock.timeout.connect(self._tick)
@@ -146,13 +148,20 @@ class Watching(QObject):
         from studio.ui.history_page import HistoryFacts
         from studio.ui.inspection import history_facts, request_rows
 
+        self._looks = number = self._looks + 1
         spent = await spending(studio, session.info.id)
         epochs = await studio.store.epochs(session.info.id)
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None
         context = await session.memory.context()
         native = await studio.store.native(session.info.id, self._epoch)
-        if self.inspector is not None and session is self._chat.session:
+        # Several may be on their way, and an older one come later than a newer.
+        if (
+            self.inspector is not None
+            and session is self._chat.session
+            and number > self._shown_look
+        ):
+            self._shown_look = number
             self._spent, self._context = spent, context
             self._show(session)
             self.inspector.set_requests(request_rows(spent))
