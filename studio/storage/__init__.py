@@ -15,5 +15,6 @@ What turns change: ``snapshots`` look at a folder's ``entries``, ``contents`` ke
 what was there, ``changes`` which turn changed it, ``restoring`` puts it back.
 
 ``settings`` (with ``model_entries``) and ``keychain`` stand alone, and so does
-``glance``, which opens nothing. ``files`` are written whole or not at all.
+``glance``, which opens nothing. ``files`` are written whole or not at all; ``locks``
+say which program is at one.
 """

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .locks import lock
 from .paths import private_folder
 
 PATIENCE = 5.0
@@ -45,41 +45,16 @@ def alone(path: Path) -> Generator[None, None, None]:
     OSError if the folder cannot be written.
     """
     path = path.resolve()
-    lock = private_folder(path.parent) / f".{path.name}.lock"
-    file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
+    beside = private_folder(path.parent) / f".{path.name}.lock"
+    file = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
     try:
         end = time.monotonic() + PATIENCE
-        while not _locked(file) and time.monotonic() < end:
-            time.sleep(0.01)
+        with suppress(OSError):  # some folders have no locks
+            while not lock(file) and time.monotonic() < end:
+                time.sleep(0.01)
         yield
     finally:
         os.close(file)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _locked(file: int) -> bool:
-        """False while another program has it."""
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        except OSError:
-            pass
-        return True
-
-else:
-    import fcntl
-
-    def _locked(file: int) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:  # some network folders have no locks
-            pass
-        return True
 
 
 def forget(folder: Path, after: float) -> None:

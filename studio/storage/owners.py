@@ -8,13 +8,13 @@ on a small file; the system lets go of it however the program ends.
 from __future__ import annotations
 
 import os
-import sys
 import time
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from .locks import lock
 from .paths import private_folder
 
 STALE_AFTER = 86_400.0  # s; files of crashed programs are then removed
@@ -28,7 +28,7 @@ class Owner:
         self._path = private_folder(folder) / self.id
         self._file = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
         try:
-            if not _lock(self._file):
+            if not lock(self._file):
                 raise OSError(f"{self._path} cannot be locked")
         except BaseException:
             os.close(self._file)
@@ -64,30 +64,8 @@ def _held(path: Path) -> bool:
     except OSError:
         return True
     try:
-        return not _lock(file, look=True)
+        return not lock(file, shared=True)
+    except OSError:
+        return True
     finally:
         os.close(file)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: int, *, look: bool = False) -> bool:
-        # There are no shared ones here: for a moment, one that looks may pass for the owner.
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _lock(file: int, *, look: bool = False) -> bool:
-        # Two that look at once must not take each other for the owner.
-        kind = fcntl.LOCK_SH if look else fcntl.LOCK_EX
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
