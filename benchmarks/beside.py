@@ -110,10 +110,10 @@ async def run(window: Any, mode: str) -> None:
         await true(lambda: window.serving.beside.state == "running")
         address, token = window.serving.beside.address, window.serving.beside.token
     elif mode == "inside":
-        from studio.server.serving import Serving
+        from studio.server.serving import HttpServer
 
         folder = window.studio.own_folder()
-        serving = Serving(window.studio, host="127.0.0.1", port=0, folder=folder)
+        serving = HttpServer(window.studio, host="127.0.0.1", port=0, folder=folder)
         await serving.start()
         address, token = serving.address, await serving.token.get()
     window.chat.sending.say("Go")

@@ -27,7 +27,7 @@ from typing import Any
 from measure import Row, middle, quick, show
 
 from studio.agent.history import NativeHistory
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
@@ -98,7 +98,7 @@ async def send(provider: Provider, request: Request) -> None:
     await stream.aclose()
 
 
-async def compare(studio: Studio, path: Path, name: str, rounds: int) -> list[Row]:
+async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Row]:
     provider = await studio.provider(name)
     info = SessionInfo(name, "", "", "Coder", name, MODEL, "ask", 1.0, 1.0)
     await studio.store.create(info)
@@ -160,7 +160,7 @@ async def compare(studio: Studio, path: Path, name: str, rounds: int) -> list[Ro
     ]  # fmt: skip
 
 
-async def memory(studio: Studio, path: Path, name: str) -> Row:
+async def memory(studio: Engine, path: Path, name: str) -> Row:
     held: list[int] = []
     for checked in (True, False):
         gc.collect()

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from measure import Row, middle, quick, show
 
-from studio.storage.contents import Contents
-from studio.storage.snapshots import Tree
+from studio.storage.contents import BlobStore
+from studio.storage.snapshots import FolderSnapshot
 
 FILES = 10_000
 FOLDERS = 200
@@ -74,10 +74,10 @@ def rows(home: Path, rounds: int) -> list[Row]:
     root = home / "work"
     paths = make(root)
     time.sleep(2.5)  # what is younger than two seconds is read again with the next look
-    contents = Contents(home / "snapshots.db")
-    tree = Tree(root, contents)
+    contents = BlobStore(home / "snapshots.db")
+    tree = FolderSnapshot(root, contents)
     bare_reading = timed(lambda: read(paths))
-    first, gap = asyncio.run(beside(tree.look))
+    first, gap = asyncio.run(beside(tree.scan))
     tree.save()
     same: list[float] = []
     some: list[float] = []
@@ -85,12 +85,12 @@ def rows(home: Path, rounds: int) -> list[Row]:
     bare: list[float] = []
     for number in range(rounds):
         bare.append(timed(lambda: walk(str(root), [])))
-        same.append(timed(tree.look))
+        same.append(timed(tree.scan))
         for path in paths[number::1000]:
             Path(path).write_text(f"changed {number}")
-        some.append(timed(tree.look))
-        again.append(timed(Tree(root, contents).look))
-        tree.look()
+        some.append(timed(tree.scan))
+        again.append(timed(FolderSnapshot(root, contents).scan))
+        tree.scan()
         if len(paths[number::1000]) != 10:
             raise SystemExit("ten files should have changed")
     contents.close()

@@ -65,7 +65,7 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
     """One process's life until the first answer, in the phases of ``PHASES``."""
     from pathlib import Path
 
-    from studio.agent.connections import Connections
+    from studio.agent.connections import ProviderFactory
     from studio.providers.base import Request
     from studio.providers.http import Http
     from studio.storage.keychain import Keychain
@@ -78,7 +78,7 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
     settings, keychain = SettingsFile(Path("nowhere")), Keychain()
     settings.values.base_urls[name] = url
     keychain.keep_for_session(name, "sk-benchmark")
-    connections = Connections(settings, keychain, http, {})
+    connections = ProviderFactory(settings, keychain, http, {})
     await ticker.enter("make")
     if on_loop:
         connections.make(name, "", url)

@@ -26,7 +26,7 @@ from typing import Any
 from measure import Row, middle, quick, show
 
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.events import StepStarted, TurnComplete
@@ -72,7 +72,7 @@ async def serve() -> None:
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, provider: str, url: str) -> AsyncIterator[Studio]:
+async def opened(home: Path, provider: str, url: str) -> AsyncIterator[Engine]:
     paths = Paths.below(home)
     settings = SettingsFile(paths.settings)
     await settings.load()
@@ -92,7 +92,7 @@ async def opened(home: Path, provider: str, url: str) -> AsyncIterator[Studio]:
         await studio.close()
 
 
-async def prepared(studio: Studio, name: str, folder: Path) -> Session:
+async def prepared(studio: Engine, name: str, folder: Path) -> Session:
     """A session with so many messages in it."""
     session = await studio.sessions.create(
         folder=str(folder), agent="Bench", provider=name, model="sim-model"
@@ -124,7 +124,7 @@ class Cost:
         )
 
 
-async def in_session(studio: Studio, whole: Session) -> Cost:
+async def in_session(studio: Engine, whole: Session) -> Cost:
     """A turn of a new branch, from its first step on."""
     session = await studio.sessions.branch(whole.info.id)
     end, began = None, Cost.now()
@@ -177,7 +177,7 @@ async def through_sdk(
 
 
 async def recorded(
-    studio: Studio, name: str, whole: Session
+    studio: Engine, name: str, whole: Session
 ) -> tuple[list[Request], list[dict[str, Any]]]:
     """One turn whose requests are kept, as the provider saw them and as they went out."""
     requests: list[Request] = []

@@ -25,7 +25,7 @@ from measure import Row, middle, quick, show
 from studio.storage.keychain import child_environment
 from studio.tools import Context, Workspace
 from studio.tools.builtin.run import run
-from studio.tools.sandbox import Sandbox, Unconfined, find_sandbox
+from studio.tools.sandbox import Sandbox, NoSandbox, find_sandbox
 
 CHILDREN = 3
 OBEDIENT = "for n in 1 2 3; do sh -c 'echo x >> up; exec sleep 60' & done; wait"
@@ -82,12 +82,12 @@ def bare(command: str, folder: Path) -> float:
 
 
 async def rows(rounds: int) -> list[Row]:
-    ways: dict[str, tuple[Sandbox, str]] = {"without a sandbox": (Unconfined(), OBEDIENT)}
+    ways: dict[str, tuple[Sandbox, str]] = {"without a sandbox": (NoSandbox(), OBEDIENT)}
     found = await asyncio.to_thread(find_sandbox)
     if found.kind != "none":
         ways[f"in {found.kind}"] = (found, OBEDIENT)
         ways[f"in {found.kind}, deaf children"] = (found, DEAF)
-    ways["without a sandbox, deaf children"] = (Unconfined(), DEAF)
+    ways["without a sandbox, deaf children"] = (NoSandbox(), DEAF)
     taken: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in ways}
     with tempfile.TemporaryDirectory() as home:
         made = 0

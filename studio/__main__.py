@@ -23,9 +23,9 @@ def main() -> int:
 def _main() -> int:
     options = None
     if arguments := sys.argv[1:]:  # first, for many a command line needs no more than this
-        from studio.cli import parser
+        from studio.cli import build_parser
 
-        options = parser().parse_args(arguments)
+        options = build_parser().parse_args(arguments)
         if options.command == "completion":
             from studio.cli.completion import completion
 
@@ -54,9 +54,9 @@ def _flushed(code: int) -> int:
         try:
             stream.flush()
         except OSError as error:
-            from studio.cli.streams import unflushed
+            from studio.cli.streams import handle_flush_error
 
-            code = unflushed(stream, error, code)
+            code = handle_flush_error(stream, error, code)
     return code
 
 

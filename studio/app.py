@@ -18,7 +18,7 @@ from studio.storage.settings import SettingsFile
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 
 def main(options: Namespace | None) -> int:
@@ -48,13 +48,13 @@ def main(options: Namespace | None) -> int:
         return 1
 
 
-async def build(paths: Paths, settings: SettingsFile) -> Studio:
+async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
     assembly = await asyncio.to_thread(_assembly)
     return await assembly(paths, settings)
 
 
-def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Studio]]:
+def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Engine]]:
     """The heavy imports wait for this call, so that the window is there first."""
     from studio.agent.assembly import build
 
@@ -67,7 +67,7 @@ async def _settings(paths: Paths) -> SettingsFile:
     return settings
 
 
-async def _studio(paths: Paths) -> Studio:
+async def _studio(paths: Paths) -> Engine:
     return await build(paths, await _settings(paths))
 
 
@@ -79,7 +79,7 @@ async def _terminal(options: Namespace, paths: Paths) -> int:
     gc.freeze()
     gc.enable()
     try:
-        studio.on_trouble(lambda text: print(text, file=sys.stderr))
+        studio.on_problem(lambda text: print(text, file=sys.stderr))
         return await command(studio, options)
     finally:
         await studio.close()
@@ -96,7 +96,7 @@ async def _editor(agent: str, paths: Paths) -> int:
 
     studio = await _studio(paths)
     try:
-        studio.on_trouble(lambda text: print(text, file=sys.stderr))
+        studio.on_problem(lambda text: print(text, file=sys.stderr))
         await serve(studio, agent)
     finally:
         await studio.close()

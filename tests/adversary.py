@@ -11,8 +11,8 @@ from typing import Any
 
 from house import KEY, PROTOCOLS
 
-from studio.agent.patience import Patience
-from studio.agent.studio import Studio
+from studio.agent.patience import RetryPolicy
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
@@ -20,7 +20,7 @@ from studio.storage.settings import SettingsFile
 SHOWN = b'{"capabilities":["completion","tools","thinking"],"model_info":{}}'
 
 
-class Adversary:
+class HostileServer:
     """``answer`` gets the number of the request and its body; bytes, or who writes them."""
 
     def __init__(self, answer: Callable[[int, Any], Any]) -> None:
@@ -29,7 +29,7 @@ class Adversary:
         self.hung_up = 0
         self.port = 0
 
-    async def __aenter__(self) -> Adversary:
+    async def __aenter__(self) -> HostileServer:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=2**26)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
@@ -65,9 +65,9 @@ class Adversary:
 
 
 @contextlib.asynccontextmanager
-async def home_of(
-    home: Path, provider: str, port: int, patience: Patience | None = None
-) -> AsyncIterator[tuple[Studio, Path]]:
+async def engine_at(
+    home: Path, provider: str, port: int, patience: RetryPolicy | None = None
+) -> AsyncIterator[tuple[Engine, Path]]:
     """A studio whose provider is at this port, and its working folder."""
     folder = home / "work"
     folder.mkdir(exist_ok=True)
@@ -77,7 +77,7 @@ async def home_of(
     version = "/v1" if PROTOCOLS[provider] in ("responses", "chat") else ""
     settings.values.base_urls[provider] = f"http://127.0.0.1:{port}{version}"  # type: ignore[arg-type]
     studio = await build(paths, settings)
-    studio.patience = patience or Patience(attempts=1)
+    studio.patience = patience or RetryPolicy(attempts=1)
     if provider != "ollama":
         studio.keychain.keep_for_session(provider, KEY)
     try:

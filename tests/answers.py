@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from house import House
+from house import EngineHome
 
 from studio.domain.messages import Block, Message, Text, ToolCall
 from studio.domain.models import Generation
 from studio.providers.simulator import Called, RequestView, Returned, Said, Turn
-from studio.server.answering import Answering
-from studio.server.wire import Asked, Call, Door, Outcome, Part, Place, Progress, Thoughts, Words
+from studio.server.answering import Responder
+from studio.server.wire import ApiRequest, ToolCallPart, DialectName, Outcome, ResponsePart, TurnRef, ProgressPart, ReasoningPart, TextPart
 
 
 def user(*blocks: Block | str) -> Message:
@@ -31,24 +31,24 @@ ALICE = (user("My name is Alice."), assistant("Hello Alice."), user("What is my 
 class Answer:
     """What came of a request."""
 
-    parts: list[Part] = field(default_factory=list[Part])
-    places: list[Place] = field(default_factory=list[Place])
+    parts: list[ResponsePart] = field(default_factory=list[ResponsePart])
+    places: list[TurnRef] = field(default_factory=list[TurnRef])
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Words))
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     @property
     def thoughts(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Thoughts))
+        return "".join(part.text for part in self.parts if isinstance(part, ReasoningPart))
 
     @property
     def calls(self) -> list[ToolCall]:
-        return [part.call for part in self.parts if isinstance(part, Call)]
+        return [part.call for part in self.parts if isinstance(part, ToolCallPart)]
 
     @property
     def progress(self) -> list[str]:
-        return [part.text for part in self.parts if isinstance(part, Progress)]
+        return [part.text for part in self.parts if isinstance(part, ProgressPart)]
 
     @property
     def outcome(self) -> Outcome:
@@ -57,7 +57,7 @@ class Answer:
         return ends[0]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TurnRef:
         assert len(self.places) == 1
         return self.places[0]
 
@@ -67,10 +67,10 @@ class Answer:
         return assistant(*([self.text] if self.text else []), *self.calls)
 
 
-def asking(home: House, *messages: Message | str, model: str = "", **more: Any) -> Asked:
+def call_of(home: EngineHome, *messages: Message | str, model: str = "", **more: Any) -> ApiRequest:
     """A request for the bare model."""
     generation = {k: more.pop(k) for k in ("schema", "output_limit", "stop") if k in more}
-    return Asked(
+    return ApiRequest(
         model or f"{home.provider}/sim-model",
         tuple(user(one) if isinstance(one, str) else one for one in messages),
         generation=Generation(**generation),
@@ -78,7 +78,7 @@ def asking(home: House, *messages: Message | str, model: str = "", **more: Any) 
     )
 
 
-async def answered(answering: Answering, asked: Asked, door: Door = "chat") -> Answer:
+async def answered(answering: Responder, asked: ApiRequest, door: DialectName = "chat") -> Answer:
     answer = Answer()
     async for part in answering.answer(asked, door, answer.places.append):
         assert answer.places, "begun comes before the first part"
@@ -86,16 +86,16 @@ async def answered(answering: Answering, asked: Asked, door: Door = "chat") -> A
     return answer
 
 
-def answering_of(home: House) -> Answering:
-    return Answering(home.studio, home.folder)
+def responder_of(home: EngineHome) -> Responder:
+    return Responder(home.studio, home.folder)
 
 
-def sent(home: House, request: int = -1) -> str:
+def sent(home: EngineHome, request: int = -1) -> str:
     """A request as the provider got it."""
     return json.dumps(home.asked[request].json, ensure_ascii=False)
 
 
-class Ears:
+class RequestRecorder:
     """A script that remembers what it was asked, as one conversation on every protocol."""
 
     def __init__(self, *turns: Turn) -> None:

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
 from studio.server.wire import (
-    About,
+    ResponseInfo,
     BadRequest,
-    Call,
+    ToolCallPart,
     Dialect,
     Outcome,
-    Part,
-    Progress,
-    Spoken,
-    Thoughts,
-    Words,
+    ResponsePart,
+    ProgressPart,
+    ResponseWriter,
+    ReasoningPart,
+    TextPart,
 )
 
 NUMBER = "0123456789abcdef0123456789abcdef"
-ABOUT = About(NUMBER, "agent/Coder", 1_800_000_000)
+ABOUT = ResponseInfo(NUMBER, "agent/Coder", 1_800_000_000)
 USED = Usage(input=100, cache_read=40, cache_write=10, output=30, reasoning=20)
 
 json_values = st.recursive(
@@ -46,32 +46,32 @@ names = st.from_regex(r"[A-Za-z0-9_-]{1,20}", fullmatch=True)
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> list[Part]:
+def answers(draw: st.DrawFn) -> list[ResponsePart]:
     """Any parts of one answer; ids of calls are their own."""
     count = draw(st.integers(0, 8))
-    parts: list[Part] = []
+    parts: list[ResponsePart] = []
     for index in range(count):
         match draw(st.sampled_from(["words", "thoughts", "progress", "call"])):
             case "words":
-                parts.append(Words(draw(texts)))
+                parts.append(TextPart(draw(texts)))
             case "thoughts":
-                parts.append(Thoughts(draw(texts)))
+                parts.append(ReasoningPart(draw(texts)))
             case "progress":
-                parts.append(Progress(draw(texts)))
+                parts.append(ProgressPart(draw(texts)))
             case _:
                 given = draw(arguments | st.none())
                 raw = "{oh" if given is None else ""
-                parts.append(Call(ToolCall(f"call_{index}", draw(names), given, raw)))
+                parts.append(ToolCallPart(ToolCall(f"call_{index}", draw(names), given, raw)))
     stop = draw(st.sampled_from(["end", "calls", "length", "refused", "limit"]))
     usage = Usage(*(draw(st.integers(0, 10**6)) for _ in range(5)))
     return [*parts, Outcome(stop, usage, draw(texts))]
 
 
-def spoken(dialect: Dialect, body: dict[str, Any]) -> Spoken:
+def spoken(dialect: Dialect, body: dict[str, Any]) -> ResponseWriter:
     return dialect.speak(dialect.asked(body), ABOUT, body)
 
 
-def frames(spoken: Spoken, parts: Sequence[Part]) -> list[tuple[str, str]]:
+def frames(spoken: ResponseWriter, parts: Sequence[ResponsePart]) -> list[tuple[str, str]]:
     """Name and data of each event, as a plain reader of server-sent events sees them.
 
     It takes for the end of a line whatever Python does, as several clients do.
@@ -122,10 +122,10 @@ def broken(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
-def play(dialect: Dialect, parts: Sequence[Part]) -> loopback.Handler:
+def play(dialect: Dialect, parts: Sequence[ResponsePart]) -> loopback.Handler:
     """A page that reads a request and answers with these parts, whole or streamed."""
 
-    async def write(asked: loopback.Asked, writer: asyncio.StreamWriter) -> None:
+    async def write(asked: loopback.SiteRequest, writer: asyncio.StreamWriter) -> None:
         body = json.loads(asked.body)
         try:
             request = dialect.asked(body)

@@ -51,7 +51,7 @@ asyncio.run(main())
 """
 
 
-class Asker:
+class OtherProgram:
     """What a server does with its questions, in a process of its own."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -75,9 +75,9 @@ class Asker:
 
 
 @contextlib.asynccontextmanager
-async def asker(
+async def other_program(
     home: Path, session_id: str = "s1", through: str = "server"
-) -> AsyncIterator[Asker]:
+) -> AsyncIterator[OtherProgram]:
     """A program that asks on behalf of a session; killed at the end if it still runs."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -91,7 +91,7 @@ async def asker(
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        yield Asker(process)
+        yield OtherProgram(process)
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):

@@ -15,13 +15,13 @@ from studio.domain.errors import StudioError
 from studio.domain.events import Event
 
 if TYPE_CHECKING:
-    from world import World
+    from world import StoryRunner
 
 
-class Fate:
+class StoryActs:
     """The acts of one turn."""
 
-    def __init__(self, world: World, acts: Sequence[Act]) -> None:
+    def __init__(self, world: StoryRunner, acts: Sequence[Act]) -> None:
         self.world = world
         self.pending = list(acts)
         self.asked = len(world.simulator.requests)
@@ -109,7 +109,7 @@ class Fate:
                 raise error
 
 
-def snapshot(world: World) -> Path:
+def snapshot(world: StoryRunner) -> Path:
     """The database as a crash at this moment would leave it."""
     copy = world.studio.paths.database.with_name("crashed.db")
     with (

@@ -13,7 +13,7 @@ import termios
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 
-from terminal import PATIENCE, Terminal
+from terminal import PATIENCE, Command
 
 _CODE = re.compile(
     r"\x1b\[(?P<private>[?<>=]?)(?P<numbers>[\d;]*)(?P<what>[@-~])"
@@ -21,7 +21,7 @@ _CODE = re.compile(
 )
 
 
-class Glass:
+class TerminalEmulator:
     """A terminal with ``rows`` and ``columns``: text, cursor, colours; ``top`` is what scrolled off."""
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -137,10 +137,10 @@ class Glass:
             self._y = max(self._y - 1, 0)
 
 
-class Sitting:
+class TerminalUser:
     """A person at a command: sees, types, resizes."""
 
-    def __init__(self, process: Process, master: int, glass: Glass) -> None:
+    def __init__(self, process: Process, master: int, glass: TerminalEmulator) -> None:
         self.glass = glass
         self.process = process
         self.raw = ""
@@ -160,7 +160,7 @@ class Sitting:
         self.glass.feed(text)
         self._news.set()
 
-    async def until(self, seen: str | Callable[[Glass], object]) -> str:
+    async def until(self, seen: str | Callable[[TerminalEmulator], object]) -> str:
         """Wait until these words can be seen, or this holds; returns everything there is."""
 
         def holds() -> bool:
@@ -203,9 +203,9 @@ class Sitting:
 
 
 @contextlib.asynccontextmanager
-async def sitting(
-    terminal: Terminal, *arguments: str, rows: int = 24, columns: int = 80, **environment: str
-) -> AsyncIterator[Sitting]:
+async def at_terminal(
+    terminal: Command, *arguments: str, rows: int = 24, columns: int = 80, **environment: str
+) -> AsyncIterator[TerminalUser]:
     """Start a command at a terminal of this size, which controls it."""
     master, slave = os.openpty()
     _size(slave, rows, columns)
@@ -219,7 +219,7 @@ async def sitting(
         cwd=terminal.folder,
     )
     os.close(slave)
-    person = Sitting(process, master, Glass(rows, columns))
+    person = TerminalUser(process, master, TerminalEmulator(rows, columns))
     try:
         yield person
     finally:

@@ -13,10 +13,10 @@ from studio.domain.events import FilesRestored, TurnComplete, TurnStarted
 from studio.domain.transcript import Transcript
 
 if TYPE_CHECKING:
-    from world import World
+    from world import StoryRunner
 
 
-async def holds(world: World) -> None:
+async def check_all(world: StoryRunner) -> None:
     session = world.session
     assert not world.wrong, world.wrong
     assert not world.simulator.violations, world.simulator.violations
@@ -26,14 +26,14 @@ async def holds(world: World) -> None:
         assert one.as_parent is None
         assert all(b.finished for b in one.transcript.blocks if isinstance(b, ToolBlock))
         assert one.info.state not in ("running", "waiting")
-    await stored(world)
-    await chained(world)
-    await books(world)
-    await on_disk(world)
-    await quiet()
+    await check_storage(world)
+    await check_histories(world)
+    await check_usage(world)
+    await check_files(world)
+    await check_nothing_runs()
 
 
-async def stored(world: World) -> None:
+async def check_storage(world: StoryRunner) -> None:
     """What is on disk says the same as what is shown; every turn ended once (L-2)."""
     session, store = world.session, world.studio.store
     await session.flush()
@@ -51,7 +51,7 @@ async def stored(world: World) -> None:
     assert world.session_id not in await store.interrupted()
 
 
-async def chained(world: World) -> None:
+async def check_histories(world: StoryRunner) -> None:
     """H-1, H-9: what is stored is sound, and each request's prefix lies on its chain."""
     store = world.studio.store
     chains: dict[int, list[str]] = {}
@@ -71,7 +71,7 @@ async def chained(world: World) -> None:
         assert provider.examine(native.items) == ""
 
 
-async def books(world: World) -> None:
+async def check_usage(world: StoryRunner) -> None:
     """L-14: no request is on its way, so nothing is set aside for one."""
     info = world.session.info
     agent = await world.studio.agent("Coder", world.work)
@@ -81,7 +81,7 @@ async def books(world: World) -> None:
         assert account.used.tokens >= 0
 
 
-async def on_disk(world: World) -> None:
+async def check_files(world: StoryRunner) -> None:
     """T-5: what drafts and turns say of files is what is there."""
     for path, expected in world.written.items():
         file = world.work / path
@@ -94,7 +94,7 @@ async def on_disk(world: World) -> None:
             assert shown(await changes.of_turn(world.session_id, block.turn_id)) == block.paths
 
 
-async def restored(world: World, event: FilesRestored) -> None:
+async def check_restored_files(world: StoryRunner, event: FilesRestored) -> None:
     """What was undone is as it was before the turn; what was done again, as after it."""
     for change in await world.studio.store.changes.of_turn(world.session_id, event.turn_id):
         if change.path in event.paths and event.paths:
@@ -102,7 +102,7 @@ async def restored(world: World, event: FilesRestored) -> None:
             assert (world.work / change.path).exists() == (entry is not None), change.path
 
 
-async def quiet() -> None:
+async def check_nothing_runs() -> None:
     """L-11: nothing that was begun runs on; a look at the folder may come to its end."""
     own = asyncio.current_task()
     loop = asyncio.get_running_loop()

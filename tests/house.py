@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.agent.patience import Patience
+from studio.agent.patience import RetryPolicy
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.events import Event
 from studio.domain.messages import Text
@@ -32,17 +32,17 @@ KEY = "sk-test-0123456789abcdef"
 
 
 @dataclass
-class House:
+class EngineHome:
     """A studio whose provider is the simulator."""
 
-    studio: Studio
+    studio: Engine
     simulator: Simulator
     provider: str
     folder: Path
 
     @property
     def asked(self) -> list[Exchange]:
-        return asked(self.simulator)
+        return reply_requests(self.simulator)
 
     async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
         return await self.studio.sessions.create(
@@ -50,7 +50,7 @@ class House:
         )
 
 
-def asked(simulator: Simulator) -> list[Exchange]:
+def reply_requests(simulator: Simulator) -> list[Exchange]:
     """The requests for a reply, not those for facts about models."""
     return [
         one for one in simulator.requests if one.method == "POST" and not one.path.endswith("/show")
@@ -58,15 +58,15 @@ def asked(simulator: Simulator) -> list[Exchange]:
 
 
 @contextlib.asynccontextmanager
-async def house(
+async def engine_home(
     home: Path,
     provider: str,
     script: Script,
     *,
     key: str = KEY,
-    patience: Patience | None = None,
+    patience: RetryPolicy | None = None,
     **simulated: object,
-) -> AsyncIterator[House]:
+) -> AsyncIterator[EngineHome]:
     """Opens what is in ``home`` (a second time: a restart) and closes it again.
 
     Without ``patience`` a failed request is not made again.
@@ -79,11 +79,11 @@ async def house(
         await settings.load()
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         studio = await build(paths, settings)
-        studio.patience = patience or Patience(attempts=1)
+        studio.patience = patience or RetryPolicy(attempts=1)
         if provider != "ollama":
             studio.keychain.keep_for_session(provider, key)
         try:
-            yield House(studio, simulator, provider, folder)
+            yield EngineHome(studio, simulator, provider, folder)
         finally:
             await studio.close()
 
@@ -98,11 +98,11 @@ async def say(
     async for event in session.turn([Text(text)] if text else [], rules=rules):
         events.append(event)
         if isinstance(event, AwaitingPermission) and answer:
-            session.answer(event.question.id, answer)  # type: ignore[arg-type]
+            session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]
     return events
 
 
-def held(file: Path) -> bool:
+def is_locked(file: Path) -> bool:
     """Whether a process that locked the file still runs.
 
     A number of its own would say nothing: in a sandbox it is another.

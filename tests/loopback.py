@@ -9,7 +9,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 
-Handler = Callable[["Asked", asyncio.StreamWriter], Awaitable[None]]
+Handler = Callable[["SiteRequest", asyncio.StreamWriter], Awaitable[None]]
 
 
 def free_port() -> int:
@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 @dataclass
-class Asked:
+class SiteRequest:
     """One request, as it came."""
 
     method: str
@@ -39,7 +39,7 @@ class Site:
     """Answers by path; what nobody set is 404."""
 
     port: int = 0
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[SiteRequest] = field(default_factory=list)
     pages: dict[str, Handler] = field(default_factory=dict)
 
     @property
@@ -62,7 +62,7 @@ class Site:
 
 
 def answer(body: bytes, kind: str, status: int = 200, **headers: str) -> Handler:
-    async def write(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    async def write(asked: SiteRequest, writer: asyncio.StreamWriter) -> None:
         lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}"]
         lines += [f"Content-Type: {kind}"] if kind else []
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -86,7 +86,7 @@ async def site(ssl=None) -> AsyncIterator[Site]:
             named = (line.partition(": ") for line in head[1:] if line)
             headers = {name.lower(): value for name, _, value in named}
             body = await reader.readexactly(int(headers.get("content-length", "0")))
-            asked = Asked(method, target, headers, body)
+            asked = SiteRequest(method, target, headers, body)
             made.asked.append(asked)
             handler = made.pages.get(target.partition("?")[0], answer(b"no", "text/plain", 404))
             await handler(asked, writer)

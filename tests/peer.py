@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import studio
-from studio.providers.builtin import BuiltinModel
+from studio.providers.builtin import ModelProcess
 from studio.providers.builtin_process import Running
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
@@ -22,9 +22,9 @@ TEMPLATE = (
 
 
 @contextlib.asynccontextmanager
-async def peer(gguf: Path | None = None) -> AsyncIterator[Running]:
+async def llama_server(gguf: Path | None = None) -> AsyncIterator[Running]:
     """The server in a child process; without a file it serves SmolLM2."""
-    model = BuiltinModel(gguf, RESOURCES, dict(os.environ))
+    model = ModelProcess(gguf, RESOURCES, dict(os.environ))
     try:
         async with model.in_use() as server:
             yield server

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from terminal import PATIENCE, ROOT, Terminal
+from terminal import PATIENCE, ROOT, Command
 
 PEERS = ROOT / ".venv" / "peers"
 PACKAGES = {
@@ -24,7 +24,7 @@ PACKAGES = {
 }
 
 
-def peer(name: str) -> Path:
+def installed_client(name: str) -> Path:
     """The folder of a peer's commands; its environment is made when first needed."""
     home = PEERS / name
     home.mkdir(parents=True, exist_ok=True)
@@ -43,16 +43,16 @@ def peer(name: str) -> Path:
 
 
 @dataclass
-class Answerer:
+class ServerProcess:
     """A server that runs as a process of its own."""
 
     address: str
     token: str
-    terminal: Terminal
+    terminal: Command
 
 
 @contextlib.asynccontextmanager
-async def serving(terminal: Terminal) -> AsyncIterator[Answerer]:
+async def server_process(terminal: Command) -> AsyncIterator[ServerProcess]:
     """``agent-studio serve`` until it is stopped as a person would."""
     process = await terminal.start("serve", "--port", "0", "--folder", str(terminal.folder))
     assert process.stdout is not None
@@ -67,7 +67,7 @@ async def serving(terminal: Terminal) -> AsyncIterator[Answerer]:
             re.search(pattern, shown) for pattern in (r"(http://\S+)/v1", r"(as-[\w-]+)")
         )
         assert address and token, shown
-        yield Answerer(address[1], token[1], terminal)
+        yield ServerProcess(address[1], token[1], terminal)
     finally:
         process.terminate()
         async with asyncio.timeout(PATIENCE):
@@ -75,7 +75,7 @@ async def serving(terminal: Terminal) -> AsyncIterator[Answerer]:
         assert "Traceback" not in (out + err).decode(), err.decode()
 
 
-async def said(command: Path, *arguments: str, **environment: str) -> str:
+async def output_of(command: Path, *arguments: str, **environment: str) -> str:
     """What a peer prints, at home; it has to end well."""
     process = await asyncio.create_subprocess_exec(
         command, *arguments, stdout=PIPE, stderr=PIPE, stdin=asyncio.subprocess.DEVNULL,

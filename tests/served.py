@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from house import House, house
+from house import EngineHome, engine_home
 
 from studio.providers.simulator import Script
-from studio.server.serving import Serving
+from studio.server.serving import HttpServer
 from studio.storage.server_token import ENTRY
 
 PROVIDER = "openai-compatible"
@@ -22,11 +22,11 @@ MODEL = f"{PROVIDER}/sim-model"
 
 
 @dataclass
-class Served:
+class RunningServer:
     """A server that runs, and a client with its token."""
 
-    house: House
-    serving: Serving
+    house: EngineHome
+    serving: HttpServer
     client: httpx2.AsyncClient
     token: str
 
@@ -71,13 +71,13 @@ def compact(body: dict[str, Any]) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def served(
+async def running_server(
     home: Path, script: Script, *, host: str = "127.0.0.1", token: str = "", **more: Any
-) -> AsyncIterator[Served]:
-    async with house(home, PROVIDER, script, **more) as opened:
+) -> AsyncIterator[RunningServer]:
+    async with engine_home(home, PROVIDER, script, **more) as opened:
         if token:  # of an earlier run
             opened.studio.keychain.keep_for_session(ENTRY, token)
-        serving = Serving(opened.studio, host=host, port=0, folder=opened.folder)
+        serving = HttpServer(opened.studio, host=host, port=0, folder=opened.folder)
         await serving.start()
         try:
             token = await serving.token.get()
@@ -85,7 +85,7 @@ async def served(
             async with httpx2.AsyncClient(
                 base_url=serving.address, headers=headers, trust_env=False, timeout=20
             ) as client:
-                yield Served(opened, serving, client, token)
+                yield RunningServer(opened, serving, client, token)
         finally:
             await serving.stop()
 

@@ -16,7 +16,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript import TranscriptView
 
 
-class Shown:
+class TranscriptWindow:
     """A view with its transcript; ``tell`` plays an event as the window would."""
 
     def __init__(self, view: TranscriptView) -> None:
@@ -63,13 +63,13 @@ class Shown:
 
 
 @pytest.fixture
-def shown(qapp: QApplication) -> Iterator[Shown]:
+def shown(qapp: QApplication) -> Iterator[TranscriptWindow]:
     theme = Theme("light")
     view = TranscriptView(theme)
     view.resize(900, 600)
     view.show()
     QTest.qWaitForWindowExposed(view)
-    yield Shown(view)
+    yield TranscriptWindow(view)
     view.close()
     view.deleteLater()
     qapp.processEvents()

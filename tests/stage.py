@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from documents import pdf, picture
-from house import KEY, PROTOCOLS, House, house
+from house import KEY, PROTOCOLS, EngineHome, engine_home
 
 from studio.agent.session import Session
 from studio.domain.agents import Limits
@@ -44,10 +44,10 @@ NOTES = File("notes.txt", "text/plain", "früh am Morgen\n".encode())
 
 
 @dataclass
-class Stage:
+class SwitchScene:
     """One studio whose providers are all the same simulator's surfaces."""
 
-    home: House
+    home: EngineHome
     replies: list[Turn] = field(default_factory=list)
     views: list[RequestView] = field(default_factory=list)
 
@@ -74,12 +74,12 @@ class Stage:
             if stop_at is not None and isinstance(event, stop_at):
                 session.stop()
             elif isinstance(event, AwaitingReply):
-                session.reply(event.call_id, "Blue")
+                session.answer_question(event.call_id, "Blue")
         return events
 
 
 @contextlib.asynccontextmanager
-async def stage(home: Path) -> AsyncIterator[Stage]:
+async def switch_scene(home: Path) -> AsyncIterator[SwitchScene]:
     """What is in ``home``; the simulator answers with ``replies``, then with "Done."."""
     views: list[RequestView] = []
     replies: list[Turn] = []
@@ -88,7 +88,7 @@ async def stage(home: Path) -> AsyncIterator[Stage]:
         views.append(view)
         return replies.pop(0) if replies else Turn(Text("Done."))
 
-    async with house(home, "anthropic", script) as opened:
+    async with engine_home(home, "anthropic", script) as opened:
         for name, surface in PROTOCOLS.items():
             opened.studio.settings.values.base_urls[name] = opened.simulator.url(surface)  # type: ignore[arg-type]
             if name != "ollama":
@@ -96,7 +96,7 @@ async def stage(home: Path) -> AsyncIterator[Stage]:
         (opened.folder / "a.txt").write_text("alpha\n")
         (opened.folder / "b.txt").write_text("beta\n")
         (opened.folder / "photo.png").write_bytes(PHOTO.data)
-        yield Stage(opened, replies, views)
+        yield SwitchScene(opened, replies, views)
         assert not opened.simulator.violations, opened.simulator.violations
 
 
@@ -104,11 +104,11 @@ def read(path: str, id: str = "") -> Call:
     return Call("read", {"path": path}, id=id)
 
 
-async def plain(on: Stage, session: Session) -> None:
+async def plain(on: SwitchScene, session: Session) -> None:
     await on.say(session, Words("What is it?"), replies=[Turn(Text("Forty-two."))])
 
 
-async def enclosing(on: Stage, session: Session) -> None:
+async def enclosing(on: SwitchScene, session: Session) -> None:
     """Only what the first provider takes itself can have been said to it."""
     known = on.home.studio
     facts = known.model(session.info.provider, session.info.model)
@@ -125,7 +125,7 @@ def base64_of(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-async def unreadable_of(on: Stage, session: Session, blocks: Sequence[object]) -> list[Said]:
+async def unreadable_of(on: SwitchScene, session: Session, blocks: Sequence[object]) -> list[Said]:
     """What of these blocks' pictures and files the session's model cannot read."""
     studio, info = on.home.studio, session.info
     return [one for one in enclosed(blocks) if await studio.refuses(info.provider, info.model, one)]
@@ -141,7 +141,7 @@ def enclosed(blocks: Sequence[object]) -> list[Image | File]:
     return found
 
 
-async def is_carried(on: Stage, session: Session, before: int) -> None:
+async def is_carried(on: SwitchScene, session: Session, before: int) -> None:
     """The request has all that the transcript had when there were ``before`` blocks."""
     view = on.views[-1]
     body = json.dumps(view.body, ensure_ascii=False)
@@ -196,7 +196,7 @@ def said_of(session: Session) -> str:
     return [text for text in notices if text.startswith("Now on ")][-1]
 
 
-async def switch(on: Stage, session: Session, provider: str, model: str = "") -> None:
+async def switch(on: SwitchScene, session: Session, provider: str, model: str = "") -> None:
     """Go on elsewhere with a turn that uses tools itself; all that is asked is accepted."""
     before, first = len(session.transcript.blocks), len(on.views)
     thought = any(isinstance(b, ReasoningBlock) for b in session.transcript.blocks)

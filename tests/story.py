@@ -1,6 +1,6 @@
 """The words of a story about a session: what is said, what comes back, what goes wrong.
 
-A story is a list of steps; ``world.World`` lives it.
+A story is a list of steps; ``world.StoryRunner`` lives it.
 """
 
 from __future__ import annotations

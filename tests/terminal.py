@@ -59,7 +59,7 @@ class Ended:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Terminal:
+class Command:
     """Starts ``python -m studio`` with nothing of this machine's own set-up."""
 
     def __init__(self, place: Path, **environment: str) -> None:
@@ -174,10 +174,10 @@ async def finish(process: Process, said: bytes | None = None) -> Ended:
 @contextlib.asynccontextmanager
 async def at_provider(
     place: Path, provider: str, script: Script, **simulated: Any
-) -> AsyncIterator[tuple[Terminal, Simulator]]:
+) -> AsyncIterator[tuple[Command, Simulator]]:
     """A terminal whose provider is a simulator."""
     async with Simulator(script, pace=False, **simulated) as simulator:
-        terminal = Terminal(place)
+        terminal = Command(place)
         terminal.provider(provider, simulator.url(PROTOCOLS[provider]))  # type: ignore[arg-type]
         yield terminal, simulator
 
@@ -240,7 +240,7 @@ class Screen:
 
 
 @contextlib.asynccontextmanager
-async def screen(terminal: Terminal, *arguments: str) -> AsyncIterator[Screen]:
+async def screen(terminal: Command, *arguments: str) -> AsyncIterator[Screen]:
     master, slave = os.openpty()
     # The terminal must control the process, or Ctrl-C is only a character.
     launch = "import os, sys; os.login_tty(0); os.execv(sys.executable, sys.argv[1:])"

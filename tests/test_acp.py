@@ -35,10 +35,10 @@ from acp.schema import (
     UserMessageChunk,
 )
 from documents import picture
-from house import asked, held
-from terminal import Terminal
+from house import reply_requests, is_locked
+from terminal import Command
 
-from studio.acp.telling import Telling
+from studio.acp.telling import SessionUpdates
 from studio.domain.events import Routed
 from studio.providers.simulator import Call, Script, Simulator, Think, Turn, stall, status
 from studio.providers.simulator import Text as Words
@@ -99,7 +99,7 @@ async def editor(
     tmp_path: Path, script: Script, choices: Callable[[Any, list[str]], str] | None = None
 ) -> AsyncIterator[Editor]:
     async with Simulator(script, pace=False) as simulator:
-        terminal = Terminal(tmp_path)
+        terminal = Command(tmp_path)
         terminal.provider(CHAT, simulator.url("chat"))
         terminal.change(
             default_provider=CHAT,
@@ -151,7 +151,7 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         ]
         end = await person.agent.prompt(session_id=session.session_id, prompt=prompt)
         assert end.stop_reason == "end_turn"
-        body = str(asked(person.simulator)[0].json)
+        body = str(reply_requests(person.simulator)[0].json)
         assert f"[a.txt]({person.folder}/a b.txt)" in body and "a note" in body
         assert "data:image/png" in body
         assert "I look." in person.words and person.words.endswith("Done.")
@@ -194,11 +194,11 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
         session = await person.agent.new_session(cwd=str(person.folder))
         words = [text_block("Go")]
         await person.agent.prompt(session_id=session.session_id, prompt=words)
-        made = len(asked(person.simulator))
+        made = len(reply_requests(person.simulator))
         person.terminal.change(day_tokens=1)
         end = await person.agent.prompt(session_id=session.session_id, prompt=words)
         assert "is reached" in person.words
-        assert end.stop_reason != "end_turn" and len(asked(person.simulator)) == made
+        assert end.stop_reason != "end_turn" and len(reply_requests(person.simulator)) == made
 
 
 async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
@@ -216,10 +216,10 @@ async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
         await person.until(
             lambda: any(isinstance(u, ToolCallProgress) and u.content for u in person.updates)
         )
-        assert held(person.folder / "child")
+        assert is_locked(person.folder / "child")
         await person.agent.cancel(session_id=session.session_id)
         assert (await work).stop_reason == "cancelled"
-        assert not held(person.folder / "child")
+        assert not is_locked(person.folder / "child")
 
 
 async def test_what_nobody_allows_is_not_done(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ async def test_the_agents_own_question(tmp_path: Path) -> None:
     ) as person:
         session = await person.agent.new_session(cwd=str(person.folder))
         await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
-        assert "blue" in str(asked(person.simulator)[-1].json["messages"][-1])
+        assert "blue" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
 
 
 async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ async def test_errors_are_the_editors_to_show(tmp_path: Path) -> None:
 
 
 async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "studio", "acp",
         env=terminal.environment, cwd=terminal.folder, limit=1_000_000,
@@ -348,5 +348,5 @@ async def test_a_command_hides_no_part_of_itself_from_the_editor(tmp_path: Path)
 
 
 def test_l13_what_the_program_chose_is_told() -> None:
-    (told,) = Telling("/work").of(Routed("inline", CHAT, "tiny", "This looks like a question."))
+    (told,) = SessionUpdates("/work").for_event(Routed("inline", CHAT, "tiny", "This looks like a question."))
     assert told.content.text == "This looks like a question.\n\n"

@@ -18,10 +18,10 @@ from acp.schema import (
     UserMessageChunk,
 )
 from documents import picture
-from house import asked, house
+from house import reply_requests, engine_home
 from test_acp import Editor, editor
 
-from studio.acp.door import Door
+from studio.acp.door import AcpAgent
 from studio.providers.simulator import Call, Turn, stall
 from studio.providers.simulator import Text as Words
 
@@ -81,7 +81,7 @@ async def test_an_editor_that_cannot_ask_has_allowed_nothing(tmp_path: Path) -> 
         end = await ended(says(person, await begun(person)))
         assert end.stop_reason == "end_turn" and person.words == "Done."
         assert not (person.folder / "ran").exists() and not (person.folder / "b.txt").exists()
-        told = str(asked(person.simulator)[1].json)
+        told = str(reply_requests(person.simulator)[1].json)
         assert "nobody answered in the editor" in told and "person did not allow" not in told
 
 
@@ -97,7 +97,7 @@ async def test_an_editor_that_goes_leaves_a_chat_that_can_go_on(tmp_path: Path) 
     async with editor(tmp_path, [DONE]) as person:
         await person.agent.load_session(cwd=str(person.folder), session_id=name)
         assert (await ended(says(person, name))).stop_reason == "end_turn"
-        assert "Never ends" in str(asked(person.simulator)[0].json)
+        assert "Never ends" in str(reply_requests(person.simulator)[0].json)
 
 
 async def test_what_is_opened_again_shows_pictures_and_changes(tmp_path: Path) -> None:
@@ -157,11 +157,11 @@ async def test_what_cannot_be_sent_reaches_no_model(tmp_path: Path) -> None:
         ):
             with pytest.raises(RequestError, match=words):
                 await ended(person.agent.prompt(session_id=name, prompt=prompt))
-        assert not asked(person.simulator)
+        assert not reply_requests(person.simulator)
         link = {"type": "resource_link", "uri": "http://[", "name": "n"}
         jpeg = image_block(base64.b64encode(picture()).decode(), "text/html")
         await person.agent.prompt(session_id=name, prompt=[link, jpeg, text_block("")])
-        body = asked(person.simulator)[0].json["messages"][-1]
+        body = reply_requests(person.simulator)[0].json["messages"][-1]
         assert "[n](http://[)" in str(body) and "data:image/png;base64," in str(body)
         assert len(body["content"]) == 2
 
@@ -199,13 +199,13 @@ async def test_servers_that_are_not_used_are_named_once(tmp_path: Path) -> None:
         told = [u.content.text for u in person.updates if isinstance(u, AgentMessageChunk)]
         assert "".join(told).count("MCP servers of the editor are not used here: git, x y.") == 1
         assert told[0].startswith("MCP servers") and "secret" not in str(told)
-        assert "MCP" not in str(asked(person.simulator)[1].json), "the model is told nothing"
+        assert "MCP" not in str(reply_requests(person.simulator)[1].json), "the model is told nothing"
 
 
 class Hasty(Editor):
     """An editor whose person cancels as soon as they read the first words."""
 
-    door: Door
+    door: AcpAgent
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
@@ -214,12 +214,12 @@ class Hasty(Editor):
 
 async def test_cancel_counts_before_the_turn_has_begun(tmp_path: Path) -> None:
     """What the door says first, of servers that are not used, is a moment like any other."""
-    async with house(tmp_path, "ollama", []) as there:
+    async with engine_home(tmp_path, "ollama", []) as there:
         studio, person = there.studio, Hasty()
         studio.settings.values.default_provider = there.provider
         studio.settings.values.default_model = {there.provider: "sim-model"}
         await studio.look_for_providers()
-        door = person.door = Door(studio)
+        door = person.door = AcpAgent(studio)
         door.on_connect(person)  # type: ignore[arg-type]  # what the door needs of an editor
         server = McpServerStdio(name="git", command="/bin/mcp", args=[], env=[])
         session = await door.new_session(str(there.folder), [server])

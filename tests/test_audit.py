@@ -13,10 +13,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from terminal import Terminal
+from terminal import Command
 
 from studio.agent.auditing import export, pages
 from studio.domain import events as ev
@@ -397,7 +397,7 @@ def test_calls_of_before_are_taken_over_without_secrets(tmp_path: Path) -> None:
 # Whole turns
 
 
-async def turn_with(home: House, answer: str, *rules: Rule) -> AuditEntry:
+async def turn_with(home: EngineHome, answer: str, *rules: Rule) -> AuditEntry:
     session = await home.session()
     await say(session, rules=rules, answer=answer)
     return (await home.studio.audit(AuditFilter(session_id=session.info.id)))[0]
@@ -409,7 +409,7 @@ async def test_a_real_turn_leaves_its_trail(tmp_path: Path) -> None:
     read = Turn(Call("read", {"path": "a.txt"}))
     end = Turn(Text("Done."))
     script = [calls, end, calls, end, calls, end, read, end]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("a")
         once = await turn_with(home, "once")
         assert (once.state, once.decided_by) == ("done", "you, once")
@@ -439,7 +439,7 @@ async def test_a_real_turn_leaves_its_trail(tmp_path: Path) -> None:
 
 async def test_the_command_lists_filters_and_exports(tmp_path: Path) -> None:
     """L-15: ``agent-studio audit``."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     (tmp_path / "home").mkdir(parents=True)
     empty = await terminal("audit")
     assert (empty.code, empty.out, empty.err) == (0, "", "No tool was called.\n")

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, held
-from terminal import KEY_VARIABLES, Terminal, at_provider, finish, screen, session_of
+from house import PROTOCOLS, is_locked
+from terminal import KEY_VARIABLES, Command, at_provider, finish, screen, session_of
 
 from studio.agent.library import parse_agent
 from studio.providers.simulator import Call, RequestView, Text, Turn, html
@@ -88,7 +88,7 @@ async def test_a_provider_that_cannot_answer(
 @pytest.mark.parametrize("provider", ["anthropic", "openai", "gemini"])
 async def test_no_key(tmp_path: Path, provider: str) -> None:
     """The message names the variable, and what was typed is kept. No keychain is no fault."""
-    terminal = Terminal(tmp_path, DBUS_SESSION_BUS_ADDRESS=f"unix:path={tmp_path}/nowhere")
+    terminal = Command(tmp_path, DBUS_SESSION_BUS_ADDRESS=f"unix:path={tmp_path}/nowhere")
     ended = await terminal("run", "--provider", provider, "A long letter")
     assert ended.code == 1 and ended.out == ""
     assert "There is no API key" in ended.err and KEY_VARIABLES[provider] in ended.err
@@ -97,7 +97,7 @@ async def test_no_key(tmp_path: Path, provider: str) -> None:
 
 
 async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     ended = await terminal("run", "--provider", "openai-compatible", "--model", "m", "Hi")
     assert ended.code == 1 and "has no address" in ended.err and "OPENAI_BASE_URL" in ended.err
     ended = await terminal("run", "--provider", "openai-compatible", "Hi")
@@ -131,7 +131,7 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
 )
 async def test_wrong_use(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
     """Exit code 1, a line that says what is wrong, and nothing on standard output."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     ended = await terminal(*arguments)
     assert ended.code == 1 and ended.out == "" and words in ended.err, ended
     assert len(ended.err.splitlines()) <= 6
@@ -186,7 +186,7 @@ def test_an_agent_says_how_hard_it_thinks_and_how_freely(
 
 
 async def test_broken_agent_files_do_not_stop_the_others(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     own, project = terminal.home / "agents", terminal.folder / ".agents" / "agents"
     for folder in (own, project):
         folder.mkdir(parents=True)
@@ -210,7 +210,7 @@ async def test_broken_agent_files_do_not_stop_the_others(tmp_path: Path) -> None
 
 async def test_a_folder_that_vanished(tmp_path: Path) -> None:
     """The message is kept, and the session goes on in another folder."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     project, other = tmp_path / "project", tmp_path / "other"
     project.mkdir()
     other.mkdir()
@@ -265,14 +265,14 @@ async def test_files_that_are_binary_or_huge(tmp_path: Path) -> None:
     assert peak < 500_000
 
 
-async def saved(terminal: Terminal) -> Path:
+async def saved(terminal: Command) -> Path:
     """A database with a session in it."""
     assert (await terminal(*DEMO, "Hello")).code == 0
     return terminal.home / "studio.db"
 
 
 async def test_a_damaged_database_is_kept_and_a_new_one_begun(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     database = await saved(terminal)
     damage = b"SQLite format 3\0" + os.urandom(5000)
     database.write_bytes(damage)
@@ -284,7 +284,7 @@ async def test_a_damaged_database_is_kept_and_a_new_one_begun(tmp_path: Path) ->
 
 
 async def test_a_locked_or_newer_database_is_left_alone(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     database = await saved(terminal)
     other = sqlite3.connect(database, isolation_level=None)
     try:
@@ -305,7 +305,7 @@ async def test_a_locked_or_newer_database_is_left_alone(tmp_path: Path) -> None:
 async def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     """A read-only database, a home that cannot be made: as a person without special rights."""
     place = tmp_path
-    terminal = Terminal(place)
+    terminal = Command(place)
     try:
         database = await saved(terminal)
         size = database.stat().st_size
@@ -329,7 +329,7 @@ async def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 async def test_broken_settings_and_tools_are_named_and_kept(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     tools = terminal.home / "tools"
     tools.mkdir(parents=True)
     (tools / "mine.py").write_text("import nothing_of_the_kind\n")
@@ -359,7 +359,7 @@ async def test_nobody_reads_the_output_any_more(tmp_path: Path) -> None:
 
 
 async def test_started_without_standard_streams(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     for redirections in ("<&- >&-", "<&- 2>&-"):
         process = await asyncio.create_subprocess_shell(
             f"{sys.executable} -m studio run --provider simulator Hello {redirections}",
@@ -392,11 +392,11 @@ async def test_a_person_who_goes_away(tmp_path: Path) -> None:
             await shown.until("Running")
             async with asyncio.timeout(60):
                 lock = terminal.folder / "child"
-                while not (lock.exists() and held(lock)):  # noqa: ASYNC110 (a file)
+                while not (lock.exists() and is_locked(lock)):  # noqa: ASYNC110 (a file)
                     await asyncio.sleep(0.01)
             shown.hang_up()
             assert await shown.end() == 130
-        assert not held(lock)
+        assert not is_locked(lock)
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [info["state"] for info in listed] == ["cancelled", "cancelled"]
         assert not simulator.violations

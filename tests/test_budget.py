@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent import accounts
-from studio.agent.budget import Account, Amount, Budget, OverBudget, Rate
+from studio.agent.budget import Account, Amount, Budget, OverBudget, RequestRate
 from studio.agent.session import Session
 from studio.agent.turn import NEARLY_OUT
 from studio.domain.agents import Caps
@@ -32,7 +32,7 @@ from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, RequestView, Turn, Usage, stall
 from studio.providers.simulator import Text as Words
 from studio.tools import Context, tool
-from tests.house import PROTOCOLS, House, house, say
+from tests.house import PROTOCOLS, EngineHome, engine_home, say
 
 LOOK = Call("list", {"path": "."})
 
@@ -100,7 +100,7 @@ async def test_no_fan_out_goes_more_than_one_request_beyond_its_cap(
 
 
 def test_a_rate_lets_through_so_many_an_hour_and_says_how_long() -> None:
-    rate = Rate(lambda: 2)
+    rate = RequestRate(lambda: 2)
     now = time.time()
     rate.known([now - 3601, now - 600])
     rate.take()
@@ -122,7 +122,7 @@ async def test_l14_a_chat_ends_at_its_cap_and_goes_on_when_it_is_raised(
         Turn(LOOK, Call("glob", {"pattern": "*"}), stop="tool_use", usage=Usage(19_800, out=50)),
         Turn(Words("Done."), usage=Usage(20_200, out=20)),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         await session.change(caps=Caps(tokens=20_000))
         end = end_of(list(await say(session)))
@@ -139,14 +139,14 @@ async def test_l14_money_and_the_day(tmp_path: Path) -> None:
         Turn(LOOK, stop="tool_use", usage=Usage(100_000, out=1000)),
         Turn(Words("Done."), usage=Usage(100_000, out=1000)),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         values = home.studio.settings.values
         values.day_dollars = 0.5
         session = await home.session(model="claude-sonnet-4-5")  # 3 and 15 dollars a million
         end = end_of(list(await say(session)))
         assert (end.reason, end.cap) == ("money_limit", "day")
         assert "$0.50 for today" in end.detail
-    async with house(tmp_path, "anthropic", [Turn(Words("Hi."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("Hi."))]) as home:
         home.studio.settings.values.day_dollars = 0.2  # after a restart the day is known
         session = await home.session(model="claude-sonnet-4-5")
         assert end_of(list(await say(session))).cap == "day"
@@ -157,11 +157,11 @@ async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_pr
     tmp_path: Path,
 ) -> None:
     script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(3)]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         await session.change(caps=Caps(tokens=8_000))
         assert end_of(list(await say(session))).reason == "done"
-        async with house(tmp_path, "anthropic", script) as other:
+        async with engine_home(tmp_path, "anthropic", script) as other:
             there = await other.studio.sessions.open(session.info.id)
             assert end_of(list(await say(there))).reason == "done"
             assert other.studio.accounts.used(session.info.id).tokens == 6_020
@@ -175,13 +175,13 @@ async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_pr
 async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) -> None:
     """The day's cap would be none for who deletes chats, nor for a server that keeps none."""
     script = [Turn(Words("Hi."), usage=Usage(3_000, out=10))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert end_of(list(await say(session))).reason == "done"
         await home.studio.sessions.delete(session.info.id)
         (spent,) = (await home.studio.books.spent("day")).values()
         assert (spent.requests, spent.usage.total) == (1, 3_010)
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.day_tokens = 3_000
         assert end_of(list(await say(await home.session()))).cap == "day"
         assert not home.asked
@@ -189,7 +189,7 @@ async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) 
 
 async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
     script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.day_tokens = 4_000
         assert end_of(list(await say(await home.session()))).reason == "done"
         assert end_of(list(await say(await home.session()))).cap == "day"
@@ -204,7 +204,7 @@ async def test_l14_h6_the_agent_is_told_before_its_cap(
     cap: int, times: int, tmp_path: Path
 ) -> None:
     script = [Turn(LOOK, stop="tool_use", usage=Usage(10_000, out=90_000)), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.turn_tokens = cap
         events = await say(await home.session())
         told = [e.text for e in events if isinstance(e, Told) and e.topic == "wrap_up"]
@@ -213,14 +213,14 @@ async def test_l14_h6_the_agent_is_told_before_its_cap(
 
 async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
     script = [Turn(LOOK, stop="tool_use"), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.requests_per_hour = 1
         events = await say(await home.session())
         failed = [e for e in events if isinstance(e, Failed)]
         assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
         assert "60 minutes" in failed[0].detail
         assert len(home.asked) == 1
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.requests_per_hour = 1  # after a restart the hour is known
         events = await say(await home.session())
         assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
@@ -238,7 +238,7 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
         on_their_way.release()
         return Turn(Words("Hm."), faults=[stall()])
 
-    async with house(tmp_path, "anthropic", play) as home:
+    async with engine_home(tmp_path, "anthropic", play) as home:
         home.studio.settings.values.requests_per_hour = 2
         begun = [await home.session() for _ in range(2)]
         turns = [asyncio.ensure_future(say(session)) for session in begun]
@@ -261,12 +261,12 @@ async def test_l14_each_request_counts_once_for_the_hour(
     """What is stored of this program's own is known already; another program's is not."""
     monkeypatch.setattr(accounts, "LOOK", 0.0)
     script = [Turn(Words(f"Answer {n}.")) for n in range(5)]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.requests_per_hour = 4
         session = await home.session()
         for _ in range(2):
             assert end_of(list(await say(session))).reason == "done"
-        async with house(tmp_path, "anthropic", script) as other:
+        async with engine_home(tmp_path, "anthropic", script) as other:
             assert end_of(list(await say(await other.session()))).reason == "done"
         assert end_of(list(await say(session))).reason == "done"
         events = await say(session)
@@ -282,7 +282,7 @@ async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_pat
         for n in range(200)
     ]
     cap = 30_000
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         begun = _spreading(home)
         home.studio.settings.values.turn_tokens = cap
         session = await home.session()
@@ -294,7 +294,7 @@ async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_pat
         assert len(begun) > 10 and not any(one.running for one in begun)
 
 
-def _spreading(home: House) -> list[Session]:
+def _spreading(home: EngineHome) -> list[Session]:
     """A tool that begins turns on its session's budget."""
     begun: list[Session] = []
     studio = home.studio
@@ -337,7 +337,7 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
         Turn(Words("Read it.")),
         Turn(Words("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("alpha")
         studio = home.studio
         children: list[list[Event]] = []
@@ -375,7 +375,7 @@ async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Pa
         Turn(Words("It was not allowed.")),
         Turn(Words("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("alpha")
         studio = home.studio
         studio.settings.values.sandbox = False
@@ -391,7 +391,7 @@ async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Pa
             ):
                 if isinstance(event, AwaitingPermission):
                     asked.append(event.question.why)
-                    child.answer(event.question.id, "deny")
+                    child.answer_permission(event.question.id, "deny")
             return "It is done."
 
         studio.toolbox.tools["hand_over"] = hand_over

@@ -31,7 +31,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Reply, Request
-from studio.providers.builtin import BuiltinModel, BuiltinProvider
+from studio.providers.builtin import ModelProcess, LocalModelProvider
 from studio.providers.builtin_process import packaged_gguf
 from studio.providers.builtin_prompt import Prompt, Step, Work, clip, plain_result, sensible
 from studio.storage.paths import Paths
@@ -45,8 +45,8 @@ TOOLS = [
 
 
 @pytest.fixture
-async def model() -> AsyncIterator[BuiltinModel]:
-    model = BuiltinModel(None, RESOURCES, dict(os.environ))
+async def model() -> AsyncIterator[ModelProcess]:
+    model = ModelProcess(None, RESOURCES, dict(os.environ))
     yield model
     await model.aclose()
 
@@ -55,7 +55,7 @@ def request(history: Sequence[JsonObject], tools: Sequence[ToolSpec] = ()) -> Re
     return Request("smollm2-135m", history, "You are an agent with many rules.", tools)
 
 
-async def ask(provider: BuiltinProvider, request: Request) -> tuple[Reply, str]:
+async def ask(provider: LocalModelProvider, request: Request) -> tuple[Reply, str]:
     stream = provider.stream(request)
     text = "".join([delta.text async for delta in stream if isinstance(delta, TextDelta)])
     return stream.reply(), text
@@ -110,8 +110,8 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
         await studio.close()
 
 
-async def test_small_talk_needs_no_tool(model: BuiltinModel) -> None:
-    provider = BuiltinProvider(model)
+async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
     reply, text = await ask(provider, request(provider.said([Text("Hello")]), TOOLS))
     assert reply.calls == []
     assert reply.stop == "end"
@@ -120,15 +120,15 @@ async def test_small_talk_needs_no_tool(model: BuiltinModel) -> None:
     assert reply.usage.output > 0
 
 
-async def test_the_same_request_gets_the_same_answer(model: BuiltinModel) -> None:
-    provider = BuiltinProvider(model)
+async def test_the_same_request_gets_the_same_answer(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
     asked = request(provider.said([Text("Tell me about the sea")]), TOOLS)
     assert (await ask(provider, asked))[1] == (await ask(provider, asked))[1]
 
 
-async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: BuiltinModel) -> None:
+async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: ModelProcess) -> None:
     """H-6."""
-    provider = BuiltinProvider(model)
+    provider = LocalModelProvider(model)
     history = provider.said([Text("List the files here and tell me what README.md says.")])
     reply, _ = await ask(provider, request(history, TOOLS))
     assert [call.name for call in reply.calls] == ["list"]
@@ -145,8 +145,8 @@ async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: Built
     assert "Give the final answer now." in prompt.shaped(request(history, TOOLS)).system
 
 
-async def test_a_long_conversation_is_cut_to_its_context(model: BuiltinModel) -> None:
-    provider = BuiltinProvider(model)
+async def test_a_long_conversation_is_cut_to_its_context(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
     history: list[JsonObject] = []
     for _ in range(20):
         history += provider.said([Text("数字と言葉 1234567890 " * 100)])
@@ -174,13 +174,13 @@ async def test_a_long_conversation_is_cut_to_its_context(model: BuiltinModel) ->
 # The process
 
 
-async def test_nothing_starts_before_the_first_request(model: BuiltinModel) -> None:
-    listed = await BuiltinProvider(model).models()
+async def test_nothing_starts_before_the_first_request(model: ModelProcess) -> None:
+    listed = await LocalModelProvider(model).models()
     assert [info.title for info in listed] == ["SmolLM2 135M (small, often wrong)"]
     assert model.process is None
 
 
-async def test_its_key_is_in_no_process_list_and_is_needed(model: BuiltinModel) -> None:
+async def test_its_key_is_in_no_process_list_and_is_needed(model: ModelProcess) -> None:
     """P-4."""
     async with model.in_use() as server:
         process = Path("/proc") / str(server.process.pid)
@@ -195,7 +195,7 @@ async def test_its_key_is_in_no_process_list_and_is_needed(model: BuiltinModel) 
         assert server.url.startswith("http://127.0.0.1:")
 
 
-async def test_it_starts_again_when_it_died(model: BuiltinModel) -> None:
+async def test_it_starts_again_when_it_died(model: ModelProcess) -> None:
     async with model.in_use() as first:
         pass
     first.process.kill()
@@ -205,8 +205,8 @@ async def test_it_starts_again_when_it_died(model: BuiltinModel) -> None:
         assert second.key != first.key
 
 
-async def test_a_death_in_the_middle_of_an_answer_is_an_error(model: BuiltinModel) -> None:
-    provider = BuiltinProvider(model)
+async def test_a_death_in_the_middle_of_an_answer_is_an_error(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
     stream = provider.stream(request(provider.said([Text("Tell me a long story")])))
     with pytest.raises(ProviderError) as failure:
         async for _ in stream:
@@ -217,10 +217,10 @@ async def test_a_death_in_the_middle_of_an_answer_is_an_error(model: BuiltinMode
 
 
 async def test_it_stops_when_idle_and_comes_back() -> None:
-    model = BuiltinModel(None, RESOURCES, dict(os.environ), idle_seconds=0.0)
+    model = ModelProcess(None, RESOURCES, dict(os.environ), idle_seconds=0.0)
     async with model.in_use() as first:
         assert first.process.poll() is None
-    provider = BuiltinProvider(model)
+    provider = LocalModelProvider(model)
     await ask(provider, request(provider.said([Text("Hello")])))
     assert first.process.wait(10) is not None
     await model.aclose()
@@ -253,8 +253,8 @@ asyncio.run(main())
 # What is missing or wrong
 
 
-async def failure(model: BuiltinModel) -> str:
-    provider = BuiltinProvider(model)
+async def failure(model: ModelProcess) -> str:
+    provider = LocalModelProvider(model)
     with pytest.raises(ConfigurationError) as error:
         await ask(provider, request(provider.said([Text("Hello")])))
     await model.aclose()
@@ -263,25 +263,25 @@ async def failure(model: BuiltinModel) -> str:
 
 async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     gone = tmp_path / "gone.gguf"
-    assert f"{gone} is not there" in await failure(BuiltinModel(gone, RESOURCES, {}))
+    assert f"{gone} is not there" in await failure(ModelProcess(gone, RESOURCES, {}))
 
 
 async def test_a_file_that_is_no_model(tmp_path: Path) -> None:
     page = tmp_path / "page.gguf"
     page.write_text("<html>")
-    assert "page.gguf is not a GGUF file" in await failure(BuiltinModel(page, RESOURCES, {}))
+    assert "page.gguf is not a GGUF file" in await failure(ModelProcess(page, RESOURCES, {}))
 
 
 async def test_a_damaged_model(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + bytes(range(200)))
-    text = await failure(BuiltinModel(broken, RESOURCES, dict(os.environ)))
+    text = await failure(ModelProcess(broken, RESOURCES, dict(os.environ)))
     assert "broken.gguf could not be loaded" in text
 
 
 async def test_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert "make run" in await failure(BuiltinModel(None, RESOURCES, {}))
+    assert "make run" in await failure(ModelProcess(None, RESOURCES, {}))
 
 
 @pytest.mark.parametrize(
@@ -297,15 +297,15 @@ async def test_an_engine_that_does_not_work_here(tmp_path: Path, engine: str, wo
     (tmp_path / "xllamacpp.py").write_text(engine)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     seconds = 1.0 if "sleep" in engine else 30.0
-    model = BuiltinModel(None, RESOURCES, environment, start_seconds=seconds)
+    model = ModelProcess(None, RESOURCES, environment, start_seconds=seconds)
     assert words in await failure(model)
 
 
 async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.symlink_to(packaged_gguf())
-    model = BuiltinModel(other, RESOURCES, dict(os.environ))
-    provider = BuiltinProvider(model)
+    model = ModelProcess(other, RESOURCES, dict(os.environ))
+    provider = LocalModelProvider(model)
     assert [info.id for info in await provider.models()] == ["other"]
     short = Request("other", provider.said([Text("Say yes")]), output_limit=8)
     reply, text = await ask(provider, short)
@@ -314,8 +314,8 @@ async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> Non
     await model.aclose()
 
 
-async def test_answers_have_the_form_that_is_asked_for(model: BuiltinModel) -> None:
-    provider = BuiltinProvider(model)
+async def test_answers_have_the_form_that_is_asked_for(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
     properties: JsonObject = {"name": {"type": "string"}, "age": {"type": "integer"}}
     person: JsonObject = {
         "type": "object",
@@ -390,9 +390,9 @@ def test_no_history_is_too_strange_to_shape(texts: list[str], tokens: int) -> No
         assert len(clip(text, tokens)) <= 3 * tokens + 2
 
 
-async def test_pictures_are_refused_and_histories_examined(model: BuiltinModel) -> None:
+async def test_pictures_are_refused_and_histories_examined(model: ModelProcess) -> None:
     """H-5: the built-in model reads words only."""
-    provider = BuiltinProvider(model)
+    provider = LocalModelProvider(model)
     assert provider.refuses(Image("image/png", b"\x89PNG")) == "This model cannot see pictures."
     assert "PDF" in provider.refuses(File("a.pdf", "application/pdf", b"%PDF"))
     assert provider.refuses(Text("a")) == ""

@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house
+from house import EngineHome, engine_home
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.agent.session import Elsewhere as TakenElsewhere
+from studio.agent.session import SessionInUse as TakenElsewhere
 from studio.domain import events as ev
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.messages import Text as Words
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import RequestView, Text, Turn, stall
-from studio.storage.claims import Elsewhere
+from studio.storage.claims import ExternalActivity
 from studio.storage.database import Database
 from studio.storage.sessions import SessionStore
 
 ROOT = Path(__file__).parent.parent
-FREE, WORKING, WENT_ON = Elsewhere(False, False), Elsewhere(True, False), Elsewhere(False, True)
+FREE, WORKING, WENT_ON = ExternalActivity(False, False), ExternalActivity(True, False), ExternalActivity(False, True)
 OLLAMA = "ollama"
 
 # --- two programs -----------------------------------------------------------------------------
@@ -107,7 +107,7 @@ class Program:
 
 
 @contextlib.asynccontextmanager
-async def program(home: House) -> AsyncIterator[Program]:
+async def program(home: EngineHome) -> AsyncIterator[Program]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", PROGRAM, str(home.studio.paths.data)),
         home.simulator.url(OLLAMA),
@@ -123,7 +123,7 @@ async def program(home: House) -> AsyncIterator[Program]:
         await started.kill()
 
 
-def rows(home: House, query: str, *values: str) -> list[Any]:
+def rows(home: EngineHome, query: str, *values: str) -> list[Any]:
     with contextlib.closing(sqlite3.connect(home.studio.paths.database)) as db:
         return [row[0] for row in db.execute(query, values)]
 
@@ -138,7 +138,7 @@ async def test_two_programs_that_begin_at_the_same_instant(tmp_path: Path) -> No
     """H-1: one works and the other one says so; neither history has anything of both."""
     slowly, done = Turn(Text("Slowly."), faults=[stall()]), Turn(Text("Done."))
     answers = [slowly]
-    async with house(tmp_path, OLLAMA, lambda _: answers[0]) as home:
+    async with engine_home(tmp_path, OLLAMA, lambda _: answers[0]) as home:
         async with program(home) as one, program(home) as other:
             session_id = (await home.session()).info.id
             for number in range(ROUNDS):
@@ -183,7 +183,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
         at_it.set()
         return Turn(Text("Done."), faults=[] if "now" in view.last_user else [stall()])
 
-    async with house(tmp_path, OLLAMA, script) as home:
+    async with engine_home(tmp_path, OLLAMA, script) as home:
         session = await home.session()
         async with program(home) as one:
             await one.opens(session.info.id)
@@ -219,7 +219,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
 async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
     """Done, stopped, not prepared, refused: the session is free again, at once."""
     script = [Turn(Text("One.")), Turn(Text("Slowly."), faults=[stall()])]
-    async with house(tmp_path, OLLAMA, script) as home:
+    async with engine_home(tmp_path, OLLAMA, script) as home:
         session = await home.session()
 
         def free() -> bool:
@@ -358,7 +358,7 @@ def test_never_two_and_never_behind(
             if what == "claim":
                 taken = holder not in (None, which)
                 found = await journal.claim()
-                assert found == Elsewhere(taken, knows[which] != stored)
+                assert found == ExternalActivity(taken, knows[which] != stored)
                 holder = which if found == FREE else holder
             elif what == "work" and holder == which:
                 journal.append(ev.Notice(f"{which}"))

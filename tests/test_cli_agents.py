@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house
+from house import EngineHome, engine_home
 
-from studio.agent.library import AgentLibrary
-from studio.cli import command, parser
+from studio.agent.library import AgentFiles
+from studio.cli import command, build_parser
 
 
-async def cli(one: House, *arguments: str) -> int:
-    return await command(one.studio, parser().parse_args(["agents", *arguments]))
+async def cli(one: EngineHome, *arguments: str) -> int:
+    return await command(one.studio, build_parser().parse_args(["agents", *arguments]))
 
 
 async def test_they_are_listed_and_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """T-6: what one may do, with which tools, on what, and where it is from."""
-    async with house(tmp_path, "ollama", []) as one:
+    async with engine_home(tmp_path, "ollama", []) as one:
         mine = one.studio.paths.agents
         mine.mkdir(parents=True)
         (mine / "own.md").write_text(
@@ -63,11 +63,11 @@ async def test_they_are_listed_and_shown(
 async def test_a_new_one_works_and_overwrites_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with house(tmp_path, "ollama", []) as one:
+    async with engine_home(tmp_path, "ollama", []) as one:
         assert await cli(one, "new", "Proof: reader") == 0
         path = Path(capsys.readouterr().out.strip())
         assert path == one.studio.paths.agents / "proof-reader.md"
-        found = await AgentLibrary(tmp_path / "none", path.parent).load()
+        found = await AgentFiles(tmp_path / "none", path.parent).load()
         assert not found.problems and found.by_name["Proof: reader"].role == "reads"
         assert await cli(one, "check", "--folder", str(one.folder)) == 0
         # every commented line is one that may be uncommented
@@ -76,7 +76,7 @@ async def test_a_new_one_works_and_overwrites_nothing(
         known = [line for line in options if ":" in line.split(" ")[0] or line.startswith("  ")]
         whole = text.replace("mode: background\n", "\n".join(["mode: background", *known, ""]))
         path.write_text(whole)
-        found = await AgentLibrary(tmp_path / "none", path.parent).load()
+        found = await AgentFiles(tmp_path / "none", path.parent).load()
         agent = found.by_name["Proof: reader"]
         assert not found.problems and agent.steps == 20 and agent.caps.tokens == 100_000
         assert len(agent.permissions) == 2 and agent.mask == ("email", "phone")
@@ -98,7 +98,7 @@ async def test_a_new_one_works_and_overwrites_nothing(
 async def test_every_mistake_is_found_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with house(tmp_path, "ollama", []) as one:
+    async with engine_home(tmp_path, "ollama", []) as one:
         folder = one.folder / ".agents" / "agents"
         folder.mkdir(parents=True)
         check = ("check", "--folder", str(one.folder))

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from glass import Glass, sitting
-from house import KEY, asked
-from terminal import ROOT, Terminal, at_provider
+from glass import TerminalEmulator, at_terminal
+from house import KEY, reply_requests
+from terminal import ROOT, Command, at_provider
 
 from studio.providers.simulator import Call, Text, Turn, stall
 
@@ -24,7 +24,7 @@ def run(command: str) -> Call:
     return Call("run", {"command": command})
 
 
-def at_rest(glass: Glass) -> bool:
+def at_rest(glass: TerminalEmulator) -> bool:
     """Whether the agent is done."""
     return "/help" in glass.shown[-1] or "…" in glass.shown[-1]
 
@@ -38,7 +38,7 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
         Turn(Text("And again."), stop="end"),
     ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("hello\r")
             text = await person.until("Allow? [y]es once, this [s]ession, this [f]older")
@@ -57,8 +57,8 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
             person.type("\x04")
             assert await person.end() == 0
             assert "To go on: agent-studio chat --session " in person.glass.text
-        assert "hello" in str(asked(simulator)[2].json) and len(asked(simulator)) == 4
-        assert "Blue" in str(asked(simulator)[3].json["messages"][-1])
+        assert "hello" in str(reply_requests(simulator)[2].json) and len(reply_requests(simulator)) == 4
+        assert "Blue" in str(reply_requests(simulator)[3].json["messages"][-1])
         assert not simulator.violations
 
 
@@ -68,7 +68,7 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
         terminal,
         simulator,
     ):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("one\r")
             await person.until("Hello.")
@@ -78,7 +78,7 @@ async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path)
             await person.until("is reached")
             person.type("\x04")
             assert await person.end() == 0
-        assert len(asked(simulator)) == 1
+        assert len(reply_requests(simulator)) == 1
 
 
 async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> Non
         Turn(Text("Here again."), stop="end"),
     ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("talk\r")
             await person.until("This answer never ends.")
@@ -106,7 +106,7 @@ async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> Non
             await person.until("Ctrl-C again to leave")
             person.type("\x03")
             assert await person.end() == 0
-        assert "and then this" in str(asked(simulator)[1].json["messages"][-1])
+        assert "and then this" in str(reply_requests(simulator)[1].json["messages"][-1])
         assert not simulator.violations
 
 
@@ -124,7 +124,7 @@ async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
         terminal,
         simulator,
     ):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             for letter in ("y\ry", "es", "\ry"):  # a person in a hurry
@@ -136,7 +136,7 @@ async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
             assert "one  exit" not in text and "Allow? [y]es once" in person.glass.shown[-2]
             person.type("n\r")
             await person.until("So.")
-        said = [str(one.json["messages"][-1]) for one in asked(simulator)]
+        said = [str(one.json["messages"][-1]) for one in reply_requests(simulator)]
         assert "did not allow" in said[1] and "'y'" in said[2]
         assert not simulator.violations
 
@@ -154,7 +154,7 @@ async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
         terminal,
         simulator,
     ):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             await person.until("One sentence")
@@ -171,8 +171,8 @@ async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
             await person.until("Well.")
             person.type("\x04")
             assert await person.end() == 0
-        assert "use blue" in str(asked(simulator)[1].json)
-        assert "stopped the turn" in str(asked(simulator)[2].json)
+        assert "use blue" in str(reply_requests(simulator)[1].json)
+        assert "stopped the turn" in str(reply_requests(simulator)[2].json)
         assert not simulator.violations
 
 
@@ -185,7 +185,7 @@ async def test_nothing_that_a_model_says_is_obeyed(tmp_path: Path) -> None:
     ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         assert not simulator.requests
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             text = await person.until("Allow?")
@@ -205,7 +205,7 @@ async def test_long_answers_are_printed_once_while_they_come(tmp_path: Path) -> 
     script = [Turn(Text("".join(rows)), Text(code), Text("\n\nfinally"), stop="end")]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         assert not simulator.requests
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             await person.until("finally")
@@ -222,7 +222,7 @@ async def test_history_and_completion(tmp_path: Path) -> None:
     script = [Turn(Text("Yes."), stop="end"), Turn(Text("No."), stop="end")]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         (terminal.folder / "notes.txt").write_text("Buy milk\n")
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("first\n  second\r")  # Ctrl-J is a new line
             await person.until("Yes.")
@@ -244,13 +244,13 @@ async def test_history_and_completion(tmp_path: Path) -> None:
         kept = terminal.home / "chat-history.jsonl"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
         assert KEY not in kept.read_text() and "first" in kept.read_text()
-        async with sitting(terminal, *BASE, "--session", "last") as person:
+        async with at_terminal(terminal, *BASE, "--session", "last") as person:
             await person.until("No.")  # where the chat was
             person.type("\x1b[A\x1b[A")
             await person.until("› first\n    second")
             person.type("\x03\x04")
             assert await person.end() == 0
-        assert "first\\n  second" in str(asked(simulator)[0].json["messages"][-1])
+        assert "first\\n  second" in str(reply_requests(simulator)[0].json["messages"][-1])
 
 
 async def test_commands(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ async def test_commands(tmp_path: Path) -> None:
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         (terminal.folder / "a.txt").write_text("alpha\n")
         note = terminal.folder / "n.txt"
-        async with sitting(terminal, *BASE, rows=40) as person:
+        async with at_terminal(terminal, *BASE, rows=40) as person:
 
             async def told(command: str, answer: str) -> None:
                 known = person.glass.text.count(answer)
@@ -315,7 +315,7 @@ async def test_commands(tmp_path: Path) -> None:
                 assert f"`{name}" in documented
             person.type("/quit\r")
             assert await person.end() == 0
-        assert "alpha" in str(asked(simulator)[2].json["messages"][-1])
+        assert "alpha" in str(reply_requests(simulator)[2].json["messages"][-1])
         assert "I see it." in (terminal.folder / "out.md").read_text()
         assert not simulator.violations
 
@@ -327,7 +327,7 @@ async def test_narrow_wide_and_resized(tmp_path: Path, columns: int) -> None:
     script = [Turn(Text(words), stop="end")] * 2
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         assert not simulator.requests
-        async with sitting(terminal, *BASE, columns=columns) as person:
+        async with at_terminal(terminal, *BASE, columns=columns) as person:
             await person.until("›")
             person.type("go\r")
             await person.until("ten")
@@ -347,7 +347,7 @@ async def test_without_colours(tmp_path: Path) -> None:
     script = [Turn(Text(code), stop="end")] * 2
     async with at_provider(tmp_path, "ollama", script) as (terminal, _):
         for colour, environment in ((True, {}), (False, {"NO_COLOR": "1"})):
-            async with sitting(terminal, *BASE, **environment) as person:
+            async with at_terminal(terminal, *BASE, **environment) as person:
                 await person.until("›")
                 person.type("go\r")
                 await person.until("end")
@@ -363,7 +363,7 @@ async def test_on_the_plainest_terminal(tmp_path: Path) -> None:
         Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
     ]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
-        async with sitting(terminal, *BASE, TERM="dumb") as person:
+        async with at_terminal(terminal, *BASE, TERM="dumb") as person:
             await person.until(">")
             person.type("go\n")
             await person.until("Allow?")
@@ -387,7 +387,7 @@ async def test_a_closed_terminal_ends_it(tmp_path: Path) -> None:
     """L-11: the window of the terminal is closed in the middle of an answer."""
     script = [Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)])]
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("go\r")
             await person.until("This answer never ends.")
@@ -402,7 +402,7 @@ async def test_a_closed_terminal_ends_it(tmp_path: Path) -> None:
 
 async def test_without_a_terminal(tmp_path: Path) -> None:
     """S-5: it says what to use instead, and ends with 1."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     ended = await terminal("chat", "--provider", "simulator", said=b"hello\n")
     assert ended.code == 1 and ended.out == ""
     assert ended.err == 'A chat needs a terminal. For one message there is: agent-studio run "…"\n'
@@ -412,7 +412,7 @@ async def test_without_a_terminal(tmp_path: Path) -> None:
 
 async def test_other_commands_do_not_pay_for_it(tmp_path: Path) -> None:
     """What a chat draws with is imported for a chat alone."""
-    terminal = Terminal(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    terminal = Command(tmp_path, PYTHONPROFILEIMPORTTIME="1")
     ended = await terminal("run", "--provider", "simulator", "Hello")
     imported = {
         line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from documents import picture
-from glass import Glass, sitting
-from house import asked
+from glass import TerminalEmulator, at_terminal
+from house import reply_requests
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from terminal import at_provider
 
-from studio.cli.chat_completion import Completions
-from studio.cli.chat_files import Message, begun, with_files
+from studio.cli.chat_completion import ChatCompleter
+from studio.cli.chat_files import MentionMessage, open_mention, attach_mentions
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File, Image
 from studio.providers.simulator import Text, Turn, stall
@@ -40,7 +40,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def test_every_kind_of_file_goes_along(folder: Path) -> None:
     text = "Read @notes.txt, (and) @src/app.py: @shot.png\n@plan.pdf @my\\ notes.txt @./Makefile!"
-    message = await with_files(text, folder)
+    message = await attach_mentions(text, folder)
     assert message.text == text
     names = ["notes.txt", "src/app.py", "shot.png", "plan.pdf", "my notes.txt", "./Makefile"]
     assert list(message.files) == names
@@ -52,7 +52,7 @@ async def test_every_kind_of_file_goes_along(folder: Path) -> None:
 
 async def test_a_file_goes_along_once(folder: Path) -> None:
     (folder / "same.txt").symlink_to(folder / "notes.txt")
-    message = await with_files("@notes.txt @./notes.txt @same.txt @notes.txt.", folder)
+    message = await attach_mentions("@notes.txt @./notes.txt @same.txt @notes.txt.", folder)
     assert list(message.files) == ["notes.txt"]
 
 
@@ -76,12 +76,12 @@ async def test_a_file_goes_along_once(folder: Path) -> None:
     ],
 )
 async def test_what_names_no_file_stays_text(folder: Path, text: str) -> None:
-    assert await with_files(text, folder) == Message(text)
+    assert await attach_mentions(text, folder) == MentionMessage(text)
 
 
 async def test_the_mark_makes_text_of_a_name(folder: Path) -> None:
     for name in ("notes.txt", "gone.txt", "../secret.txt", "my\\ notes.txt"):
-        assert await with_files(f"say \\@{name}", folder) == Message(f"say @{name}")
+        assert await attach_mentions(f"say \\@{name}", folder) == MentionMessage(f"say @{name}")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ async def test_what_cannot_go_along_is_said(folder: Path, name: str, words: str)
     with (folder / "long.txt").open("wb") as file:
         file.truncate(21_000_000)
     with pytest.raises(ConfigurationError, match=f"(?s){words}"):
-        await with_files(f"Read @{name}", folder)
+        await attach_mentions(f"Read @{name}", folder)
 
 
 async def test_no_more_is_read_than_one_message_takes(
@@ -116,11 +116,11 @@ async def test_no_more_is_read_than_one_message_takes(
     monkeypatch.setattr("studio.agent.input.TOGETHER", 15)
     (folder / "a.zip").write_bytes(b"PK\3\4\0")
     with pytest.raises(ConfigurationError, match="The files have 19 bytes together"):
-        await with_files("@notes.txt @my\\ notes.txt @a.zip", folder)
+        await attach_mentions("@notes.txt @my\\ notes.txt @a.zip", folder)
 
 
 def test_what_tab_offers_can_be_attached(folder: Path) -> None:
-    completions = Completions({}, lambda _: (), lambda: folder)
+    completions = ChatCompleter({}, lambda _: (), lambda: folder)
 
     def offered(text: str) -> list[str]:
         return [
@@ -133,7 +133,7 @@ def test_what_tab_offers_can_be_attached(folder: Path) -> None:
     assert offered("@s") == ["@shot.png", "@src/"] and offered("@src/") == ["@src/app.py"]
     for text in ("a@no", "@../", "@/etc/", "@~/", "\\@no", "@no "):
         assert offered(text) == [], text
-    assert begun("@a" + "\\ @" * 1_000_000) is not None  # at once
+    assert open_mention("@a" + "\\ @" * 1_000_000) is not None  # at once
 
 
 async def test_a_chat_attaches_what_its_messages_name(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ async def test_a_chat_attaches_what_its_messages_name(tmp_path: Path) -> None:
         (terminal.folder / "a.txt").write_text("alpha\n")
         (terminal.folder / "b.txt").write_text("beta\n")
 
-        def at_rest(glass: Glass) -> bool:
+        def at_rest(glass: TerminalEmulator) -> bool:
             return "/help" in glass.shown[-1]
 
-        async with sitting(terminal, *BASE) as person:
+        async with at_terminal(terminal, *BASE) as person:
             await person.until("›")
             person.type("look at @./a.tx\r")
             await person.until(lambda glass: any("There is no file" in one for one in glass.shown))
@@ -172,7 +172,7 @@ async def test_a_chat_attaches_what_its_messages_name(tmp_path: Path) -> None:
             assert text.count("Attached: b.txt (5 bytes)\n") == 2
             person.type("\x04")
             assert await person.end() == 0
-        first, _, last = (str(one.json["messages"][-1]) for one in asked(simulator))
+        first, _, last = (str(one.json["messages"][-1]) for one in reply_requests(simulator))
         assert "alpha" in first and "look at @./a.txt" in first
         assert last.count("beta") == 1 and "alpha" not in last
         assert "then @b.txt and @a.txt\\nand this" in last

@@ -8,7 +8,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.cli.chat_markdown import CHUNK, LONG, Paint, Stream
+from studio.cli.chat_markdown import CHUNK, LONG, AnsiPainter, MarkdownStream
 from studio.cli.console import visible
 
 OURS = re.compile(r"\x1b\[[\d;]*m")
@@ -17,7 +17,7 @@ MARKDOWN = st.text(alphabet="ab1 \n\n-#>|*_`[](). ", max_size=300)
 
 
 def streamed(text: str, size: int) -> list[str]:
-    stream = Stream()
+    stream = MarkdownStream()
     blocks: list[str] = []
     for at in range(0, len(text), size):
         blocks += stream.add(text[at : at + size])
@@ -36,13 +36,13 @@ def test_no_word_is_lost(text: str, size: int) -> None:
 def test_nothing_is_obeyed(text: str, width: int) -> None:
     """T-7: whatever a model writes, what reaches the terminal moves no cursor."""
     for colours in (True, False):
-        rest = OURS.sub("", Paint(colours=colours).markdown(text, width))
+        rest = OURS.sub("", AnsiPainter(colours=colours).markdown(text, width))
         assert visible(rest) == rest
         assert not any(line != line.rstrip(" ") for line in rest.splitlines())
 
 
 def test_blocks_come_as_soon_as_they_are_whole() -> None:
-    stream = Stream()
+    stream = MarkdownStream()
     assert stream.add("One *two*\nthree") == []
     assert stream.add("\n\nFour") == ["One *two*\nthree\n"]
     assert stream.rest == "Four"
@@ -52,7 +52,7 @@ def test_blocks_come_as_soon_as_they_are_whole() -> None:
 def test_a_long_code_block_comes_in_parts_that_read_as_one() -> None:
     code = [f"x{number} = {number}" for number in range(CHUNK * 4 + 7)]
     blocks = streamed("Look:\n\n~~~python\n" + "\n".join(code) + "\n~~~\n\nDone.", 11)
-    painted = "".join(Paint(colours=False).markdown(block, 80) for block in blocks)
+    painted = "".join(AnsiPainter(colours=False).markdown(block, 80) for block in blocks)
     lines = [line.strip() for line in OURS.sub("", painted).splitlines() if line.strip()]
     assert lines == ["Look:", *code, "Done."]
     assert max(block.count("\n") for block in blocks) <= CHUNK * 1.5
@@ -61,7 +61,7 @@ def test_a_long_code_block_comes_in_parts_that_read_as_one() -> None:
 def test_long_lists_and_tables_come_in_parts_that_read_as_one() -> None:
     items = [f"{number}. item {number}\n   more of it" for number in range(1, 400)]
     blocks = streamed("\n".join(items), 50)
-    plain = OURS.sub("", "".join(Paint(colours=False).markdown(one, 80) for one in blocks))
+    plain = OURS.sub("", "".join(AnsiPainter(colours=False).markdown(one, 80) for one in blocks))
     rows = [" ".join(row.split()) for row in plain.splitlines() if row.strip()]
     assert len(blocks) > 2 and rows == [f"{n} item {n} more of it" for n in range(1, 400)]
     table = "| name | size |\n|---|---|\n" + "".join(f"| n{n} | {n} |\n" for n in range(900))
@@ -87,7 +87,7 @@ def test_the_work_grows_with_the_answer_and_no_faster() -> None:
 
 def test_what_it_looks_like() -> None:
     text = "# Title\n\nSome **bold** and `code`, [a link](https://example.com).\n\n1. one\n2. two"
-    plain = OURS.sub("", Paint(colours=True).markdown(text, 60))
+    plain = OURS.sub("", AnsiPainter(colours=True).markdown(text, 60))
     assert plain.splitlines() == [
         "Title",
         "",
@@ -96,5 +96,5 @@ def test_what_it_looks_like() -> None:
         " 1 one",
         " 2 two",
     ]
-    assert "\x1b[1mbold" in Paint(colours=False).markdown(text, 60)
-    assert not re.search(r"\x1b\[[\d;]*(3|4|9|10)\d", Paint(colours=False).markdown(text, 60))
+    assert "\x1b[1mbold" in AnsiPainter(colours=False).markdown(text, 60)
+    assert not re.search(r"\x1b\[[\d;]*(3|4|9|10)\d", AnsiPainter(colours=False).markdown(text, 60))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from terminal import ROOT
 
 from studio.cli.completion import FILES, SCRIPTS, offered
-from studio.cli.options import parser
-from studio.domain.providers import TITLES
+from studio.cli.options import build_parser
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database
 from studio.storage.paths import Paths
@@ -41,7 +41,7 @@ def test_commands_options_and_choices_come_from_the_parser() -> None:
     assert names("run --pro") == ["--provider"]
     assert names("run --provider o") == ["openai", "openai-compatible", "ollama"]
     assert names("run --provider=ol") == ["--provider=ollama"]
-    assert names("run --provider ") == list(TITLES)
+    assert names("run --provider ") == list(PROVIDER_TITLES)
     assert "--provider" not in names("run --provider ollama --")
     assert "--attach" in names("run --attach a --")  # may be given again
     assert names("run --json --mo") == ["--model", "--mode"]
@@ -63,7 +63,7 @@ def test_no_line_is_too_odd(words: list[str]) -> None:
 def test_every_command_can_be_asked_about() -> None:
     for name, _ in offered([""], NO, NO.data):
         assert "--help" in names(f"{name} --"), name
-        assert parser().parse_args  # the parser is made anew each time
+        assert build_parser().parse_args  # the parser is made anew each time
 
 
 async def stored(home: Path) -> Paths:

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terminal import Terminal
+from terminal import Command
 
-from studio.cli import parser
+from studio.cli import build_parser
 from studio.cli.config import config
 from studio.storage.paths import Paths
-from studio.storage.settings import Settings, SettingsFile, kinds
+from studio.storage.settings import Settings, SettingsFile, field_types
 
 
 async def cli(home: Path, *arguments: str) -> int:
     paths = Paths.below(home)
     settings = SettingsFile(paths.settings)
     await settings.load()
-    return await config(settings, paths, parser().parse_args(["config", *arguments]))
+    return await config(settings, paths, build_parser().parse_args(["config", *arguments]))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ async def test_all_are_listed_without_secrets(
     assert await cli(tmp_path, "list") == 0
     out = capsys.readouterr().out
     names = [line.partition(" = ")[0] for line in out.splitlines()]
-    assert names == [name for name in kinds() if name != "window_geometry"]
+    assert names == [name for name in field_types() if name != "window_geometry"]
     assert "text_size = 120  (changed)\n" in out and "theme = system\n" in out
     assert await cli(tmp_path, "list", "--json") == 0
     assert await cli(tmp_path, "get", "base_urls.ollama") == 0
@@ -171,7 +171,7 @@ def test_the_last_word_on_each_setting_holds(changes: list[tuple[bool, str, int]
 
 async def test_as_a_command(tmp_path: Path) -> None:
     """It needs no database, and makes none."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     ended = await terminal("config", "set", "default_provider", "ollama")
     assert (ended.code, ended.err) == (0, "default_provider = ollama\n")
     assert (await terminal("config", "get", "default_provider")).out == "ollama\n"

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from house import KEY
-from terminal import Ended, Terminal, at_provider
+from terminal import Ended, Command, at_provider
 
 from studio.providers.simulator import Text, Turn
 
@@ -31,7 +31,7 @@ def lines(ended: Ended) -> dict[str, Any]:
     return {one["name"]: one for one in json.loads(ended.out)}
 
 
-async def looked(terminal: Terminal, *arguments: str) -> dict[str, Any]:
+async def looked(terminal: Command, *arguments: str) -> dict[str, Any]:
     """What it finds, which says nothing of a key."""
     began = time.monotonic()
     ended = await terminal("doctor", "--json", *arguments)
@@ -46,8 +46,8 @@ async def looked(terminal: Terminal, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    made = Terminal(tmp_path, PYTHON_KEYRING_BACKEND=FAILING)
+def terminal(tmp_path: Path) -> Command:
+    made = Command(tmp_path, PYTHON_KEYRING_BACKEND=FAILING)
     made.home.mkdir(mode=0o700)
     return made
 
@@ -82,7 +82,7 @@ async def test_a_sound_house(tmp_path: Path) -> None:
         assert len(simulator.requests) == asked
 
 
-async def test_a_house_that_cannot_start(terminal: Terminal) -> None:
+async def test_a_house_that_cannot_start(terminal: Command) -> None:
     """Where the program itself gives up, each part is still looked at and left as it is."""
     database, settings = terminal.home / "studio.db", terminal.home / "settings.json"
     database.write_bytes(b"this is no database at all" * 100)
@@ -98,7 +98,7 @@ async def test_a_house_that_cannot_start(terminal: Terminal) -> None:
     assert (await looked(terminal, "--offline"))["Settings"]["state"] == "broken"
 
 
-async def test_a_database_of_a_newer_version_or_with_a_hole(terminal: Terminal) -> None:
+async def test_a_database_of_a_newer_version_or_with_a_hole(terminal: Command) -> None:
     path = terminal.home / "studio.db"
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE t (x)")
@@ -117,7 +117,7 @@ async def test_a_database_of_a_newer_version_or_with_a_hole(terminal: Terminal) 
     assert found["state"] == "broken" and "damaged" in found["text"]
 
 
-async def test_folders_that_cannot_be_written(terminal: Terminal, tmp_path: Path) -> None:
+async def test_folders_that_cannot_be_written(terminal: Command, tmp_path: Path) -> None:
     terminal.home.chmod(0o500)
     try:
         ended = await terminal("doctor", "--json", "--offline", plain=True)
@@ -161,7 +161,7 @@ class Silent(Works):
     ],
 )
 async def test_keychains(
-    terminal: Terminal, tmp_path: Path, backend: str, state: str, words: str
+    terminal: Command, tmp_path: Path, backend: str, state: str, words: str
 ) -> None:
     """P-4: where keys come from, and what to do without one."""
     (tmp_path / "keychains.py").write_text(KEYCHAINS.format(key=KEY))
@@ -195,7 +195,7 @@ async def answering(answer: bytes) -> AsyncIterator[str]:
         server.close()
 
 
-async def test_everything_hangs_at_once(terminal: Terminal, tmp_path: Path) -> None:
+async def test_everything_hangs_at_once(terminal: Command, tmp_path: Path) -> None:
     """L-11: a keychain, a provider and a tool file that never answer hold nothing up."""
     (tmp_path / "keychains.py").write_text(KEYCHAINS.format(key=KEY))
     terminal.environment["PYTHONPATH"] += f":{tmp_path}"
@@ -211,7 +211,7 @@ async def test_everything_hangs_at_once(terminal: Terminal, tmp_path: Path) -> N
     assert found["Database"]["state"] == found["Agents"]["state"] == "ok"
 
 
-async def test_a_provider_that_refuses_or_is_away(terminal: Terminal) -> None:
+async def test_a_provider_that_refuses_or_is_away(terminal: Command) -> None:
     """L-12: what is wrong, what to do; the clock is held against theirs."""
     body = json.dumps({"error": {"message": f"Incorrect API key: {KEY}"}}).encode()
     date = b"Date: Mon, 02 Jan 2023 10:00:00 GMT\r\n"
@@ -230,7 +230,7 @@ async def test_a_provider_that_refuses_or_is_away(terminal: Terminal) -> None:
     assert found["Clock"]["state"] == "warning" and "ahead" in found["Clock"]["text"]
 
 
-async def test_proxies_are_named_without_passwords(terminal: Terminal) -> None:
+async def test_proxies_are_named_without_passwords(terminal: Command) -> None:
     terminal.environment["HTTPS_PROXY"] = f"http://me:{KEY}@proxy.example:3128"
     found = (await looked(terminal, "--offline"))["Network"]
     assert (
@@ -241,7 +241,7 @@ async def test_proxies_are_named_without_passwords(terminal: Terminal) -> None:
     assert found["state"] == "warning" and "unset HTTPS_PROXY" in found["advice"]
 
 
-async def test_a_name_that_nobody_knows(terminal: Terminal) -> None:
+async def test_a_name_that_nobody_knows(terminal: Command) -> None:
     terminal.provider("openai-compatible", "http://nobody.invalid/v1")
     found = await looked(terminal)
     assert found["Network"]["state"] == "warning"
@@ -249,7 +249,7 @@ async def test_a_name_that_nobody_knows(terminal: Terminal) -> None:
     assert found["OpenAI-compatible"]["state"] == "warning"
 
 
-async def test_broken_files_of_tools_and_agents(terminal: Terminal) -> None:
+async def test_broken_files_of_tools_and_agents(terminal: Command) -> None:
     """T-1: named with their line."""
     for folder, file, text in (
         ("tools", "bad.py", f"\nraise ValueError('{KEY}')\n"),
@@ -262,7 +262,7 @@ async def test_broken_files_of_tools_and_agents(terminal: Terminal) -> None:
     assert found["Agents"]["state"] == "warning" and "bad.md, line 3" in found["Agents"]["text"]
 
 
-async def test_a_port_in_use(terminal: Terminal) -> None:
+async def test_a_port_in_use(terminal: Command) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -273,7 +273,7 @@ async def test_a_port_in_use(terminal: Terminal) -> None:
     assert (await looked(terminal, "--offline"))["Server port"]["state"] == "ok"
 
 
-async def test_the_sandbox(terminal: Terminal, tmp_path: Path) -> None:
+async def test_the_sandbox(terminal: Command, tmp_path: Path) -> None:
     """T-8: it is tried, not believed in; switched off is a choice."""
     (terminal.home / "settings.json").write_text(json.dumps({"sandbox": False}))
     found = (await looked(terminal, "--offline"))["Sandbox"]
@@ -283,7 +283,7 @@ async def test_the_sandbox(terminal: Terminal, tmp_path: Path) -> None:
         assert (await looked(terminal, "--offline"))["Sandbox"]["state"] in ("ok", "warning")
 
 
-async def test_a_model_file_that_is_none(terminal: Terminal, tmp_path: Path) -> None:
+async def test_a_model_file_that_is_none(terminal: Command, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     for content, words in ((b"not a model", "is not a GGUF file"), (None, "cannot be read")):
         if content is None:
@@ -297,7 +297,7 @@ async def test_a_model_file_that_is_none(terminal: Terminal, tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux alone has such packages")
-async def test_a_display_without_its_libraries(terminal: Terminal, tmp_path: Path) -> None:
+async def test_a_display_without_its_libraries(terminal: Command, tmp_path: Path) -> None:
     """G-1: a plugin of Qt whose libraries are not there, as on a bare system."""
     import PySide6
 

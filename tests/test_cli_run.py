@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from house import asked, house, say
-from terminal import Terminal, at_provider, finish, session_of
+from house import reply_requests, engine_home, say
+from terminal import Command, at_provider, finish, session_of
 
-from studio.cli.piped import PATIENCE
+from studio.cli.piped import FIRST_BYTE_SECONDS
 from studio.providers.simulator import Call, RequestView, Text, Turn, Usage, stall
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
@@ -41,8 +41,8 @@ async def test_an_answer_that_fits_a_schema_is_all_there_is(tmp_path: Path) -> N
         ended = await terminal(*BASE, "--schema", "city.json", "The city?")
         assert (ended.code, json.loads(ended.out)) == (0, good), ended
         assert ended.out.count("\n") == 1 and "· Listing" in ended.err
-        sent = str(asked(simulator)[2].json)
-        assert "not JSON" in sent and "people" in str(asked(simulator)[3].json)
+        sent = str(reply_requests(simulator)[2].json)
+        assert "not JSON" in sent and "people" in str(reply_requests(simulator)[3].json)
         again = await terminal(*BASE, "--quiet", "--schema", json.dumps(SCHEMA), "Again?")
         assert (again.code, again.out, again.err) == (0, '{"city": "Lyon", "people": 1}\n', "")
         assert not simulator.violations
@@ -59,7 +59,7 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path) -> None:
             *BASE, "--schema", json.dumps(SCHEMA), "--output", str(place), "The city?"
         )
         assert (ended.code, ended.out, place.read_text()) == (2, "", "old\n")
-        assert "does not fit the schema" in ended.err and len(asked(simulator)) == 3
+        assert "does not fit the schema" in ended.err and len(reply_requests(simulator)) == 3
         for wrong, words in (
             ("nowhere.json", "cannot be read"),
             ("{", "not JSON"),
@@ -67,7 +67,7 @@ async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path) -> None:
         ):
             refused = await terminal(*BASE, "--schema", wrong, "Hello")
             assert refused.code == 1 and words in refused.err, refused
-        assert len(asked(simulator)) == 3
+        assert len(reply_requests(simulator)) == 3
 
 
 async def test_the_answer_goes_into_a_file(tmp_path: Path) -> None:
@@ -93,11 +93,11 @@ async def test_the_answer_goes_into_a_file(tmp_path: Path) -> None:
         ended = await terminal(*BASE, "--output", "/dev/stdout", "Go")  # no file is put over it
         assert ended.code == 0 and ended.out == "Fourth.\n"
         assert [one.name for one in terminal.folder.iterdir()] == ["out.md"]
-        known = len(asked(simulator))
+        known = len(reply_requests(simulator))
         for wrong, words in ((".", "is a folder"), ("no/where", "is not there")):
             refused = await terminal(*BASE, "--output", wrong, "Go")
             assert refused.code == 1 and words in refused.err
-        assert len(asked(simulator)) == known
+        assert len(reply_requests(simulator)) == known
 
 
 async def test_what_is_piped_in_goes_along(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ async def test_what_is_piped_in_goes_along(tmp_path: Path) -> None:
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         ended = await terminal(*BASE, "--quiet", "What went wrong", said=b"line 1\ndisk full\n")
         assert (ended.code, ended.out) == (0, "Seen.\n")
-        content = asked(simulator)[-1].json["messages"][-1]["content"]
+        content = reply_requests(simulator)[-1].json["messages"][-1]["content"]
         assert "stdin" in content and content.endswith("What went wrong")
         (terminal.folder / "log").write_text("disk full\n")
         with (terminal.folder / "log").open() as log:
@@ -126,10 +126,10 @@ async def test_what_is_piped_in_goes_along(tmp_path: Path) -> None:
 
         late = await terminal.start(*BASE, "--attach", "-", "--quiet", "Why", stdin=PIPE)
         assert late.stdin is not None
-        known = len(asked(simulator))
+        known = len(reply_requests(simulator))
         with pytest.raises(TimeoutError):  # longer than it waits unasked
-            await asyncio.wait_for(late.wait(), PATIENCE + 0.5)
-        assert len(asked(simulator)) == known
+            await asyncio.wait_for(late.wait(), FIRST_BYTE_SECONDS + 0.5)
+        assert len(reply_requests(simulator)) == known
         assert (await finish(late, b"disk full\n")).out == "Seen.\n"
 
         message = await terminal(*BASE, "-", said=b"disk full?")
@@ -150,17 +150,17 @@ async def test_a_turn_has_bounds_of_its_own(tmp_path: Path) -> None:
 
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         ended = await terminal(*BASE, "--max-steps", "2", "Loop")
-        assert ended.code == 3 and "all 2 steps" in ended.err and len(asked(simulator)) == 2
+        assert ended.code == 3 and "all 2 steps" in ended.err and len(reply_requests(simulator)) == 2
         ended = await terminal(*BASE, "--quiet", "--budget", "20000tok", "Loop")
         assert ended.code == 3 and ended.out == ""
         assert "20,000 tokens for one turn is reached" in ended.err
-        assert len(asked(simulator)) <= 5
+        assert len(reply_requests(simulator)) <= 5
     (tmp_path / "two").mkdir()
     async with at_provider(tmp_path / "two", "anthropic", script) as (terminal, simulator):
         opus = ("run", "--provider", "anthropic", "--model", "claude-opus-5-5")
         ended = await terminal(*opus, "--budget", "0.05", "Loop")
         assert ended.code == 3 and "$0.05 for one turn is reached" in ended.err
-        assert len(asked(simulator)) <= 3
+        assert len(reply_requests(simulator)) <= 3
         for wrong in ("free", "0", "-1", "10 euros"):
             refused = await terminal(*BASE, f"--budget={wrong}", "Loop")
             assert refused.code == 1 and "a budget is dollars" in refused.err
@@ -174,7 +174,7 @@ async def test_how_hard_to_think_reaches_the_model(tmp_path: Path) -> None:
             *("run", "--provider", "anthropic", "--model", "claude-opus-5-5"),
             *("--effort", "low", "Think"),
         )
-        assert ended.code == 0 and "'effort': 'low'" in str(asked(simulator)[-1].json)
+        assert ended.code == 0 and "'effort': 'low'" in str(reply_requests(simulator)[-1].json)
 
 
 async def test_a_refusal_is_no_success(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ async def test_a_refusal_is_no_success(tmp_path: Path) -> None:
     async with at_provider(tmp_path, "ollama", steps * 3) as (terminal, simulator):
         ended = await terminal(*BASE, "--deny", "run(git *)", "Push")
         assert (ended.code, ended.out) == (4, "Well.\n")
-        assert "rule for this turn run(git *) refuses it" in str(asked(simulator)[-1].json)
+        assert "rule for this turn run(git *) refuses it" in str(reply_requests(simulator)[-1].json)
         assert (await terminal(*BASE, "Push")).code == 4
         added = await terminal("permissions", "add", "run(git push*)", "--deny")
         assert added.code == 0
@@ -207,7 +207,7 @@ async def test_the_last_session_goes_on(tmp_path: Path) -> None:
         assert none.code == 1 and "no session yet" in none.err
         first = session_of((await terminal(*BASE, "One")).err)
         ended = await terminal("run", "--session", "last", "Two")
-        assert session_of(ended.err) == first and "One" in str(asked(simulator)[-1].json)
+        assert session_of(ended.err) == first and "One" in str(reply_requests(simulator)[-1].json)
         listed = json.loads((await terminal("sessions", "list", "--json")).out)
         assert [one["origin"] for one in listed] == ["terminal"]
 
@@ -238,8 +238,8 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
             return Turn(Text("Slowly. " * 50), faults=[stall(at=3)])
         return Turn(Text(f"You said {view.last_user}."))
 
-    async with house(tmp_path, "ollama", script) as one:
-        terminal = Terminal(tmp_path)
+    async with engine_home(tmp_path, "ollama", script) as one:
+        terminal = Command(tmp_path)
         terminal.environment["AGENT_STUDIO_HOME"] = str(one.studio.paths.data)
         terminal.provider("ollama", one.simulator.url("ollama"))
         session = await one.session()
@@ -251,7 +251,7 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
             [info] = [i for i in await one.studio.sessions.list() if i.id[:8] == session_of(e.err)]
             assert (info.state, info.origin, info.title) == ("done", "terminal", f"theirs{n}")
             await say(await one.studio.sessions.open(info.id), "more")
-            assert f"theirs{n}" in str(asked(one.simulator)[-1].json)
+            assert f"theirs{n}" in str(reply_requests(one.simulator)[-1].json)
         going.clear()
         waiting = asyncio.ensure_future(say(session, "wait"))
         await going.wait()
@@ -266,7 +266,7 @@ async def test_beside_an_open_house(tmp_path: Path) -> None:
 
 async def test_standard_input_is_bounded_and_an_empty_id_names_nothing(tmp_path: Path) -> None:
     """A stream without an end is no message; an unset variable of a script is no new session."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     process = await terminal.start(*BASE, stdin=PIPE)
     assert process.stdin is not None
     with suppress(BrokenPipeError, ConnectionResetError):
@@ -287,7 +287,7 @@ async def test_standard_input_is_bounded_and_an_empty_id_names_nothing(tmp_path:
 
 async def test_wrong_words_are_told_in_two_lines(tmp_path: Path) -> None:
     """What is wrong, and where the help is; it can be read on any terminal."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     for command, words in (
         (("run", "--nonsense"), "agent-studio run: unknown: --nonsense"),
         (("serve", "--port", "x"), "a port is a number from 0 to 65535"),

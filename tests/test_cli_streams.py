@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE, create_subprocess_exec
 from pathlib import Path
 
 import pytest
-from terminal import Ended, Terminal, at_provider, finish
+from terminal import Ended, Command, at_provider, finish
 
 from studio.providers.simulator import Text, Turn
 
@@ -26,7 +26,7 @@ COMMANDS = [
 async def test_whoever_reads_no_more_misses_nothing(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    ended = await Terminal(tmp_path).unread(*command)
+    ended = await Command(tmp_path).unread(*command)
     assert (ended.code, ended.err) == (130, "")
 
 
@@ -35,7 +35,7 @@ async def test_output_without_room_is_an_error_that_is_said(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    process = await Terminal(tmp_path).start(*command, stdout=full)
+    process = await Command(tmp_path).start(*command, stdout=full)
     os.close(full)
     ended = await finish(process)
     said = "Standard output cannot be written: no space left on device.\n"
@@ -63,7 +63,7 @@ async def test_what_is_said_is_written_into_no_other_file(tmp_path: Path) -> Non
             assert file.is_dir() or b"To go on:" not in file.read_bytes(), file
 
 
-async def _in_shell(terminal: Terminal, streams: str, *command: str) -> Ended:
+async def _in_shell(terminal: Command, streams: str, *command: str) -> Ended:
     """Run with streams as a shell sets them up."""
     shell = f'exec "$@" {streams}'
     process = await create_subprocess_exec(

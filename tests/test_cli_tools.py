@@ -11,15 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import House, house, say
-from terminal import Terminal, screen
+from house import EngineHome, engine_home, say
+from terminal import Command, screen
 
 from studio.domain import events as ev
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.providers.simulator import Call, Text, Turn
 from studio.tools import Context, Tool, Workspace
-from studio.tools.discovery import Finder, Toolbox, discover
-from studio.tools.starting import start, starter
+from studio.tools.discovery import ToolDiscovery, Toolbox, discover
+from studio.tools.starting import create_tool_file, starter
 
 ACTING = '''
 from studio.tools import Context, Result, tool
@@ -41,8 +41,8 @@ def says() -> str:
 
 
 @pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    made = Terminal(tmp_path)
+def terminal(tmp_path: Path) -> Command:
+    made = Command(tmp_path)
     own = made.home / "tools"
     own.mkdir(parents=True)
     (own / "note.py").write_text(ACTING)
@@ -53,7 +53,7 @@ def terminal(tmp_path: Path) -> Terminal:
 # The command
 
 
-async def test_tools_are_listed_with_what_is_wrong(terminal: Terminal) -> None:
+async def test_tools_are_listed_with_what_is_wrong(terminal: Command) -> None:
     """T-1: name, effect, origin; a broken file is named with its line and skipped."""
     shown, found, agents = await asyncio.gather(
         terminal("tools", "list"),
@@ -72,7 +72,7 @@ async def test_tools_are_listed_with_what_is_wrong(terminal: Terminal) -> None:
     assert "Coder" in agents.out and '"command"' in agents.out and "asked about" in agents.out
 
 
-async def test_one_tool_is_shown_as_a_model_is_told_of_it(terminal: Terminal) -> None:
+async def test_one_tool_is_shown_as_a_model_is_told_of_it(terminal: Command) -> None:
     plain, found, none = await asyncio.gather(
         terminal("tools", "show", "note"),
         terminal("tools", "show", "note", "--json"),
@@ -85,7 +85,7 @@ async def test_one_tool_is_shown_as_a_model_is_told_of_it(terminal: Terminal) ->
     assert none.code == 1 and "There is no tool nothing" in none.err
 
 
-async def test_a_tool_is_begun_tried_and_never_overwritten(terminal: Terminal) -> None:
+async def test_a_tool_is_begun_tried_and_never_overwritten(terminal: Command) -> None:
     """T-1: adding a tool is adding a file, and the one it begins with works."""
     made = await terminal("tools", "new", "count_lines")
     path = Path(made.out.strip())
@@ -112,7 +112,7 @@ async def test_a_tool_is_begun_tried_and_never_overwritten(terminal: Terminal) -
     assert wrong.code == 1 and "path" in wrong.err
 
 
-async def test_a_draft_is_shown_and_not_written(terminal: Terminal) -> None:
+async def test_a_draft_is_shown_and_not_written(terminal: Command) -> None:
     file = terminal.folder / "a.txt"
     file.write_text("old\n")
     arguments = ("--args", json.dumps({"path": "a.txt", "content": "new\n"}))
@@ -125,7 +125,7 @@ async def test_a_draft_is_shown_and_not_written(terminal: Terminal) -> None:
     assert (draft["path"], draft["diff"]) == ("a.txt", "-old\n+new") and file.read_text() == "old\n"
 
 
-async def test_a_tool_that_acts_is_asked_about(terminal: Terminal, tmp_path: Path) -> None:
+async def test_a_tool_that_acts_is_asked_about(terminal: Command, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     words = ("tools", "test", "note", "--args", '{"words": "hi"}', "--folder", str(other))
@@ -157,7 +157,7 @@ async def test_a_tool_that_acts_is_asked_about(terminal: Terminal, tmp_path: Pat
     ],
 )
 async def test_wrong_arguments_are_told(
-    terminal: Terminal, arguments: list[str], says: str
+    terminal: Command, arguments: list[str], says: str
 ) -> None:
     """L-5: field by field, and nothing is run."""
     ended = await terminal("tools", "test", "note", "--yes", *arguments)
@@ -168,7 +168,7 @@ async def test_wrong_arguments_are_told(
 
 
 async def test_the_starter_is_a_working_tool(tmp_path: Path) -> None:
-    path = start(tmp_path, "my_tool", ())
+    path = create_tool_file(tmp_path, "my_tool", ())
     box = discover(builtin=False, folders=[tmp_path])
     assert box.problems == [] and path.read_text() == starter("my_tool")
     tool = box.tools["my_tool"]
@@ -210,16 +210,16 @@ async def test_the_guide_shows_a_tool_that_works(tmp_path: Path) -> None:
 )
 def test_a_name_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigurationError, match="no name for a tool"):
-        start(tmp_path, name, ())
+        create_tool_file(tmp_path, name, ())
     assert not list(tmp_path.iterdir())
 
 
 def test_a_starter_is_never_written_over_a_file(tmp_path: Path) -> None:
     (tmp_path / "a.py").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigurationError, match="there already"):
-        start(tmp_path, "a", ())
+        create_tool_file(tmp_path, "a", ())
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        start(tmp_path / "none", "a", ())
+        create_tool_file(tmp_path / "none", "a", ())
     assert not (tmp_path / "elsewhere").exists()
 
 
@@ -302,30 +302,30 @@ def test_a_saved_file_is_read_again_and_nothing_else(tmp_path: Path) -> None:
     ).format("other")
     saved(tmp_path / "other.py", other)
     saved(tmp_path / "says.py", SAYS.format("one"))
-    finder = Finder([tmp_path], builtin=False)
-    first = finder.look()
-    assert finder.look() is first and set(first.tools) == {"says", "other"}
+    finder = ToolDiscovery([tmp_path], builtin=False)
+    first = finder.refresh()
+    assert finder.refresh() is first and set(first.tools) == {"says", "other"}
 
     saved(tmp_path / "says.py", SAYS.format("two"))
-    second = finder.look()
+    second = finder.refresh()
     assert second is not first and said(second.tools["says"]) == "two"
     assert second.tools["other"] is first.tools["other"] and counter.read_text() == "x"
 
     saved(tmp_path / "says.py", "x = (")
-    broken = finder.look()
+    broken = finder.refresh()
     assert said(broken.tools["says"]) == "two"
     [problem] = broken.problems
     assert "says.py, line 1: SyntaxError" in problem and problem.endswith("is still used.")
-    assert finder.look() is broken
+    assert finder.refresh() is broken
 
     saved(tmp_path / "says.py", SAYS.format("three"))
     saved(tmp_path / "more.py", SAYS.replace("says", "more").format("more"))
-    third = finder.look()
+    third = finder.refresh()
     assert third.problems == [] and set(third.tools) == {"says", "other", "more"}
     (tmp_path / "more.py").unlink()
-    assert set(finder.look().tools) == {"says", "other"}
+    assert set(finder.refresh().tools) == {"says", "other"}
     (tmp_path / "gone.py").symlink_to(tmp_path / "nowhere")
-    assert "gone.py" in finder.look().problems[0] and finder.look().problems[1:] == []
+    assert "gone.py" in finder.refresh().problems[0] and finder.refresh().problems[1:] == []
 
 
 def test_who_looks_while_tools_are_collected_gets_all_that_were_known(
@@ -334,19 +334,19 @@ def test_who_looks_while_tools_are_collected_gets_all_that_were_known(
     """T-1: two turns may begin at once."""
     saved(tmp_path / "a.py", SAYS.replace("says", "a").format("a"))
     saved(tmp_path / "b.py", SAYS.replace("says", "b").format("b"))
-    finder, meanwhile = Finder([tmp_path], builtin=False), list[set[str]]()
+    finder, meanwhile = ToolDiscovery([tmp_path], builtin=False), list[set[str]]()
     add = Toolbox.add
 
     def adds(box: Toolbox, tool: Tool, origin: str) -> None:
         add(box, tool, origin)
         with monkeypatch.context() as patch:
             patch.setattr(Toolbox, "add", add)
-            meanwhile.append(set(finder.look().tools))
+            meanwhile.append(set(finder.refresh().tools))
 
     monkeypatch.setattr(Toolbox, "add", adds)
-    finder.look()
+    finder.refresh()
     saved(tmp_path / "b.py", SAYS.replace("says", "b").format("c"))
-    finder.look()
+    finder.refresh()
     assert meanwhile and all(tools == {"a", "b"} for tools in meanwhile)
 
 
@@ -372,9 +372,9 @@ def test_a_file_that_has_no_room_is_not_begun(tmp_path: Path) -> None:
 async def test_a_tool_saved_between_two_turns_counts_in_the_next(tmp_path: Path) -> None:
     """T-1: at the next message, and what is newly broken is said once."""
     call, end = Turn(Call("says", {})), Turn(Text("Done."))
-    async with house(tmp_path, "anthropic", [call, end] * 4) as home:
+    async with engine_home(tmp_path, "anthropic", [call, end] * 4) as home:
         told: list[str] = []
-        home.studio.on_trouble(told.append)
+        home.studio.on_problem(told.append)
         path = all_tools(home) / "says.py"
         results: list[str] = []
         session = await home.session("All")
@@ -388,7 +388,7 @@ async def test_a_tool_saved_between_two_turns_counts_in_the_next(tmp_path: Path)
 # What a tool is given, what it gives (T-2, T-3)
 
 
-def all_tools(home: House) -> Path:
+def all_tools(home: EngineHome) -> Path:
     """Have an agent that may use every tool; returns the folder of one's own tools."""
     for folder in (home.studio.paths.agents, home.studio.paths.tools):
         folder.mkdir(exist_ok=True)
@@ -417,7 +417,7 @@ async def test_context_is_made_for_each_call_and_is_not_in_the_schema(tmp_path: 
         Turn(Text("Done.")),
         Turn(Text("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (all_tools(home) / "who.py").write_text(WHO)
         await home.studio.refresh_tools()
         for tool in home.studio.tools().values():
@@ -428,7 +428,7 @@ async def test_context_is_made_for_each_call_and_is_not_in_the_schema(tmp_path: 
         assert all(answer["agent"] == "All" and answer["call"] for answer in answers)
 
 
-async def asked(home: House, folder: str) -> dict[str, str]:
+async def asked(home: EngineHome, folder: str) -> dict[str, str]:
     place = home.folder / folder
     place.mkdir()
     session = await home.session("All")
@@ -476,7 +476,7 @@ async def test_a_summary_tool_is_compact_and_a_detail_tool_whole(tmp_path: Path)
         Turn(Call("orders_detail", {"number": 1}), Call("orders_detail", {"number": 9})),
         Turn(Text("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (all_tools(home) / "orders.py").write_text(ORDERS)
         events = await say(await home.session("All"))
         rows, *details = [e for e in events if isinstance(e, ev.ToolFinished)]

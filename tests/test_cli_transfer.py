@@ -11,14 +11,14 @@ from struct import pack
 from typing import Any
 
 import pytest
-from house import House, asked, house, say
+from house import EngineHome, reply_requests, engine_home, say
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.foreign import read
-from studio.agent.transfer import Conversation, as_json, conversation_of, distinct, of_json
-from studio.cli import command, parser
-from studio.domain.conversation import whole
+from studio.agent.foreign import read_conversations
+from studio.agent.transfer import PortableConversation, as_json, conversation_of, distinct, of_json
+from studio.cli import command, build_parser
+from studio.domain.conversation import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.transcript import Transcript
@@ -43,11 +43,11 @@ PNG = (
 )
 
 
-async def cli(one: House, *arguments: str) -> int:
-    return await command(one.studio, parser().parse_args(arguments))
+async def cli(one: EngineHome, *arguments: str) -> int:
+    return await command(one.studio, build_parser().parse_args(arguments))
 
 
-async def stored(one: House, session_id: str) -> Conversation:
+async def stored(one: EngineHome, session_id: str) -> PortableConversation:
     info = await one.studio.store.get(session_id)
     assert info is not None
     return conversation_of(info, await one.studio.store.events(session_id))
@@ -64,7 +64,7 @@ async def test_what_is_exported_comes_back_the_same(
         Turn(Words("Good bye.")),
     ]
     place = tmp_path / "all.json"
-    async with house(place_of(tmp_path, "here"), "anthropic", script) as one:
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", script) as one:
         (one.folder / "a.txt").write_text("alpha\n")
         session = await one.session()
         said = [Image("image/png", PNG), File("n.txt", "text/plain", "ü".encode()), Text("Look")]
@@ -77,7 +77,7 @@ async def test_what_is_exported_comes_back_the_same(
         assert "here already" in capsys.readouterr().err
     kinds = [type(block).__name__ for message in first.messages for block in message.blocks]
     assert {"Image", "File", "Text", "ToolCall", "ToolResult"} <= {*kinds}
-    async with house(place_of(tmp_path, "there"), "anthropic", [Turn(Words("On."))]) as one:
+    async with engine_home(place_of(tmp_path, "there"), "anthropic", [Turn(Words("On."))]) as one:
         assert await cli(one, "import", str(place)) == 0
         [info] = await one.studio.sessions.list()
         again = await stored(one, info.id)
@@ -93,7 +93,7 @@ async def test_what_is_exported_comes_back_the_same(
         assert len(await one.studio.sessions.list()) == 1
         session = await one.studio.sessions.open(info.id)  # and it goes on
         await say(session, "Go on")
-        assert "alpha" in str(asked(one.simulator)[-1].json)
+        assert "alpha" in str(reply_requests(one.simulator)[-1].json)
         await one.studio.sessions.delete(info.id)
         assert await cli(one, "import", str(place)) == 0  # what was deleted may come again
         assert len(await one.studio.sessions.list()) == 1
@@ -138,17 +138,17 @@ def test_any_conversation_survives_the_file(turns: list[list[Message]]) -> None:
     messages = distinct(message for turn in turns for message in turn)
     calls = [b.id for m in messages for b in m.blocks if isinstance(b, ToolCall)]
     assert len(calls) == len(set(calls))
-    body = json.loads(json.dumps(as_json([Conversation("T", messages)])))
+    body = json.loads(json.dumps(as_json([PortableConversation("T", messages)])))
     [back] = of_json(body)
     assert back.messages == messages
-    assert tuple(whole(Transcript([Recounted(back.messages)]).blocks)) == messages
+    assert tuple(all_messages(Transcript([Recounted(back.messages)]).blocks)) == messages
 
 
 async def test_a_key_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """P-4: whoever told a model their own key does not tell the readers of the file."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-mine-0123456789")
     script = [Turn(Words("Thanks for sk-ant-of-mine-0123456789."))] * 2
-    async with house(tmp_path, "ollama", script) as one:
+    async with engine_home(tmp_path, "ollama", script) as one:
         await say(await one.session(), "My key is sk-ant-of-mine-0123456789")
         one.studio.keychain.keep_for_session("server", "as-token-of-mine")
         session = await one.studio.sessions.open((await one.studio.sessions.list())[0].id)
@@ -201,7 +201,7 @@ PLAIN: list[dict[str, Any]] = [
 
 
 def test_chatgpts_export_is_read() -> None:
-    bread, nothing = read(json.dumps(CHATGPT).encode())
+    bread, nothing = read_conversations(json.dumps(CHATGPT).encode())
     assert (bread.title, bread.updated, nothing.messages) == ("Bread", 1700000100.5, ())
     asked, answered = bread.messages
     assert [block.text for block in asked.blocks if isinstance(block, Text)] == [
@@ -213,7 +213,7 @@ def test_chatgpts_export_is_read() -> None:
 
 
 def test_claudes_export_is_read() -> None:
-    [tea] = read(json.dumps(CLAUDE).encode())
+    [tea] = read_conversations(json.dumps(CLAUDE).encode())
     assert tea.title == "Tea" and tea.updated == 1767323105
     assert tea.messages == (
         Message("user", (File("tea.txt", "text/plain", b"Sencha"), Text("[The file “leaf.png” is not in the export.]"), Text("Green?"))),
@@ -223,7 +223,7 @@ def test_claudes_export_is_read() -> None:
 
 def test_a_plain_list_is_read() -> None:
     for body in (PLAIN, {"messages": PLAIN}, [{"messages": PLAIN}]):
-        [one] = read(json.dumps(body).encode())
+        [one] = read_conversations(json.dumps(body).encode())
         assert one.instructions == "Be brief." and [m.role for m in one.messages] == [
             *("user", "assistant", "user", "assistant")
         ]
@@ -254,14 +254,14 @@ def test_a_plain_list_is_read() -> None:
 )
 def test_a_bad_file_says_what_is_wrong(data: bytes, words: str) -> None:
     with pytest.raises(ValueError) as error:
-        read(data)
+        read_conversations(data)
     assert words in str(error.value)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "messages", "mapping", "chat_messages", "message", "author", "parts", "type", "text", "sender", "agent_studio", "conversations", "current_node", "tool_calls"]), inner, max_size=4), max_leaves=20))  # fmt: skip
 def test_no_file_is_worse_than_refused(value: Any) -> None:
     try:
-        read(json.dumps(value).encode())
+        read_conversations(json.dumps(value).encode())
     except ValueError as error:
         assert str(error)
 
@@ -273,7 +273,7 @@ async def test_of_a_bad_file_nothing_is_taken(
     bad.write_text(json.dumps([*CLAUDE, {"name": "X", "chat_messages": [{"sender": "cat"}]}]))
     good = tmp_path / "good.json"
     good.write_text(json.dumps(CHATGPT))
-    async with house(place_of(tmp_path, "here"), "ollama", []) as one:
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
         assert await cli(one, "import", str(bad), str(good), str(tmp_path / "no.json")) == 1
         told = capsys.readouterr()
         assert "conversation 2 “X”: a message is from 'cat'" in told.err
@@ -294,7 +294,7 @@ async def test_what_is_here_does_not_come_again(tmp_path: Path) -> None:
     """However often, and also twice at the same time."""
     place = tmp_path / "many.json"
     place.write_text(json.dumps([{**CLAUDE[0], "name": f"Tea {n}"} for n in range(20)]))
-    async with house(place_of(tmp_path, "here"), "ollama", []) as one:
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
         assert await cli(one, "import", str(place)) == 0
         await asyncio.gather(*(cli(one, "import", str(place)) for _ in range(2)))
         assert len(await one.studio.sessions.list()) == 20
@@ -308,9 +308,9 @@ async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
     secret.mkdir()
     said = Message("user", (Text("Read all you find here"),))
     place = tmp_path / "gift.json"
-    async with house(place_of(tmp_path, "here"), "anthropic", []) as one:
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", []) as one:
         for folder in (secret, one.folder):
-            body = as_json([Conversation(f"a\n{folder.name}", (said,), folder=str(folder))])
+            body = as_json([PortableConversation(f"a\n{folder.name}", (said,), folder=str(folder))])
             place.write_text(json.dumps(body))
             if folder == one.folder:
                 await one.session()  # the person works there
@@ -329,7 +329,7 @@ async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
     function = {"name": "f", "arguments": '{"a":' + "[" * 800 + "]" * 800 + "}"}
     call = {"id": "1", "type": "function", "function": function}
     place.write_text(json.dumps([{"role": "assistant", "content": "", "tool_calls": [call]}]))
-    async with house(place_of(tmp_path, "here"), "anthropic", []) as one:
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", []) as one:
         assert await cli(one, "import", str(place)) == 1
         assert "nested too deeply" in capsys.readouterr().err
         assert not await one.studio.sessions.list()

@@ -10,19 +10,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from house import asked, house
-from terminal import Terminal, at_provider, finish
+from house import reply_requests, engine_home
+from terminal import Command, at_provider, finish
 
 from studio.cli.console import Console
 from studio.cli.printing import JsonPrinter
-from studio.cli.run import Driver
+from studio.cli.run import TurnDriver
 from studio.domain.events import Event, Notice
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, Text, Turn
 from studio.storage import questions as module
 from studio.storage.database import Database
 from studio.storage.paths import Paths, private_folder
-from studio.storage.questions import Asked, Questions
+from studio.storage.questions import RemoteQuestion, RemoteApprovals
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
 ASKS = Turn(Call("run", {"command": "touch ran"}), stop="tool_use")
@@ -30,13 +30,13 @@ DONE = Turn(Text("Done."))
 
 
 @contextlib.asynccontextmanager
-async def window(terminal: Terminal) -> AsyncIterator[Questions]:
+async def window(terminal: Command) -> AsyncIterator[RemoteApprovals]:
     """This program, as a window at the command's data."""
     paths = Paths.below(terminal.home)
     private_folder(paths.database.parent)
     database = Database(paths.database)
     await database.open()
-    questions = Questions(database, paths.data / "bells")
+    questions = RemoteApprovals(database, paths.data / "bells")
     await questions.register()
     try:
         yield questions
@@ -44,7 +44,7 @@ async def window(terminal: Terminal) -> AsyncIterator[Questions]:
         await database.close()
 
 
-async def one(questions: Questions) -> Asked:
+async def one(questions: RemoteApprovals) -> RemoteQuestion:
     async with asyncio.timeout(60):
         while not (waiting := await questions.waiting()):  # noqa: ASYNC110 (of another process)
             await asyncio.sleep(0.01)
@@ -67,7 +67,7 @@ async def test_the_window_decides_where_no_terminal_is(tmp_path: Path) -> None:
             assert "Asked in the window: run touch ran\n" in ended.err
             assert "Not allowed: run touch ran\n  Denied in the window.\n" in ended.err
             assert not ran.exists()
-            assert "The person did not allow" in str(asked(simulator)[-1].json)
+            assert "The person did not allow" in str(reply_requests(simulator)[-1].json)
 
             command = asyncio.ensure_future(terminal(*BASE, "--quiet", "Go"))
             await questions.answer((await one(questions)).id, "always")
@@ -103,7 +103,7 @@ async def test_ctrl_c_takes_the_question_back(tmp_path: Path) -> None:
                 lambda db: db.execute("SELECT count(*) FROM questions").fetchone()
             )
             assert rows[0] == 0 and not await questions.answer(found.id, "once")
-        assert len(asked(simulator)) == 1 and not (terminal.folder / "ran").exists()
+        assert len(reply_requests(simulator)) == 1 and not (terminal.folder / "ran").exists()
 
 
 async def test_a_window_that_closes_has_said_no(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ async def test_a_window_that_closes_has_said_no(tmp_path: Path) -> None:
             await one(questions)
         ended = await command
         assert ended.code == 4 and "  Nobody answered in the window. To allow it:" in ended.err
-        assert "nobody was there to ask" in str(asked(simulator)[-1].json)
+        assert "nobody was there to ask" in str(reply_requests(simulator)[-1].json)
 
 
 async def test_nobody_is_asked_twice_who_did_not_answer(
@@ -128,11 +128,11 @@ async def test_nobody_is_asked_twice_who_did_not_answer(
             heard.append(event)
 
     calls = [Call("run", {"command": f"touch {name}"}) for name in "abc"]
-    async with house(tmp_path, "ollama", [Turn(*calls, stop="tool_use"), DONE]) as home:
+    async with engine_home(tmp_path, "ollama", [Turn(*calls, stop="tool_use"), DONE]) as home:
         await home.studio.questions.register()
         console = Console()
-        driver = Driver(await home.session(), console, Kept(console), home.studio.questions)
-        assert await driver.turn([Words("Go")], [], None) == 4
+        driver = TurnDriver(await home.session(), console, Kept(console), home.studio.questions)
+        assert await driver.run_turn([Words("Go")], [], None) == 4
         told = [event.text for event in heard if isinstance(event, Notice)]
         assert len([text for text in told if "Asked in the window" in text]) == 1
         assert not [*home.folder.iterdir()] and not await home.studio.questions.waiting()

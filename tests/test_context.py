@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, House, house, say
+from house import PROTOCOLS, EngineHome, engine_home, say
 
 from studio.agent.context import SHORTENED
 from studio.agent.context.summary import SYSTEM
@@ -34,7 +34,7 @@ LONG = "This is a rather long line of words about nothing at all. " * 40
 SUMMARY = "They talked at length about a rather long line of words."
 
 
-def small(home: House, window: int = WINDOW, model: str = "sim-model") -> None:
+def small(home: EngineHome, window: int = WINDOW, model: str = "sim-model") -> None:
     """The model has a small window, and the simulator keeps it."""
     home.studio.settings.values.models[f"{home.provider}/{model}"] = {"context_window": window}
     home.simulator.window = window
@@ -56,7 +56,7 @@ def reader(view: RequestView) -> Turn:
     return Turn(Text("Done.")) if view.results else Turn(Call("read", {"path": "long.txt"}))
 
 
-def accepted(home: House) -> bool:
+def accepted(home: EngineHome) -> bool:
     return not home.simulator.violations and all(one.status == 200 for one in home.asked)
 
 
@@ -72,7 +72,7 @@ async def talk(session: Session, turns: int, words: str = LONG) -> list[Event]:
     return events
 
 
-def sent_last(home: House) -> str:
+def sent_last(home: EngineHome) -> str:
     return json.dumps(home.asked[-1].json, ensure_ascii=False)
 
 
@@ -83,7 +83,7 @@ def summaries(session: Session) -> list[SummaryBlock]:
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_old_results_become_stubs_first(tmp_path: Path, provider: str) -> None:
     """L-10: the first stage asks no model; calls stay, and what the person said."""
-    async with house(tmp_path, provider, reader) as home:
+    async with engine_home(tmp_path, provider, reader) as home:
         small(home)
         (home.folder / "long.txt").write_text("A line of this file.\n" * 150)
         session = await home.session()
@@ -104,7 +104,7 @@ async def test_old_results_become_stubs_first(tmp_path: Path, provider: str) -> 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_summary_takes_the_place_of_the_beginning(tmp_path: Path, provider: str) -> None:
     """L-10: of what was said there is nothing to stub; the transcript keeps everything."""
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         small(home)
         session = await home.session()
         events = await talk(session, 8)
@@ -137,7 +137,7 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
             return Turn(Text("Done."))
         return Turn(Text(f"Step {step}. {LONG}"), Call("read", {"path": f"{step}.txt"}))
 
-    async with house(tmp_path, provider, endless) as home:
+    async with engine_home(tmp_path, provider, endless) as home:
         small(home)
         for number in range(19):
             (home.folder / f"{number}.txt").write_text(f"{number} is what stands here.\n" * 60)
@@ -153,7 +153,7 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
 
 async def test_two_hundred_turns_on_a_small_window(tmp_path: Path) -> None:
     """L-10: no request is ever refused."""
-    async with house(tmp_path, "anthropic", chatter) as home:
+    async with engine_home(tmp_path, "anthropic", chatter) as home:
         small(home)
         session = await home.session()
         await talk(session, 200)
@@ -165,7 +165,7 @@ async def test_two_hundred_turns_on_a_small_window(tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> None:
     """Each begins a new history; what was undone is not done again unasked."""
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
         await session.memory.summarise()
@@ -188,7 +188,7 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
 
 
 async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", chatter) as home:
+    async with engine_home(tmp_path, "anthropic", chatter) as home:
         session = await home.session()
         await talk(session, 4)
         await session.memory.summarise()
@@ -205,7 +205,7 @@ async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_pins_stay_whole(tmp_path: Path, provider: str) -> None:
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
         blocks = session.transcript.blocks
@@ -229,12 +229,12 @@ async def test_pins_stay_whole(tmp_path: Path, provider: str) -> None:
 async def test_a_summary_holds_after_a_restart_and_in_a_branch(
     tmp_path: Path, provider: str
 ) -> None:
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 4)
         await session.memory.summarise()
         identifier = session.info.id
-    async with house(tmp_path, provider, chatter, seed=1) as home:
+    async with engine_home(tmp_path, provider, chatter, seed=1) as home:
         session = await home.studio.sessions.open(identifier)
         await say(session, "Go on")
         assert SUMMARY in sent_last(home) and "(m1)" not in sent_last(home)
@@ -254,7 +254,7 @@ async def test_a_failed_summary_breaks_nothing(tmp_path: Path, provider: str) ->
     def fails(view: RequestView) -> Turn:
         return Turn(faults=[status(500)]) if asks_for_summary(view) else chatter(view)
 
-    async with house(tmp_path, provider, fails) as home:
+    async with engine_home(tmp_path, provider, fails) as home:
         small(home)
         session = await home.session()
         events = await talk(session, 8)
@@ -269,7 +269,7 @@ async def test_a_failed_summary_breaks_nothing(tmp_path: Path, provider: str) ->
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_who_says_that_it_is_too_long_is_asked_again(tmp_path: Path, provider: str) -> None:
     """Nobody knew the window: the refusal tells it, and the turn goes on by itself."""
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         session = await home.session()
         await talk(session, 3)
         home.simulator.window = 5_000
@@ -295,7 +295,7 @@ async def test_an_answer_that_filled_the_window_is_gone_on_with(
             )
         return chatter(view)
 
-    async with house(tmp_path, provider, fills) as home:
+    async with engine_home(tmp_path, provider, fills) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": WINDOW}
         session = await home.session()
         await talk(session, 3)
@@ -309,7 +309,7 @@ async def test_an_answer_that_filled_the_window_is_gone_on_with(
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_message_larger_than_the_window_is_explained(tmp_path: Path, provider: str) -> None:
-    async with house(tmp_path, provider, chatter) as home:
+    async with engine_home(tmp_path, provider, chatter) as home:
         small(home)
         session = await home.session()
         await talk(session, 2)
@@ -325,7 +325,7 @@ async def test_a_message_larger_than_the_window_is_explained(tmp_path: Path, pro
 
 
 async def test_summaries_can_be_switched_off(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", chatter) as home:
+    async with engine_home(tmp_path, "anthropic", chatter) as home:
         small(home)
         home.studio.settings.values.summarise = False
         session = await home.session()
@@ -344,7 +344,7 @@ async def test_a_summary_is_stopped(tmp_path: Path) -> None:
             return Turn(Text(SUMMARY), faults=[stall(2)])
         return chatter(view)
 
-    async with house(tmp_path, "anthropic", stalls) as home:
+    async with engine_home(tmp_path, "anthropic", stalls) as home:
         session = await home.session()
         await talk(session, 3)
         asking = asyncio.ensure_future(session.memory.summarise())
@@ -358,7 +358,7 @@ async def test_a_summary_is_stopped(tmp_path: Path) -> None:
 
 
 async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", chatter) as home:
+    async with engine_home(tmp_path, "anthropic", chatter) as home:
         session = await home.session()
         await talk(session, 1)
         with pytest.raises(ConfigurationError, match="too little"):
@@ -366,7 +366,7 @@ async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
 
 
 async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", []) as home:
+    async with engine_home(tmp_path, "anthropic", []) as home:
         session = await home.studio.sessions.create(
             folder=str(home.folder), agent="Coder", provider="simulator", model="demo-fast"
         )

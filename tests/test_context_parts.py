@@ -8,11 +8,11 @@ from pathlib import Path
 
 import documents
 import pytest
-from house import PROTOCOLS, house, say
+from house import PROTOCOLS, engine_home, say
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.context import shortened
+from studio.agent.context import shorten_results
 from studio.agent.context.enclosures import PAGE, blob_tokens
 from studio.agent.context.room import Measures
 from studio.agent.context.stubs import CUTS, KEPT_RESULTS, cut
@@ -27,7 +27,7 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from studio.domain.conversation import conversation
+from studio.domain.conversation import blocks_to_messages
 from studio.domain.events import Pinned, Summarised, SummaryUndone, TextDelta, TurnStarted
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.transcript import Transcript
@@ -99,7 +99,7 @@ def test_whatever_is_shortened_is_still_a_conversation(
     blocks: list[TranscriptBlock], keep: int, most: int | None
 ) -> None:
     """L-10, H-3: pairs stay whole, and so do pins and the person's message, on every protocol."""
-    messages = shortened(conversation(blocks), keep)
+    messages = shorten_results(blocks_to_messages(blocks), keep)
     messages = messages if most is None else cut(messages, most)
     calls = [b.id for m in messages for b in m.blocks if isinstance(b, ToolCall)]
     results = [b.call_id for m in messages for b in m.blocks if isinstance(b, ToolResult)]
@@ -131,11 +131,11 @@ def test_the_newest_results_stay_whole() -> None:
             ToolBlock(f"c{step}", "read", output="x" * 1000, state="done", step=step, whole=True)
         )
     results = [
-        b for m in shortened(conversation(blocks)) for b in m.blocks if isinstance(b, ToolResult)
+        b for m in shorten_results(blocks_to_messages(blocks)) for b in m.blocks if isinstance(b, ToolResult)
     ]
     assert [len(r.text) < 200 for r in results] == [True] * 3 + [False] * KEPT_RESULTS
     assert "Call it again" in results[0].text
-    short = [b.text for m in cut(conversation(blocks), 400) for b in m.blocks if hasattr(b, "text")]
+    short = [b.text for m in cut(blocks_to_messages(blocks), 400) for b in m.blocks if hasattr(b, "text")]
     assert "600 characters were left out here" in short[1]
 
 
@@ -197,7 +197,7 @@ def worker(view: RequestView) -> Turn:
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, provider: str) -> None:
-    async with house(tmp_path, provider, worker) as home:
+    async with engine_home(tmp_path, provider, worker) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
         (home.folder / "a.txt").write_text("alpha is what stands in this line\n" * 200)
         session = await home.session()
@@ -218,7 +218,7 @@ async def test_the_parts_add_up_to_what_the_provider_counted(tmp_path: Path, pro
         assert parts["tools"] > parts["instructions"]
         assert context.window == 50_000 and context.free == 50_000 - context.used
         identifier = session.info.id
-    async with house(tmp_path, provider, worker, seed=1) as home:
+    async with engine_home(tmp_path, provider, worker, seed=1) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"context_window": 50_000}
         session = await home.studio.sessions.open(identifier)
         again = await session.memory.context()

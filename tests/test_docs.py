@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.library import AgentLibrary
-from studio.cli import exits, parser
+from studio.agent.library import AgentFiles
+from studio.cli import exits, build_parser
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
 from studio.storage.settings import Settings
@@ -59,7 +59,7 @@ def test_commands_are_understood(page: Path) -> None:
         if whole in (["tools"], ["permissions"], ["drafts"], ["sessions"], ["run"]):
             continue
         try:
-            parser().parse_args(whole)
+            build_parser().parse_args(whole)
         except SystemExit as end:
             raise AssertionError(line) from end
 
@@ -105,7 +105,7 @@ async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path)
     }  # fmt: skip
     head = "\n".join(f"{key}: {samples[key]}" for key in keys)
     (tmp_path / "own.md").write_text(f"---\nname: Own\n{head}\n---\nWork.\n")
-    found = await AgentLibrary(tmp_path / "none", tmp_path).load(None)
+    found = await AgentFiles(tmp_path / "none", tmp_path).load(None)
     agent = found.by_name["Own"]
     assert (agent.role, agent.steps, agent.caps.tokens, agent.mask) == ("notes", 3, 9, ("email",))
     assert agent.parallel_tools == 2

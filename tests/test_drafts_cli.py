@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 
-from studio.cli import command, parser
+from studio.cli import command, build_parser
 from studio.providers.simulator import Call, Text, Turn
 
 SCRIPT = [
@@ -24,8 +24,8 @@ SCRIPT = [
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[House]:
-    async with house(tmp_path, "openai-compatible", SCRIPT) as home:
+async def home(tmp_path: Path) -> AsyncIterator[EngineHome]:
+    async with engine_home(tmp_path, "openai-compatible", SCRIPT) as home:
         (home.folder / "a.txt").write_text("one\ntwo\n")
         (home.folder / "b.bin").write_bytes(b"\0")
         (home.folder / "c.txt").write_text("three\n")
@@ -34,20 +34,20 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
         yield home
 
 
-async def run(home: House, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+async def run(home: EngineHome, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     capsys.readouterr()
-    code = await command(home.studio, parser().parse_args(["drafts", *words]))
+    code = await command(home.studio, build_parser().parse_args(["drafts", *words]))
     out = capsys.readouterr()
     return code, out.out, out.err
 
 
-async def ids(home: House, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+async def ids(home: EngineHome, capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     _, out, _ = await run(home, capsys, "list", "--json")
     return {entry["path"]: entry["draft_id"] for entry in json.loads(out)}
 
 
 async def test_what_waits_is_listed_and_shown(
-    home: House, capsys: pytest.CaptureFixture[str]
+    home: EngineHome, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, _ = await run(home, capsys, "list")
     assert code == 0
@@ -66,7 +66,7 @@ async def test_what_waits_is_listed_and_shown(
     assert (code, err) == (1, "There is no draft with an id that begins with zzz.\n")
 
 
-async def test_several_are_decided_at_once(home: House, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_several_are_decided_at_once(home: EngineHome, capsys: pytest.CaptureFixture[str]) -> None:
     """T-5: what fails is named, the rest is done."""
     found = await ids(home, capsys)
     (home.folder / "a.txt").write_text("mine\n")
@@ -94,7 +94,7 @@ async def test_several_are_decided_at_once(home: House, capsys: pytest.CaptureFi
     assert (code, err) == (1, "b.bin: this draft is undone.\n")
 
 
-async def test_of_one_session(home: House, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_of_one_session(home: EngineHome, capsys: pytest.CaptureFixture[str]) -> None:
     found = await ids(home, capsys)
     other = await home.session()
     await home.studio.sessions.branch((await home.studio.sessions.list())[-1].id)

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 from terminal import at_provider, screen
 
-from studio.cli import command, parser
+from studio.cli import command, build_parser
 from studio.domain.errors import ConfigurationError
 from studio.providers.simulator import Call, Text, Turn
 
@@ -40,8 +40,8 @@ SCRIPT = [
 
 
 @pytest.fixture
-async def home(tmp_path: Path) -> AsyncIterator[House]:
-    async with house(tmp_path, "openai-compatible", SCRIPT) as home:
+async def home(tmp_path: Path) -> AsyncIterator[EngineHome]:
+    async with engine_home(tmp_path, "openai-compatible", SCRIPT) as home:
         (home.folder / "a.txt").write_bytes(CRLF)
         (home.folder / "wide.txt").write_bytes(WIDE.encode("utf-16"))
         for name in ("same.txt", "old.txt"):
@@ -54,12 +54,12 @@ async def home(tmp_path: Path) -> AsyncIterator[House]:
 class Drafts:
     """The command, and the drafts of a home by their files."""
 
-    def __init__(self, home: House, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, home: EngineHome, capsys: pytest.CaptureFixture[str]) -> None:
         self.home, self._capsys = home, capsys
 
     async def __call__(self, *words: str) -> tuple[int, str, str]:
         self._capsys.readouterr()
-        code = await command(self.home.studio, parser().parse_args(["drafts", *words]))
+        code = await command(self.home.studio, build_parser().parse_args(["drafts", *words]))
         out = self._capsys.readouterr()
         return code, out.out, out.err
 
@@ -81,7 +81,7 @@ class Drafts:
 
 
 @pytest.fixture
-def drafts(home: House, capsys: pytest.CaptureFixture[str]) -> Drafts:
+def drafts(home: EngineHome, capsys: pytest.CaptureFixture[str]) -> Drafts:
     return Drafts(home, capsys)
 
 

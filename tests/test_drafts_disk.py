@@ -28,7 +28,7 @@ from studio.tools import (
 )
 from studio.tools.approving import is_done
 from studio.tools.drafting import make_further
-from studio.tools.replacing import look, relocate
+from studio.tools.replacing import read_stamp, relocate
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links as POSIX has them")
 
@@ -262,7 +262,7 @@ def test_across_devices(root: Path) -> None:
         source.write_bytes(b"x" * 3_000_000)
         source.chmod(0o640)
         os.utime(source, (1_600_000_000, 1_600_000_000))
-        seen = look(source, "a")
+        seen = read_stamp(source, "a")
         assert seen is not None
         relocate(source, other / "b", "b", seen, None)
         assert not source.exists()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import DraftResolved, ToolFinished
@@ -54,14 +54,14 @@ def tree(root: Path) -> dict[str, str]:
     }
 
 
-def last(home: House) -> str:
+def last(home: EngineHome) -> str:
     return str(home.asked[-1].json)
 
 
 async def test_delete_and_move_wait_for_the_person_and_are_undone(tmp_path: Path) -> None:
     """T-5."""
     script = [*turn(delete("a"), move("b", "new/c")), *turn()]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         (home.folder / "a").write_text("one\n")
         (home.folder / "b").write_bytes(b"\0two")
         session = await home.session()
@@ -90,7 +90,7 @@ async def test_what_waits_is_seen_by_the_tools(tmp_path: Path) -> None:
         edit("c", "two", "2"), read("c"), move("c", "d"), read("d"), write("e", "new"),
         move("e", "d"), move("e", "f"), delete("f"), move("d", "b"), delete("b"), move("a", "b"),
     )  # fmt: skip
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         (home.folder / "a").write_text("one\n")
         (home.folder / "b").write_text("two\n")
         session = await home.session()
@@ -127,7 +127,7 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
         ),
         *turn(),
     ]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         for name, text in (("a", "one\n"), ("b", "two\n"), ("d", "four\n")):
             (home.folder / name).write_text(text)
         session = await home.session()
@@ -159,13 +159,13 @@ async def test_a_set_of_drafts_is_decided_together(tmp_path: Path) -> None:
 
 async def test_a_set_of_drafts_is_discarded_and_outlives_the_program(tmp_path: Path) -> None:
     script = [*turn(write("a", "1"), delete("b"), move("c", "d")), *turn()]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         for name in "bc":
             (home.folder / name).write_text(name)
         session = await home.session()
         await say(session)
         session_id = session.info.id
-    async with house(tmp_path, CHAT, turn()) as home:
+    async with engine_home(tmp_path, CHAT, turn()) as home:
         session = await home.studio.sessions.open(session_id)
         drafts = session.drafts.waiting()
         assert [(d.path, d.action, d.target) for d in drafts] == [
@@ -182,7 +182,7 @@ async def test_a_set_of_drafts_is_discarded_and_outlives_the_program(tmp_path: P
 async def test_a_conflict_has_three_sides_and_a_way_out(tmp_path: Path) -> None:
     """T-5: never overwritten; merged where the changes are in different places."""
     script = [*turn(edit("a", "two", "2")), *turn()]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         file = home.folder / "a"
         file.write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\n")
         session = await home.session()
@@ -210,7 +210,7 @@ async def test_a_conflict_has_three_sides_and_a_way_out(tmp_path: Path) -> None:
 
 async def test_conflicts_of_what_is_deleted_or_moved(tmp_path: Path) -> None:
     script = turn(delete("a"), move("b", "c"), move("d", "e"), edit("f", "six", "6"))
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         for name in "abd":
             (home.folder / name).write_text(f"{name}\n")
         (home.folder / "f").write_text("six\n")
@@ -255,7 +255,7 @@ async def test_conflicts_of_what_is_deleted_or_moved(tmp_path: Path) -> None:
 
 async def test_a_conflict_may_be_discarded_or_replaced_by_the_model(tmp_path: Path) -> None:
     script = [*turn(edit("a", "one", "1"), write("b", "x")), *turn(edit("a", "mine", "ours"))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         (home.folder / "a").write_text("one\n")
         session = await home.session()
         await say(session)
@@ -273,7 +273,7 @@ async def test_a_conflict_may_be_discarded_or_replaced_by_the_model(tmp_path: Pa
 
 async def test_an_undo_that_meets_another_hand_changes_nothing(tmp_path: Path) -> None:
     """The draft stays approved, and says why."""
-    async with house(tmp_path, CHAT, [*turn(write("a", "new")), *turn()]) as home:
+    async with engine_home(tmp_path, CHAT, [*turn(write("a", "new")), *turn()]) as home:
         session = await home.session()
         await say(session)
         (draft,) = session.drafts.waiting()
@@ -291,7 +291,7 @@ async def test_an_undo_that_meets_another_hand_changes_nothing(tmp_path: Path) -
 
 
 async def test_a_person_edits_a_move_and_not_a_deletion(tmp_path: Path) -> None:
-    async with house(tmp_path, CHAT, turn(move("a", "b"), delete("c"), move("d", "e"))) as home:
+    async with engine_home(tmp_path, CHAT, turn(move("a", "b"), delete("c"), move("d", "e"))) as home:
         for name in "ac":
             (home.folder / name).write_text("x\n")
         (home.folder / "d").write_bytes(b"\0")
@@ -314,7 +314,7 @@ async def test_guarded_places_wait_whatever_a_draft_is_called(tmp_path: Path) ->
         move("a", ".git/hooks/pre-commit"), move(".git/config", "config"), delete(".git/HEAD"),
         edit("config", "core", "x"), delete("config"), move("b", "c"), delete("d"),
     )  # fmt: skip
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         (home.folder / ".git").mkdir()
         for name in ("a", "b", "d", ".git/config", ".git/HEAD"):
             (home.folder / name).write_text("core\n")
@@ -334,7 +334,7 @@ async def test_guarded_places_wait_whatever_a_draft_is_called(tmp_path: Path) ->
 
 async def test_nothing_is_drafted_in_plan_mode_or_against_a_rule(tmp_path: Path) -> None:
     script = [*turn(delete("a"), move("a", "b")), *turn(move("a", "secret/b"), delete("secret/a"))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         (home.folder / "secret").mkdir()
         for name in ("a", "secret/a"):
             (home.folder / name).write_text("x")
@@ -351,7 +351,7 @@ async def test_nothing_is_drafted_in_plan_mode_or_against_a_rule(tmp_path: Path)
 
 async def test_all_at_once_from_two_places_is_done_once(tmp_path: Path) -> None:
     """Two windows, or a double click."""
-    async with house(tmp_path, CHAT, turn(move("a", "b"), delete("c"))) as home:
+    async with engine_home(tmp_path, CHAT, turn(move("a", "b"), delete("c"))) as home:
         for name in "ac":
             (home.folder / name).write_text("x")
         session = await home.session()
@@ -367,7 +367,7 @@ async def test_what_is_written_while_the_chat_closes_is_known_to_be(
     tmp_path: Path, moments: int
 ) -> None:
     """T-5: whoever asked for it has gone, the program ends, and the draft's file is written."""
-    async with house(tmp_path, CHAT, turn(write("a", "one\n"))) as home:
+    async with engine_home(tmp_path, CHAT, turn(write("a", "one\n"))) as home:
         session = await home.session()
         await say(session)
         wrong: list[dict[str, object]] = []

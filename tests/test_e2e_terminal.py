@@ -10,8 +10,8 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, asked, held
-from terminal import Terminal, at_provider, finish, screen, session_of
+from house import PROTOCOLS, reply_requests, is_locked
+from terminal import Command, at_provider, finish, screen, session_of
 
 from studio.providers.simulator import (
     Call,
@@ -76,7 +76,7 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         names = [e["name"] for e in events if e["event"] == "tool_queued"]
         assert names == ["read", "read", "run", "read", "write"]
         assert (terminal.folder / "n.txt").read_text() == "new\n"
-        second, third = (str(r.json) for r in asked(simulator)[1:3])
+        second, third = (str(r.json) for r in reply_requests(simulator)[1:3])
         assert second.index("alpha") < second.index("beta")
         assert third.count("alpha") == 2 and "hi there" in third
         said = "".join(e["text"] for e in events if e["event"] == "text_delta")
@@ -92,17 +92,17 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         ended, seconds = await terminal.interrupted(
             *("--session", session, "--allow", "run", "Wait"), when='"up'
         )
-        assert ended.code == 130 and seconds < 5 and not held(terminal.folder / "child")
+        assert ended.code == 130 and seconds < 5 and not is_locked(terminal.folder / "child")
         assert ended.events[-1]["reason"] == "cancelled"
 
         ended = await terminal("run", "--session", session[:10], "And now")
         assert (ended.code, ended.out) == (4, "Here again.\n")
         assert "Not allowed: run printf no" in ended.err
         assert "--allow 'run(printf *)'" in ended.err and session_of(ended.err) == session[:8]
-        sent = str(asked(simulator)[-1].json)
+        sent = str(reply_requests(simulator)[-1].json)
         assert "nobody was there to ask" in sent
         assert "Please work" in sent and "stopped the turn" in sent and "new" in sent
-        assert len(asked(simulator)) == 7 and not simulator.violations
+        assert len(reply_requests(simulator)) == 7 and not simulator.violations
 
 
 async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ async def test_limits_and_errors_have_their_codes(tmp_path: Path) -> None:
         base = ("run", "--provider", QUICK, "--model", "m", "--agent", "short")
         ended = await terminal(*base, "loop")
         assert ended.code == 3 and "all 5 steps" in ended.err and ended.out == ""
-        assert len(asked(simulator)) == 5
+        assert len(reply_requests(simulator)) == 5
         failed = await terminal(*base, "fail")
         assert failed.code == 2 and "had an error of its own" in failed.err
         assert "Your message is kept" in failed.err
@@ -174,7 +174,7 @@ async def test_questions_on_a_real_terminal(tmp_path: Path) -> None:
             text = await shown.until("done.")
             assert "All \\x1b]0;title\\x07 done." in text
             assert await shown.end() == 4
-        results = [str(request.json) for request in asked(simulator)]
+        results = [str(request.json) for request in reply_requests(simulator)]
         assert "three" in results[3] and "Blue" in results[4] and "did not allow" in results[5]
         assert not simulator.violations
 
@@ -206,7 +206,7 @@ async def test_a_draft_is_shown_and_approved_on_a_real_terminal(tmp_path: Path) 
             shown.type("\x03")
             assert await shown.end() == 130
             assert "waiting for your approval: m.txt" in shown.shown
-        assert "approved the draft of n.txt" in str(asked(simulator)[-1].json)
+        assert "approved the draft of n.txt" in str(reply_requests(simulator)[-1].json)
         assert not simulator.violations
 
 
@@ -229,7 +229,7 @@ async def test_ctrl_c_takes_back_a_question(tmp_path: Path) -> None:
             shown.type("\x04")
             await shown.until("Well.")
             assert await shown.end() == 4
-        assert "stopped the turn" in str(asked(simulator)[1].json)
+        assert "stopped the turn" in str(reply_requests(simulator)[1].json)
         assert not simulator.violations
 
 
@@ -248,7 +248,7 @@ async def test_message_from_standard_input(tmp_path: Path) -> None:
             shown.type("typed\n\x04")
             await shown.until("Yes.")
             assert await shown.end() == 0
-        bodies = [[str(m) for m in one.json["messages"]] for one in asked(simulator)]
+        bodies = [[str(m) for m in one.json["messages"]] for one in reply_requests(simulator)]
         first, second, third = bodies
         assert "typed" in third[-1]
         assert "Grüße\\nzwei'" in first[-1] and "plain \ufffd end" in second[-1]
@@ -307,13 +307,13 @@ async def test_sessions_can_be_read_again(tmp_path: Path) -> None:
         kinds = [event["event"] for event in body["events"]]
         assert kinds[0] == "turn_started" and kinds[-1] == "turn_complete"
         native = json.loads((await terminal("sessions", "native", session)).out)
-        assert native[:-1] == asked(simulator)[-1].json["messages"][1:]
+        assert native[:-1] == reply_requests(simulator)[-1].json["messages"][1:]
         assert native[-1]["content"] == "It says **alpha**."
 
 
 async def test_the_simulator_alone(tmp_path: Path) -> None:
     """It says where it listens at once, answers, and ends with Ctrl-C."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     process = await terminal.start("simulate", "--port", "0")
     assert process.stdout is not None
     lines = [(await process.stdout.readline()).decode() for _ in range(6)]
@@ -329,7 +329,7 @@ async def test_the_simulator_alone(tmp_path: Path) -> None:
 
 
 async def test_the_demo_needs_no_key(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     (terminal.folder / "notes.txt").write_text("Buy milk\n")
     ended = await terminal("run", "--provider", "simulator", "Look at this folder")
     assert ended.code == 0 and "notes.txt" in ended.out and "· Listing" in ended.err
@@ -339,7 +339,7 @@ async def test_the_demo_needs_no_key(tmp_path: Path) -> None:
 
 async def test_without_provider_and_key_it_is_the_built_in_model(tmp_path: Path) -> None:
     """With a model file that is no model the answer is an explanation, not a download."""
-    terminal = Terminal(tmp_path)
+    terminal = Command(tmp_path)
     terminal.home.mkdir()
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"not a model")
@@ -355,7 +355,7 @@ async def test_without_provider_and_key_it_is_the_built_in_model(tmp_path: Path)
 
 async def test_starting_imports_no_sdk(tmp_path: Path) -> None:
     """A turn pays for the provider it talks to and for no other, nor for Qt."""
-    terminal = Terminal(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    terminal = Command(tmp_path, PYTHONPROFILEIMPORTTIME="1")
     ended = await terminal("run", "--provider", "simulator", "Hello")
     imported = {
         line.rpartition("|")[2].strip().partition(".")[0]

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, held
+from house import PROTOCOLS, is_locked
 from test_turn import read
 from window import Key, Person, alone, at_window, on_window_loop, until
 
@@ -16,7 +16,7 @@ from studio.domain.events import Event, TurnComplete
 from studio.providers.simulator import Call, Text, Think, Turn, stall
 from studio.ui.transcript.actions import GUARD
 from studio.ui.transcript.draft import DraftItem
-from studio.ui.transcript.prompt import PromptItem
+from studio.ui.transcript.prompt import ApprovalItem
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),
@@ -95,10 +95,10 @@ async def test_permission_by_keys(tmp_path: Path, provider: str) -> None:
         view.context.now = lambda: now[0]
         person.say("Run something")
 
-        async def prompt(after: object = None) -> PromptItem:
+        async def prompt(after: object = None) -> ApprovalItem:
             item = await until(
                 lambda: (
-                    (found := person.item(PromptItem)) is not None
+                    (found := person.item(ApprovalItem)) is not None
                     and found is not after
                     and found.shown_at is not None
                     and view.hasFocus()
@@ -195,15 +195,15 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         lock = Path(person.session.info.folder) / "child"
         person.say("Run")
         await until(lambda: person.session.transcript.questions)
-        await until(lambda: person.item(PromptItem) and person.item(PromptItem).shown_at)
-        await person.click_hit(PromptItem, "allow_once")
+        await until(lambda: person.item(ApprovalItem) and person.item(ApprovalItem).shown_at)
+        await person.click_hit(ApprovalItem, "allow_once")
         await until(lambda: "up" in person.blocks(ToolBlock)[-1].output)
-        assert person.composer.state == "running" and held(lock)
+        assert person.composer.state == "running" and is_locked(lock)
         seen.clear()
         person.click(person.composer.send)
         await person.done(2, seconds=10)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
-        assert not held(lock)
+        assert not is_locked(lock)
         assert person.blocks(ToolBlock)[-1].state == "cancelled"
 
         person.say("Go on")

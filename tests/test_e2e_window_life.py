@@ -34,7 +34,7 @@ from studio.storage.migrations import LATEST
 from studio.ui.first_run import FirstRun
 from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.cards import FailureItem
-from studio.ui.transcript.prompt import AskItem, PromptItem
+from studio.ui.transcript.prompt import QuestionItem, ApprovalItem
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -153,8 +153,8 @@ async def test_one_chat_runs_while_another_is_on_screen(tmp_path: Path) -> None:
         await until(lambda: person.status("quick") == "age")
         person.press(Key.Key_J, CTRL)
         await until(lambda: person.session.info.title == "slow")
-        await until(lambda: person.view.hasFocus() and person.item(PromptItem))
-        item = await until(lambda: person.item(PromptItem))
+        await until(lambda: person.view.hasFocus() and person.item(ApprovalItem))
+        item = await until(lambda: person.item(ApprovalItem))
         person.view.context.now = lambda: (item.shown_at or 1e12) + 1
         await until(lambda: item.shown_at is not None)
         person.press(Key.Key_Return)
@@ -493,7 +493,7 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         person.type("a colour")
         person.press(Key.Key_Return)
         await until(lambda: person.composer.state == "waiting")
-        await until(lambda: person.item(AskItem))
+        await until(lambda: person.item(QuestionItem))
         assert person.composer.editor.hasFocus()  # it may be answered in words
         person.press(Key.Key_J, CTRL)
         await until(lambda: getattr(view.focus.item, "shown_at", None) is not None)

@@ -9,19 +9,19 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, house
+from house import PROTOCOLS, engine_home
 from story import Act, Change, Damage, Reply, Restart, Say, Step, Switch
-from world import World
+from world import StoryRunner
 
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, Text, Think
 from studio.tools.processes import run_shell
-from studio.tools.sandbox import Unconfined
+from studio.tools.sandbox import NoSandbox
 
 
-async def lived(home: Path, provider: str, *steps: Step, **world: object) -> World:
+async def lived(home: Path, provider: str, *steps: Step, **world: object) -> StoryRunner:
     """The story, every check of the world included."""
-    lived = World(home, provider, **world)  # type: ignore[arg-type]
+    lived = StoryRunner(home, provider, **world)  # type: ignore[arg-type]
     async with asyncio.timeout(60):
         await lived.live(steps)
     return lived
@@ -70,7 +70,7 @@ async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path:
             "sleep 60",
             folder=tmp_path,
             environment={},
-            sandbox=Unconfined(),
+            sandbox=NoSandbox(),
             time_limit=60,
             emit=print,
         )
@@ -129,7 +129,7 @@ async def test_an_empty_message_after_reasoning_does_not_block_what_follows(
 
 async def test_a_turn_cancelled_twice_while_it_is_made_is_over(tmp_path: Path) -> None:
     """L-2, L-11: who cancels a group of tasks cancels each again; the chat seemed to run on."""
-    async with house(tmp_path, "ollama", []) as home:
+    async with engine_home(tmp_path, "ollama", []) as home:
         session = await home.session()
 
         async def turn() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import PROTOCOLS, House, house
+from house import PROTOCOLS, EngineHome, engine_home
 
 from studio.agent.session import Session
 from studio.domain.blocks import TextBlock, ToolBlock, UserBlock
@@ -44,7 +44,7 @@ def reason(events: Sequence[Event]) -> str:
     return ends[0]
 
 
-def sent(home: House, text: str) -> bool:
+def sent(home: EngineHome, text: str) -> bool:
     return text in json.dumps(home.asked[-1].json, ensure_ascii=False)
 
 
@@ -56,7 +56,7 @@ async def test_calls_go_to_the_one_who_asked_and_come_back(tmp_path: Path, provi
         Turn(Words("Sun.")),
         Turn(Words("Bye.")),
     ]  # fmt: skip
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a").write_text("a secret place\n")
         session = await home.session()
         events = await turn(session, tools=[WEATHER])
@@ -97,7 +97,7 @@ async def test_one_call_alone_is_handed_over_where_that_is_wished(
     ulm, bonn = Call("weather", {"town": "Ulm"}), Call("weather", {"town": "Bonn"})
     script = [Turn(ulm, Call("read", {"path": "a"}), bonn), Turn(bonn), Turn(Words("Rain."))]
     one = Generation(parallel=False)
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a").write_text("found\n")
         session = await home.session()
         for town in ("Ulm", "Bonn"):
@@ -122,7 +122,7 @@ async def test_one_call_alone_is_handed_over_where_that_is_wished(
 async def test_what_was_never_brought_is_said(tmp_path: Path, provider: str) -> None:
     """H-5: also after a restart, and also where the next turn is a person's in the window."""
     script = [Turn(Call("weather", {"town": "Ulm"}), Call("read", {"path": "a"})), Turn(Words("."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a").write_text("found\n")
         session = await home.session()
         await turn(session, tools=[WEATHER])
@@ -137,7 +137,7 @@ async def test_what_was_never_brought_is_said(tmp_path: Path, provider: str) -> 
 async def test_a_call_whose_arguments_cannot_be_read_stays_here(tmp_path: Path) -> None:
     """L-6: the client gets whole calls alone."""
     script = [Turn(Call("weather", raw="Ulm, of course")), Turn(Words("Sorry."))]
-    async with house(tmp_path, "openai-compatible", script) as home:
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
         session = await home.session()
         assert reason(await turn(session, tools=[WEATHER])) == "done"
         assert sent(home, "not a JSON object")
@@ -146,7 +146,7 @@ async def test_a_call_whose_arguments_cannot_be_read_stays_here(tmp_path: Path) 
 async def test_a_tool_of_the_client_takes_the_place_of_ours(tmp_path: Path) -> None:
     script = [Turn(Call("read", {"path": "a"})), Turn(Words("."))]
     theirs = ToolSpec("read", "Reads theirs", {"type": "object"}, external=True)
-    async with house(tmp_path, "openai-compatible", script) as home:
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
         (home.folder / "a").write_text("ours\n")
         session = await home.session()
         assert reason(await turn(session, tools=[theirs])) == "handed_over"
@@ -164,7 +164,7 @@ async def test_a_conversation_that_somebody_tells(tmp_path: Path, provider: str)
         Message("user", (ToolResult("c1", "weather", (Text("Rain"),)),)),
         Message("assistant", (Text("It rains."),)),
     ]
-    async with house(tmp_path, provider, [Turn(Words("Alice."))]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Words("Alice."))]) as home:
         session = await home.studio.sessions.create(
             folder=str(home.folder), agent="Coder", provider=home.provider, model="sim-model",
             origin="server", instructions="Be brief.", told=told,
@@ -188,7 +188,7 @@ async def test_a_conversation_that_somebody_tells(tmp_path: Path, provider: str)
 
 
 async def test_the_bare_model_gets_nothing_but_what_is_said(tmp_path: Path) -> None:
-    async with house(
+    async with engine_home(
         tmp_path, "openai-compatible", [Turn(Words("Hi.")), Turn(Words("Hi."))]
     ) as home:
         session = await home.session(agent="Plain")
@@ -212,7 +212,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(
         Turn(Words('{"sum": "3"}')),
         Turn(Words('{"sum": 3}')),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = await turn(session, generation=Generation(schema=SCHEMA))
         assert reason(events) == "done"
@@ -222,7 +222,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(
 
 async def test_a_model_that_never_fits_ends_with_the_reason(tmp_path: Path) -> None:
     script = [Turn(Words("no")), Turn(Words("no")), Turn(Words("no")), Turn(Words("Free again."))]
-    async with house(tmp_path, "openai-compatible", script) as home:
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
         session = await home.session()
         events = await turn(session, generation=Generation(schema={}))
         assert reason(events) == "error"
@@ -234,7 +234,7 @@ async def test_a_model_that_never_fits_ends_with_the_reason(tmp_path: Path) -> N
 async def test_what_is_asked_of_the_first_request_alone(tmp_path: Path, provider: str) -> None:
     """A tool that has to be called is called once, or no turn would end."""
     script = [Turn(Call("read", {"path": "a"})), Turn(Words("."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a").write_text("x\n")
         session = await home.session()
         assert reason(await turn(session, generation=Generation(only="read"))) == "done"
@@ -242,7 +242,7 @@ async def test_what_is_asked_of_the_first_request_alone(tmp_path: Path, provider
 
 async def test_what_comes_after_a_stop_text_is_not_gone_on_with(tmp_path: Path) -> None:
     script = [Turn(Words("One. STOP two."), Call("read", {"path": "a"}))]
-    async with house(tmp_path, "openai", script) as home:
+    async with engine_home(tmp_path, "openai", script) as home:
         session = await home.session()
         events = await turn(session, generation=Generation(stop=("STOP",)))
         assert reason(events) == "done"

@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback import site
 
-from studio.agent.incoming import KINDS, Incoming, kinds_of
+from studio.agent.incoming import KINDS, ContentFilter, kinds_of
 from studio.agent.library import parse_agent
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
@@ -27,8 +27,8 @@ TEXT = (
 )
 
 
-def filter_of(*names: str, transcript: Transcript | None = None) -> Incoming:
-    made = Incoming(transcript or Transcript())
+def filter_of(*names: str, transcript: Transcript | None = None) -> ContentFilter:
+    made = ContentFilter(transcript or Transcript())
     made.kinds = kinds_of(names)
     return made
 
@@ -114,7 +114,7 @@ def test_numbers_go_on_after_a_restart() -> None:
     assert made.masked("x@example.org") == "[email 4]"
 
 
-async def fetched(home: House, url: str) -> tuple[str, str]:
+async def fetched(home: EngineHome, url: str) -> tuple[str, str]:
     """What the model got of a page, and all that was sent to it."""
     session = await home.session("Assistant")
     await say(session, f"Read {url} and write to me@example.org", answer="once")
@@ -130,7 +130,7 @@ async def test_the_model_gets_a_page_masked_and_the_persons_words_as_they_are(
         here.page("/", "<p>ann@example.org " + "word " * 10_000 + "ann@example.org</p>")
         url = f"{here.url}/"
         script = [Turn(Call("fetch", {"url": url}), stop="tool_use"), Turn(Text("Done."))]
-        async with house(tmp_path, "anthropic", script) as home:
+        async with engine_home(tmp_path, "anthropic", script) as home:
             home.studio.settings.values.fetch_private = True
             home.studio.settings.values.mask = ["email"]
             output, sent = await fetched(home, url)
@@ -145,7 +145,7 @@ async def test_the_model_gets_a_page_masked_and_the_persons_words_as_they_are(
 
 async def test_a_kind_that_is_unknown_stops_the_turn(tmp_path: Path) -> None:
     """What is not masked by mistake is out."""
-    async with house(tmp_path, "anthropic", [Turn(Text("Hi"))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Hi"))]) as home:
         home.studio.settings.values.mask = ["emial"]
         session = await home.session("Assistant")
         events = await say(session)

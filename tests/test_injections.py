@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from corpus_injections import CASES, ORDER, SECRET, TOOLS, Case, Listener, planted_script, ways_out
-from house import House, house
+from house import EngineHome, engine_home
 
 from studio.agent.session import Session
 from studio.domain.events import (
@@ -44,9 +44,9 @@ def listener() -> Iterator[Listener]:
 @asynccontextmanager
 async def at_home(
     tmp_path: Path, listener: Listener, script: Script, *, sandbox: bool = False
-) -> AsyncIterator[House]:
+) -> AsyncIterator[EngineHome]:
     """A house with tools that reach the network, and a secret in its folder."""
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         tools = home.studio.paths.tools
         tools.mkdir(parents=True, exist_ok=True)
         (tools / "reaching.py").write_text(TOOLS.replace("URL", listener.url))
@@ -59,7 +59,7 @@ async def at_home(
         yield home
 
 
-async def chat(home: House, name: str) -> Session:
+async def chat(home: EngineHome, name: str) -> Session:
     """In a folder of its own, in the automatic mode."""
     folder = home.folder / name.replace("/", "_")
     folder.mkdir()
@@ -76,7 +76,7 @@ async def say(session: Session, said: list[Said], answer: str = "deny") -> list[
     async for event in session.turn(said, rules=EVERYTHING):
         events.append(event)
         if isinstance(event, AwaitingPermission):
-            session.answer(event.question.id, answer)  # type: ignore[arg-type]
+            session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]
     return events
 
 

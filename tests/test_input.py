@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from documents import locked, pdf, picture
-from house import PROTOCOLS, house
+from house import PROTOCOLS, engine_home
 from terminal import at_provider
 
-from studio.agent.input import LIMIT, TOGETHER, attach, weigh
+from studio.agent.input import LIMIT, TOGETHER, attach, check_total_size
 from studio.agent.input import picture as pasted
 from studio.agent.session import Session
 from studio.domain.errors import ConfigurationError
@@ -125,9 +125,9 @@ async def test_places_that_are_no_files(tmp_path: Path) -> None:
 
 async def test_all_files_of_a_message_together_have_a_limit() -> None:
     file = File("a", "application/pdf", bytes(LIMIT))
-    weigh([Text("words")] + [file] * (TOGETHER // LIMIT))
+    check_total_size([Text("words")] + [file] * (TOGETHER // LIMIT))
     with pytest.raises(ConfigurationError, match="have 120 MB together; a message takes 100 MB"):
-        weigh([file] * (TOGETHER // LIMIT + 1))
+        check_total_size([file] * (TOGETHER // LIMIT + 1))
 
 
 async def test_a_pasted_picture(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ async def turn(session: Session, *said: Image | File | Text) -> list[Event]:
 async def test_files_are_native_blocks_on_each_protocol(tmp_path: Path, provider: str) -> None:
     """H-2: a picture, a PDF and a text; and the next turn is accepted, too."""
     paper = provider in ("anthropic", "openai", "gemini")
-    async with house(tmp_path, provider, [Turn(Words("I see.")), Turn(Words("Yes."))]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Words("I see.")), Turn(Words("Yes."))]) as home:
         session = await home.session()
         image = await attached(tmp_path, "a.png", picture())
         report = await attached(tmp_path, "a.pdf", pdf("Words"))
@@ -193,7 +193,7 @@ async def test_files_are_native_blocks_on_each_protocol(tmp_path: Path, provider
 
 
 async def test_a_message_of_files_alone_names_the_chat(tmp_path: Path) -> None:
-    async with house(tmp_path, "ollama", [Turn(Words("Ok."))]) as home:
+    async with engine_home(tmp_path, "ollama", [Turn(Words("Ok."))]) as home:
         session = await home.session()
         notes = await attached(tmp_path, "notes.md", b"x")
         await turn(session, await attached(tmp_path, "a.png", picture()), notes)
@@ -204,7 +204,7 @@ async def test_a_message_of_files_alone_names_the_chat(tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", ["openai-compatible", "ollama"])
 async def test_a_file_that_the_model_refuses_is_never_sent(tmp_path: Path, provider: str) -> None:
     """It is said before; without the file the chat goes on."""
-    async with house(tmp_path, provider, [Turn(Words("Fine."))]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Words("Fine."))]) as home:
         session = await home.session()
         report = await attached(tmp_path, "a.pdf", pdf("Words"))
         events = await turn(session, report, Text("Read it"))
@@ -225,7 +225,7 @@ async def test_a_picture_that_a_tool_read_reaches_the_model(tmp_path: Path, prov
         Turn(Words("A blue square.")),
         Turn(Words("Yes.")),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.png").write_bytes(picture("BMP"))
         (home.folder / "b.txt").write_text("words\n")
         session = await home.session()

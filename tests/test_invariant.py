@@ -37,7 +37,7 @@ from story import (
     Trust,
     Window,
 )
-from world import CHUNKING, MODELS, World
+from world import CHUNKING, MODELS, StoryRunner
 
 from studio.providers.simulator import (
     Byte,
@@ -332,4 +332,4 @@ def test_every_request_is_accepted_and_every_turn_ends_once(
     provider: str, world: tuple, steps: tuple[Step, ...]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(World(Path(folder), provider, *world).live(steps))
+        asyncio.run(StoryRunner(Path(folder), provider, *world).live(steps))

@@ -27,7 +27,7 @@ from studio.domain.messages import Image, Text
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
 from studio.tools import Context, tool
-from tests.house import PROTOCOLS, House, house, say
+from tests.house import PROTOCOLS, EngineHome, engine_home, say
 
 
 def look(path: str) -> Turn:
@@ -40,7 +40,7 @@ def end_of(events: list[Event]) -> TurnComplete:
     return end
 
 
-def own_agent(home: House, text: str) -> None:
+def own_agent(home: EngineHome, text: str) -> None:
     file = home.studio.paths.agents / "own.md"
     file.parent.mkdir(exist_ok=True)
     file.write_text(f"---\nname: Own\n{text}\n---\nWork.\n")
@@ -52,7 +52,7 @@ async def test_l1_h6_the_inline_cap_is_told_and_the_background_goes_on(
 ) -> None:
     """Five steps; the last request says so; then on from there, with nothing said twice."""
     script = [look(str(n)) for n in range(6)] + [Turn(Words("Done."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         own_agent(home, "mode: inline")
         session = await home.session("Own")
         events = await say(session)
@@ -68,7 +68,7 @@ async def test_l1_h6_the_inline_cap_is_told_and_the_background_goes_on(
 
 
 async def test_l1_l11_both_modes_are_settings_and_an_agent_may_differ(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", []) as home:
+    async with engine_home(tmp_path, "anthropic", []) as home:
         own_agent(home, "mode: inline\nsteps: 3\nseconds: 2.5")
         values = home.studio.settings.values
         values.background_steps, values.background_seconds = 7, 70.0
@@ -89,7 +89,7 @@ async def test_l3_how_many_tools_run_at_a_time_is_a_setting(
     """Four calls of one reply go two by two; a third beside them would be seen."""
     calls = [Call("meet", {"number": n}) for n in range(4)]
     script = [Turn(*calls, stop="tool_use"), Turn(Words("Met."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         own_agent(home, own)
         home.studio.settings.values.parallel_tools = setting
         pair, there, most = asyncio.Barrier(2), 0, 0
@@ -120,7 +120,7 @@ async def test_l1_words_said_meanwhile_steer_the_turn_at_its_next_step(
     provider: str, tmp_path: Path
 ) -> None:
     script = [look("a"), look("b"), Turn(Words("As you wish."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
 
         def rather(event: Event, _: int | None) -> None:
@@ -147,7 +147,7 @@ async def test_l1_steering_an_answer_that_is_being_written_gets_one_more_step(
     tmp_path: Path,
 ) -> None:
     script = [Turn(Words("Done.")), Turn(Words("Louder: done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
 
         def louder(event: Event, _: int | None) -> None:
@@ -161,7 +161,7 @@ async def test_l1_steering_an_answer_that_is_being_written_gets_one_more_step(
 
 async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path: Path) -> None:
     script = [look("a"), Turn(Words("One.")), Turn(Words("Two."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         taken = ""
         async for event in session.turn([Text("Go")]):
@@ -172,7 +172,7 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
         assert "Then this" not in str([one.json for one in home.asked])
         assert session.unqueue(taken) == (Text("Not this."),)
         assert session.unqueue(taken) == ()
-    async with house(tmp_path, "anthropic", script[2:]) as home:
+    async with engine_home(tmp_path, "anthropic", script[2:]) as home:
         session = await _only(home)
         assert list(session.transcript.queued.values()) == [
             (Text("Then this."),), (Text("And this."),),
@@ -184,7 +184,7 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
 
 async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> None:
     script = [Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"), Turn(Words("Hi."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         async for event in session.turn([Text("Go")]):
             if isinstance(event, MessageQueued):
@@ -202,7 +202,7 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
         Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"),
         Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         first, second = await home.session(), await home.session()
         ends: dict[str, str] = {}
 
@@ -228,7 +228,7 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
         assert not second.running
 
 
-async def _only(home: House) -> Session:
+async def _only(home: EngineHome) -> Session:
     infos = await home.studio.sessions.list()
     return await home.studio.sessions.open(infos[0].id)
 
@@ -239,7 +239,7 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
 ) -> None:
     """H-5: a picture that would be refused does not reach a model that reads none."""
     script = [look("a"), Turn(Words("As you wish."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"images": False}
         session = await home.session()
 
@@ -260,7 +260,7 @@ async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: 
     """Whether the agent asks something, or for leave."""
     given = {"command": "true"} if asked == "run" else {"question": "Which?"}
     script = [Turn(Call(asked, given), stop="tool_use"), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         async for event in session.turn([Text("Go")]):
             turn = session._turn
@@ -269,14 +269,14 @@ async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: 
                 await asyncio.sleep(0.05)
                 assert turn._clock.seconds == before
                 if isinstance(event, AwaitingReply):
-                    session.reply(event.call_id, "Blue")
+                    session.answer_question(event.call_id, "Blue")
                 else:
-                    session.answer(event.question.id, "once")
+                    session.answer_permission(event.question.id, "once")
         assert end_of([event]).reason == "done"
 
 
 async def test_l11_h6_the_agent_is_told_before_its_time_is_up(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", [look("a"), look("b"), Turn(Words("Done."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [look("a"), look("b"), Turn(Words("Done."))]) as home:
         session = await home.session()
 
         def pass_time(event: Event, _: int | None) -> None:

@@ -10,12 +10,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, House, house, say
+from house import PROTOCOLS, EngineHome, engine_home, say
 
 from studio.agent.session import Session
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import HistoryBegun, Notice, StepEnded, Told, TurnComplete
-from studio.domain.ledger import link, written
+from studio.domain.ledger import chain_next, canonical_json
 from studio.providers.simulator import Call, Text, Think, Turn, Usage
 
 MESSAGES = {
@@ -28,7 +28,7 @@ MESSAGES = {
 FROZEN = ("system", "tools", "instructions", "systemInstruction")
 
 
-def sent(home: House) -> list[dict]:
+def sent(home: EngineHome) -> list[dict]:
     return [request.json for request in home.asked]
 
 
@@ -50,7 +50,7 @@ STEPS = [
 async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
     """H-9: over steps, turns, a new day, another mode, new instructions and a restart."""
     surface = PROTOCOLS[provider]
-    async with house(tmp_path, provider, STEPS * 2) as home:
+    async with engine_home(tmp_path, provider, STEPS * 2) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         home.studio.today = lambda: date(2026, 11, 22)
         session = await home.session()
@@ -62,7 +62,7 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
         assert "Monday, 23 November 2026" in told["date"] and "plan" in told["mode"]
         identifier, requests = session.info.id, sent(home)
         assert not home.simulator.violations
-    async with house(tmp_path, provider, STEPS, seed=1) as home:
+    async with engine_home(tmp_path, provider, STEPS, seed=1) as home:
         home.studio.today = lambda: date(2026, 11, 23)
         home.studio.paths.agents.mkdir(parents=True, exist_ok=True)
         (home.studio.paths.agents / "coder.md").write_text(
@@ -84,11 +84,11 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
 
 async def test_the_chain_proves_that_requests_grow(tmp_path: Path) -> None:
     """H-9: each request's prefix lies on the chain of the next, also after a restart."""
-    async with house(tmp_path, "anthropic", STEPS) as home:
+    async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.session()
         await say(session, "One")
         identifier = session.info.id
-    async with house(tmp_path, "anthropic", STEPS) as home:
+    async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.studio.sessions.open(identifier)
         await say(session, "Two")
         entries = await home.studio.ledger(identifier)
@@ -96,7 +96,7 @@ async def test_the_chain_proves_that_requests_grow(tmp_path: Path) -> None:
         assert native is not None and len(entries) == 4
         chain = [native.beginning]
         for item in native.items:
-            chain.append(link(chain[-1], written(item)))
+            chain.append(chain_next(chain[-1], canonical_json(item)))
         for entry in entries:
             assert entry.sent is not None
             assert chain[entry.sent.items] == entry.sent.prefix
@@ -113,7 +113,7 @@ async def test_the_ledger_says_what_broke_a_cache_and_what_it_cost(tmp_path: Pat
         Turn(Text("C."), usage=Usage(inp=7000, cache_read=0, out=10)),
         Turn(Text("D."), usage=Usage(inp=8000, cache_read=0, out=10)),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session(model="claude-sonnet-5")
         await say(session, "One")
         await say(session, "Two")
@@ -133,7 +133,7 @@ async def test_the_ledger_says_what_broke_a_cache_and_what_it_cost(tmp_path: Pat
 @pytest.mark.parametrize("harm", ["changed", "missing", "unreadable", "unpaired"])
 async def test_a_damaged_history_is_rebuilt(tmp_path: Path, provider: str, harm: str) -> None:
     """H-5: what is damaged in storage is repaired on load, and said."""
-    async with house(tmp_path, provider, STEPS) as home:
+    async with engine_home(tmp_path, provider, STEPS) as home:
         session = await home.session()
         await say(session, "One")
         identifier = session.info.id
@@ -150,13 +150,13 @@ async def test_a_damaged_history_is_rebuilt(tmp_path: Path, provider: str, harm:
             (chain,) = db.execute("SELECT digest FROM epochs").fetchone()
             kept = [body for seq, body in rows if seq != 2]
             for seq, body in enumerate(kept, 1):
-                chain = link(chain, body)
+                chain = chain_next(chain, body)
                 db.execute(
                     "INSERT INTO native (session_id, epoch, seq, body, digest) VALUES (?, 1, ?, ?, ?)",
                     (identifier, seq, body, chain),
                 )
             db.execute("UPDATE epochs SET items = ?", (len(kept),))
-    async with house(tmp_path, provider, [Turn(Text("On."))]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Text("On."))]) as home:
         session = await home.studio.sessions.open(identifier)
         assert not session.damage
         events = await say(session, "Two")
@@ -172,13 +172,13 @@ async def test_a_damaged_history_is_rebuilt(tmp_path: Path, provider: str, harm:
 
 async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path) -> None:
     """H-5: what cannot be repaired opens read-only, says why, and goes on elsewhere."""
-    async with house(tmp_path, "anthropic", STEPS) as home:
+    async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.session()
         await say(session, "One")
         identifier = session.info.id
     with closing(sqlite3.connect(tmp_path / "studio" / "studio.db")) as db, db:
         db.execute("UPDATE transcript SET body = 'x' WHERE seq = 5")
-    async with house(tmp_path, "anthropic", STEPS) as home:
+    async with engine_home(tmp_path, "anthropic", STEPS) as home:
         session = await home.studio.sessions.open(identifier)
         assert session.damage
         with pytest.raises(ConfigurationError, match="can only be read"):
@@ -196,7 +196,7 @@ async def test_a_damaged_transcript_can_be_read_and_gone_on_from(tmp_path: Path)
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_branch_has_what_came_before(tmp_path: Path, provider: str) -> None:
     """H-7: edit and resend is a branch; the old session stays as it is."""
-    async with house(tmp_path, provider, [*STEPS, *STEPS, Turn(Text("Other."))]) as home:
+    async with engine_home(tmp_path, provider, [*STEPS, *STEPS, Turn(Text("Other."))]) as home:
         session = await home.session()
         await say(session, "One")
         await say(session, "Two")
@@ -218,7 +218,7 @@ async def test_a_branch_has_what_came_before(tmp_path: Path, provider: str) -> N
 async def test_compaction_begins_a_new_epoch(tmp_path: Path, provider: str) -> None:
     """H-9, L-10: nothing is edited in place, the transcript stays whole, pairs stay together."""
     calls = [Turn(Call("read", {"path": f"{n}.txt"})) for n in range(6)]
-    async with house(tmp_path, provider, [*calls, *STEPS, *STEPS]) as home:
+    async with engine_home(tmp_path, provider, [*calls, *STEPS, *STEPS]) as home:
         for n in range(6):
             (home.folder / f"{n}.txt").write_text(f"file {n} " * 200)
         session: Session = await home.session()
@@ -239,7 +239,7 @@ async def test_compaction_begins_a_new_epoch(tmp_path: Path, provider: str) -> N
 async def test_what_was_cut_off_is_counted(tmp_path: Path) -> None:
     """An answer that was stopped is paid for, and the ledger has it."""
     script = [Turn(Text("A long answer."), usage=Usage(inp=100, out=50))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         async for event in session.turn([*Words("Go")]):
             if type(event).__name__ == "TextDelta":

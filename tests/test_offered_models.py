@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.providers.simulator import Text, Turn
-from tests.house import house
+from tests.house import engine_home
 
 
 async def test_all_that_is_listed_or_what_is_enabled_and_the_persons_own(tmp_path: Path) -> None:
     """P-3: the current one stays, and an own one that the provider lists comes once."""
-    async with house(tmp_path, "anthropic", [Turn(Text("Hello."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Hello."))]) as home:
         studio = home.studio
         values = studio.settings.values
         listed = [model.id for model in (await studio.list_models("anthropic")).models]

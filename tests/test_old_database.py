@@ -16,10 +16,10 @@ from studio.domain.events import HistoryBegun, Notice, TurnComplete
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
 from studio.storage.audit import AuditFilter
-from studio.storage.imports import Imports
+from studio.storage.imports import ImportLog
 from studio.storage.migrations import LATEST, MIGRATIONS, _checksum
-from studio.storage.requests import RequestRow, RequestStore
-from tests.house import PROTOCOLS, House, house, say
+from studio.storage.requests import IdempotencyRow, IdempotencyStore
+from tests.house import PROTOCOLS, EngineHome, engine_home, say
 
 TABLES = (
     *("sessions", "rules", "turns", "epochs", "native"),
@@ -97,7 +97,7 @@ def _old_events(source: sqlite3.Connection, db: sqlite3.Connection) -> None:
         db.execute("INSERT INTO transcript VALUES (?, ?, ?, ?, ?, ?)", values)
 
 
-async def only(home: House) -> Session:
+async def only(home: EngineHome) -> Session:
     (info,) = await home.studio.sessions.list()
     return await home.studio.sessions.open(info.id)
 
@@ -114,12 +114,12 @@ async def test_a_chat_of_step_2_opens_and_goes_on(tmp_path: Path, provider: str)
         Turn(Words("One.")),
     ]
     database = tmp_path / "studio" / "studio.db"
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         await say(await home.session(), answer="once")
     put_back(database, aged)
 
-    async with house(tmp_path, provider, [Turn(Words("Two."))] * 2) as home:
+    async with engine_home(tmp_path, provider, [Turn(Words("Two."))] * 2) as home:
         session = await only(home)
         assert not session.damage and not session.transcript.exposed
         kinds = [type(block) for block in session.transcript.blocks]
@@ -155,30 +155,30 @@ def put_back(database: Path, older: Callable[[Path, Path], None]) -> None:
 async def test_a_database_of_step_3_knows_the_doors(tmp_path: Path) -> None:
     """H-5, S-1: its chats came through the window, and other programs can ask and be known."""
     database = tmp_path / "studio" / "studio.db"
-    async with house(tmp_path, "anthropic", [Turn(Words("One."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("One."))]) as home:
         await say(await home.session())
     put_back(database, before_doors)
 
-    async with house(tmp_path, "anthropic", [Turn(Words("Two."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("Two."))]) as home:
         session = await only(home)
         assert (session.info.origin, session.info.instructions) == ("window", "")
         events = await say(session)
         assert events[-1].reason == "done" and not session.damage  # type: ignore[union-attr]
         studio, session_id = home.studio, session.info.id
-        assert not await studio.questions.window()
+        assert not await studio.questions.has_window()
         await studio.questions.register()
-        assert await studio.questions.window() and await studio.questions.waiting() == []
-        requests = RequestStore(studio.database)
+        assert await studio.questions.has_window() and await studio.questions.waiting() == []
+        requests = IdempotencyStore(studio.database)
         assert not (await requests.begin("key", "body", 1.0)).session_id
         requests.answered_in("key", session_id, session.transcript.turn_id)
         assert (await requests.begin("key", "body", 2.0)).session_id == session_id
-        imports = Imports(studio.database)
+        imports = ImportLog(studio.database)
         await imports.note("digest", session_id)
         assert await imports.session("digest") == session_id
         await studio.sessions.delete(session_id)
         assert await imports.session("digest") == ""
         assert (await requests.begin("key", "another", 3.0)).session_id == session_id
-        assert await requests.begin("two", "another", 3.0) == RequestRow("another", 3.0)
+        assert await requests.begin("two", "another", 3.0) == IdempotencyRow("another", 3.0)
     with closing(sqlite3.connect(database)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
 

@@ -8,20 +8,20 @@ import time
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, house
+from house import PROTOCOLS, engine_home
 from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.asking import RESUME
-from studio.agent.patience import Patience
-from studio.agent.turn import failure
+from studio.agent.patience import RetryPolicy
+from studio.agent.turn import describe_error
 from studio.domain.blocks import RetryBlock, TextBlock
 from studio.domain.errors import RETRYABLE, ProviderError
 from studio.domain.events import Event, Failed, Retried, RetryScheduled, Silent, TurnComplete
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, Raw, Text, Turn, eof, error_event, stall, status
 
-AT_ONCE = Patience(base=0.0)
+AT_ONCE = RetryPolicy(base=0.0)
 
 
 async def events_of(session, *, on=None) -> list[Event]:
@@ -52,7 +52,7 @@ def reason(events: list[Event]) -> str:
 async def test_a_failed_request_is_made_again(tmp_path: Path, provider: str, code: int) -> None:
     """L-12: on every protocol, and each wait is an event."""
     turn = Turn(Text("Here."), faults=[status(code, times=2)])
-    async with house(tmp_path, provider, [turn], patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, provider, [turn], patience=AT_ONCE) as home:
         session = await home.session()
         events = await events_of(session)
         waits = [event for event in events if isinstance(event, RetryScheduled)]
@@ -65,7 +65,7 @@ async def test_a_failed_request_is_made_again(tmp_path: Path, provider: str, cod
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_attempts_come_to_an_end(tmp_path: Path, provider: str) -> None:
     turn = Turn(Text("Never."), faults=[status(500, times=9)])
-    async with house(tmp_path, provider, [turn], patience=Patience(3, base=0.0)) as home:
+    async with engine_home(tmp_path, provider, [turn], patience=RetryPolicy(3, base=0.0)) as home:
         events = await events_of(await home.session())
         assert len(home.asked) == 3
         assert isinstance(events[-2], Failed) and reason(events) == "error"
@@ -74,7 +74,7 @@ async def test_attempts_come_to_an_end(tmp_path: Path, provider: str) -> None:
 async def test_what_no_retry_helps_is_not_retried(tmp_path: Path) -> None:
     """L-12: an empty account is not asked again."""
     empty = status(429, times=9, variant="insufficient_quota")
-    async with house(tmp_path, "openai", [Turn(faults=[empty])], patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, "openai", [Turn(faults=[empty])], patience=AT_ONCE) as home:
         events = await events_of(await home.session())
         assert len(home.asked) == 1
         failure = events[-2]
@@ -85,7 +85,7 @@ async def test_what_no_retry_helps_is_not_retried(tmp_path: Path) -> None:
 async def test_the_servers_wait_is_kept_and_can_be_skipped(tmp_path: Path, provider: str) -> None:
     """L-12: the wait is the server's, in a header or in Gemini's body; the person may skip it."""
     turn = Turn(Text("Here."), faults=[status(429, times=1, retry_after=50)])
-    async with house(tmp_path, provider, [turn], patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, provider, [turn], patience=AT_ONCE) as home:
         session = await home.session()
 
         def skip(event: Event) -> None:
@@ -102,7 +102,7 @@ async def test_the_servers_wait_is_kept_and_can_be_skipped(tmp_path: Path, provi
 async def test_a_wait_can_be_stopped(tmp_path: Path) -> None:
     """L-11, L-12."""
     turn = Turn(Text("Here."), faults=[status(429, times=1, retry_after=50)])
-    async with house(tmp_path, "anthropic", [turn], patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, "anthropic", [turn], patience=AT_ONCE) as home:
         session = await home.session()
         began = time.monotonic()
         events = await events_of(
@@ -116,7 +116,7 @@ async def test_a_wait_can_be_stopped(tmp_path: Path) -> None:
 
 async def test_a_wait_that_is_too_long_is_left_to_the_person(tmp_path: Path) -> None:
     turn = Turn(Text("Here."), faults=[status(429, times=1, retry_after=3600)])
-    async with house(tmp_path, "anthropic", [turn], patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, "anthropic", [turn], patience=AT_ONCE) as home:
         events = await events_of(await home.session())
         assert reason(events) == "error"
         assert not any(isinstance(event, RetryScheduled) for event in events)
@@ -128,7 +128,7 @@ async def test_a_broken_stream_goes_on_where_it_stopped(tmp_path: Path, provider
     """L-12, H-5: what was shown stays shown, and reaches the model again."""
     half = Turn(Text("The first half of what I have to say."), faults=[fault(at=5)])
     script = [half, Turn(Text("The second half."))]
-    async with house(tmp_path, provider, script, patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, provider, script, patience=AT_ONCE) as home:
         session = await home.session()
         events = await events_of(session)
         assert reason(events) == "done" and not home.simulator.violations
@@ -146,7 +146,7 @@ async def test_calls_before_the_break_are_closed_and_asked_again(tmp_path: Path,
         Turn(Call("list", {})),
         Turn(Text("Done.")),
     ]
-    async with house(tmp_path, provider, script, patience=AT_ONCE) as home:
+    async with engine_home(tmp_path, provider, script, patience=AT_ONCE) as home:
         events = await events_of(await home.session())
         assert reason(events) == "done" and not home.simulator.violations
 
@@ -155,8 +155,8 @@ async def test_calls_before_the_break_are_closed_and_asked_again(tmp_path: Path,
 async def test_silence_is_said_and_then_given_up(tmp_path: Path, provider: str) -> None:
     """L-12: a provider that says nothing is noticed; in the end the request is made again."""
     script = [Turn(Text("Half an answer"), faults=[stall(at=2)]), Turn(Text("Done."))]
-    patience = Patience(base=0.0, silence=0.5, limit=1.5)
-    async with house(tmp_path, provider, script, patience=patience) as home:
+    patience = RetryPolicy(base=0.0, silence=0.5, limit=1.5)
+    async with engine_home(tmp_path, provider, script, patience=patience) as home:
         session = await home.session()
         events = await events_of(session)
         silent = [event for event in events if isinstance(event, Silent)]
@@ -169,8 +169,8 @@ async def test_silence_is_said_and_then_given_up(tmp_path: Path, provider: str) 
 
 async def test_a_silent_request_can_be_made_again_at_once(tmp_path: Path) -> None:
     script = [Turn(Text("Half an answer"), faults=[stall(at=2)]), Turn(Text("Done."))]
-    patience = Patience(2, silence=1.0, limit=300)
-    async with house(tmp_path, "anthropic", script, patience=patience) as home:
+    patience = RetryPolicy(2, silence=1.0, limit=300)
+    async with engine_home(tmp_path, "anthropic", script, patience=patience) as home:
         session = await home.session()
         silent: list[Event] = []
 
@@ -197,7 +197,7 @@ async def test_a_rejected_history_is_built_anew_once(tmp_path: Path, provider: s
     """H-5, H-9: no session answers 400 for ever; the words of the conversation survive."""
     refusal = Raw(PROTOCOLS[provider], REJECTIONS[provider], "application/json", 400)  # type: ignore[arg-type]
     script = [Turn(Text("Alpha.")), refusal, Turn(Text("Beta.")), refusal, refusal]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         assert reason(await events_of(session)) == "done"
         assert reason(await events_of(session)) == "done"
@@ -217,7 +217,7 @@ async def test_a_rejected_history_is_built_anew_once(tmp_path: Path, provider: s
 )
 def test_waits_are_bounded(failed: int, fault, asked: float | None, seed: int) -> None:
     """L-12: full jitter below a cap, and never before the server wants it."""
-    patience = Patience()
+    patience = RetryPolicy()
     error = ProviderError(fault, "Busy.", retry_after=asked)
     wait = patience.wait(error, failed, random.Random(seed).random)
     if failed >= patience.attempts or (asked or 0) > patience.longest:
@@ -239,4 +239,4 @@ def test_waits_are_bounded(failed: int, fault, asked: float | None, seed: int) -
 def test_a_wait_too_long_to_sit_out_is_told(asked: float | None, told: str) -> None:
     """L-12: the person decides, so the person is told what is asked."""
     error = ProviderError("rate_limited", "Slow down.", retry_after=asked)
-    assert failure(error).detail == f"{told}Your message is kept."
+    assert describe_error(error).detail == f"{told}Your message is kept."

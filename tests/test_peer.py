@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from peer import peer, random_gguf
+from peer import llama_server, random_gguf
 
-from studio.agent.patience import Patience
+from studio.agent.patience import RetryPolicy
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import ToolBlock
@@ -44,13 +44,13 @@ BRIEF = Limits(steps=2, seconds=2.5)
 
 
 @contextlib.asynccontextmanager
-async def studio_at(home: Path, server: Running) -> AsyncIterator[Studio]:
+async def studio_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     """A studio all of whose clouds are the peer; opened a second time, a restart."""
     paths = Paths.below(home / "studio")
     settings = SettingsFile(paths.settings)
     await settings.load()
     studio = await build(paths, settings)
-    studio.patience = Patience(2, base=0.0)
+    studio.patience = RetryPolicy(2, base=0.0)
     for name, place in DIALECTS.items():
         settings.values.base_urls[name] = server.url + place
         studio.keychain.keep_for_session(name, server.key)
@@ -64,7 +64,7 @@ async def studio_at(home: Path, server: Running) -> AsyncIterator[Studio]:
 async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
     noise = request.param == "noise"
     file = random_gguf(tmp_path / "noise.gguf", seed=1) if noise else None
-    async with peer(file) as running:
+    async with llama_server(file) as running:
         yield running
 
 
@@ -79,9 +79,9 @@ async def turn(session: Session, text: str, *, stop: bool = False) -> list[Event
                 session.stop()
                 stopped = stopped or time.monotonic()
             if isinstance(event, AwaitingPermission):
-                session.answer(event.question.id, "deny")
+                session.answer_permission(event.question.id, "deny")
             elif isinstance(event, AwaitingReply):
-                session.reply(event.call_id, "Blue")
+                session.answer_question(event.call_id, "Blue")
     if stopped:
         assert time.monotonic() - stopped < 1.5
     defined(session, events)
@@ -168,7 +168,7 @@ async def replied(provider: Provider, request: Request) -> Reply:
 @pytest.mark.parametrize("provider", DIALECTS)
 async def test_a_real_model_calls_a_tool_twice(tmp_path: Path, provider: str) -> None:
     """H-1, H-3, H-8 with a peer: call, result under its id, and the next request is taken."""
-    async with peer() as server, studio_at(tmp_path, server) as studio:
+    async with llama_server() as server, studio_at(tmp_path, server) as studio:
         made = await studio.provider(provider)
         history = made.rebuild([*worked(), Message("user", (Text(ASKED),))])
         for files in ("green.txt", "red.txt"):

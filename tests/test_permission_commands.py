@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from studio.agent.permission.commands import parts_of
+from studio.agent.permission.commands import analyze_command
 from studio.agent.permission.overlap import may_fit
 from studio.agent.permission.policy import Policy
 from studio.domain.permissions import Rule
@@ -262,7 +262,7 @@ READ: list[tuple[str, list[str] | None]] = [
 
 @pytest.mark.parametrize(("line", "parts"), READ)
 def test_a_line_is_taken_apart(line: str, parts: list[str] | None) -> None:
-    read = parts_of(line, windows=False)
+    read = analyze_command(line, windows=False)
     if parts is None:
         assert read.unclear
     else:
@@ -288,13 +288,13 @@ def test_a_line_is_taken_apart(line: str, parts: list[str] | None) -> None:
     ],
 )
 def test_on_windows_only_plain_calls_are_read(line: str, clear: bool) -> None:
-    assert (not parts_of(line, windows=True).unclear) is clear
+    assert (not analyze_command(line, windows=True).unclear) is clear
 
 
 def test_a_reading_takes_no_longer_than_its_line() -> None:
     for line in ("(" * 20_000, "$(" * 9_999, "`" * 20_000, "a " * 9_999, "<<a " * 4_000):
-        parts_of(line, windows=False)
-    assert parts_of("a" * 20_001, windows=False).unclear
+        analyze_command(line, windows=False)
+    assert analyze_command("a" * 20_001, windows=False).unclear
 
 
 texts = st.text("ab\0 ", max_size=8)

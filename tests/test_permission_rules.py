@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 
 from studio.agent.permission.policy import Policy
-from studio.cli import command, parser
+from studio.cli import command, build_parser
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished, ToolStarted
@@ -43,7 +43,7 @@ def told(question: Question) -> list[str]:
 async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: Path) -> None:
     """T-7: why it is asked, the exact rule of “always”, and which calls it would have allowed."""
     script = turns("echo one", "echo two", "echo three && true", "echo four", "ls && true", "true")
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         (first,) = questions(await say(session, answer="once"))
         assert first.why == "No rule allows this command."
@@ -72,11 +72,11 @@ async def test_a_question_says_why_what_it_adds_and_what_that_covers(tmp_path: P
 async def test_a_rule_of_a_scope_stands_after_a_restart(
     tmp_path: Path, scope: str, elsewhere: int
 ) -> None:
-    async with house(tmp_path, "anthropic", turns("echo one")) as home:
+    async with engine_home(tmp_path, "anthropic", turns("echo one")) as home:
         assert questions(await say(await home.session(), answer=scope))
         (standing,) = await home.studio.rules.list()
         assert standing.folder == (str(home.folder) if scope == "folder" else "")
-    async with house(tmp_path, "anthropic", turns("echo two", "echo three")) as home:
+    async with engine_home(tmp_path, "anthropic", turns("echo two", "echo three")) as home:
         assert not questions(await say(await home.session()))
         other = tmp_path / "other"
         other.mkdir()
@@ -95,7 +95,7 @@ async def test_t7_a_rule_of_a_chat_is_taken_back_also_under_a_running_turn(tmp_p
         Turn(Call("run", {"command": command}), stop="tool_use")
         for command in ("echo one", "echo two", "ls", "echo three")
     ]
-    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
+    async with engine_home(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
         session = await home.session()
         asked: list[str] = []
         async for event in session.turn([Said("Go")]):
@@ -108,7 +108,7 @@ async def test_t7_a_rule_of_a_chat_is_taken_back_also_under_a_running_turn(tmp_p
                     with pytest.raises(ConfigurationError, match="no rule"):
                         await session.rules.remove(rule.id)
                 answer = "session" if asked[-1] == "echo one" else "once"
-                session.answer(event.question.id, answer)
+                session.answer_permission(event.question.id, answer)
         assert asked == ["echo one", "ls", "echo three"]
         assert await session.rules.list() == []
 
@@ -118,7 +118,7 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
     commands = ("ls", "echo one", "ls", "echo two", "rm -f x", "true")
     script = [Turn(Call("run", {"command": one}), stop="tool_use") for one in commands[:-1]]
     script += [Turn(Text("Done."), stop="end"), *turns(*commands[-1:], "echo three")]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session, asked = await home.session(), list[str]()
         errors: list[bool] = []
         async for event in session.turn([Said("Go")]):
@@ -133,7 +133,7 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
                 (rule,) = await session.rules.list()
                 await session.rules.change(rule.id, Rule("deny", "run", "echo *"))
                 await session.rules.add(Rule("allow", "run"))
-            session.answer(event.question.id, "once")
+            session.answer_permission(event.question.id, "once")
         assert asked == ["ls", "ls"]
         assert errors == [False, False, False, True, False]
         assert not questions(await say(session))  # and in the chat's next turn
@@ -152,7 +152,7 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
 async def test_t7_what_another_program_takes_back_is_gone_with_the_next_turn(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path, "anthropic", turns("echo one", "echo two")) as home:
+    async with engine_home(tmp_path, "anthropic", turns("echo one", "echo two")) as home:
         session = await home.session()
         assert questions(await say(session, answer="session"))
         (rule,) = await session.rules.list()
@@ -164,7 +164,7 @@ async def test_a_place_outside_is_read_once_it_is_allowed(tmp_path: Path) -> Non
     """T-7: a question, never a silence; the next call is asked about again."""
     reading = Call("read", {"path": "../elsewhere"})
     script = [Turn(reading, reading, stop="tool_use"), Turn(Text("Done."), stop="end")] * 2
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (tmp_path / "elsewhere").write_text("their words")
         (tmp_path / "near").write_text("not these")
         session = await home.session()
@@ -180,7 +180,7 @@ async def test_a_place_outside_is_read_once_it_is_allowed(tmp_path: Path) -> Non
 
 async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) -> None:
     """T-7: its allow rules wait, what it forbids counts, and a change ends the trust aloud."""
-    async with house(tmp_path, "anthropic", turns("echo a", "echo b", "echo c", "rm -f x")) as home:
+    async with engine_home(tmp_path, "anthropic", turns("echo a", "echo b", "echo c", "rm -f x")) as home:
         rules = home.studio.rules
         assert await rules.trusted(home.folder) == "nothing"
         await rules.trust(home.folder)  # the person wrote what is there, whatever it is
@@ -221,20 +221,20 @@ async def test_a_folder_never_widens_rights_until_it_is_trusted(tmp_path: Path) 
     "text", ["- x", "allow: {a: b}", "allow: [1]", "maybe: [x]", "a: [", "allow: ['run(']"]
 )
 async def test_a_broken_permissions_file_is_said_and_skipped(tmp_path: Path, text: str) -> None:
-    async with house(tmp_path, "anthropic", []) as home:
+    async with engine_home(tmp_path, "anthropic", []) as home:
         (home.folder / ".agents").mkdir()
         (home.folder / ".agents" / "permissions.yaml").write_text(text)
         layers = await home.studio.rules.layers(home.folder)
         assert "permissions.yaml" in layers.notice and not layers.rules["project"]
 
 
-async def _cli(home: House, *words: str) -> int:
-    return await command(home.studio, parser().parse_args(["permissions", *words]))
+async def _cli(home: EngineHome, *words: str) -> int:
+    return await command(home.studio, build_parser().parse_args(["permissions", *words]))
 
 
 async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """T-7: rules are listed, added, removed and tried; folders trusted."""
-    async with house(tmp_path, "anthropic", []) as home:
+    async with engine_home(tmp_path, "anthropic", []) as home:
         folder = str(home.folder)
         assert await _cli(home, "add", "run(git *)") == 0
         assert await _cli(home, "add", "run(git push *)", "--deny", "--folder", folder) == 0
@@ -263,7 +263,7 @@ async def test_t7_the_command_line_about_one_chat(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """T-7: the rules of a session are listed, tried and taken back; an agent's are listed."""
-    async with house(tmp_path, "anthropic", turns("echo one", "echo two", "ls")) as home:
+    async with engine_home(tmp_path, "anthropic", turns("echo one", "echo two", "ls")) as home:
         agents = home.studio.paths.agents
         agents.mkdir(parents=True, exist_ok=True)
         file = agents / "own.md"
@@ -315,7 +315,7 @@ async def test_t7_the_command_line_about_one_chat(
 async def test_t7_no_rule_is_offered_whose_script_cannot_be_read(tmp_path: Path) -> None:
     commands = ["bash build.sh", "bash 'x\u202ehs.dliub'", "bash 'a\nb'"]
     script = [Turn(Call("run", {"command": one})) for one in commands]
-    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [*script, Turn(Text("Done."))]) as home:
         asked = questions(await say(await home.session(), answer="deny"))
         assert [told(one) for one in asked] == [["run(bash build.sh *)"], [], []]
 
@@ -330,7 +330,7 @@ async def test_a_question_hides_nothing_and_speaks_for_itself(tmp_path: Path) ->
         },
     )
     script = [Turn(call, stop="tool_use"), Turn(Text("Done."), stop="end")]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (question,) = questions(await say(await home.session(), answer="deny"))
         shown = r"ls \u202egnp.a\u200b; rm\xa0-rf x\u3164" + "\n" + r"\x1b[2Kecho"
         assert question.detail == shown

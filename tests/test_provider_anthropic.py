@@ -33,7 +33,7 @@ from studio.providers.anthropic_accumulator import AnthropicAccumulator
 from studio.providers.anthropic_models import output_limit
 from studio.providers.arguments import REPAIR_LIMIT, parse_arguments
 from studio.providers.base import Reply
-from studio.providers.faults import Border, retry_after
+from studio.providers.faults import ErrorFactory, retry_after
 from studio.providers.http import Http
 from studio.providers.simulator import (
     Byte,
@@ -645,8 +645,8 @@ def test_keys_never_show() -> None:
         assert not any(part in shown for part in ("my-secret", "cdef", "abc123"))
     plain = "API key not valid. A task-oriented, risk-averse disk-usage."
     assert redact(plain, "") == plain
-    border = Border("x", "X", "http://user:pw@host:1/v1", "my-secret")
-    error = border.answer(400, {"error": {"message": "my-secret\n is bad"}}, {})
+    border = ErrorFactory("x", "X", "http://user:pw@host:1/v1", "my-secret")
+    error = border.from_response(400, {"error": {"message": "my-secret\n is bad"}}, {})
     assert str(error) == "X did not accept the request. [key] is bad"
     assert "my-secret" not in repr(border)
     assert border.host == "host:1"

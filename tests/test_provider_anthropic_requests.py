@@ -14,10 +14,10 @@ from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolRes
 from studio.domain.models import EFFORTS, Effort, ModelInfo, nearest_effort
 from studio.providers.anthropic import AnthropicProvider, body_of
 from studio.providers.anthropic_models import (
-    betas,
+    beta_headers,
     facts_of,
     output_limit,
-    reasoning,
+    thinking_parameters,
     takes_system_messages,
 )
 from studio.providers.attachments import pixels
@@ -34,7 +34,7 @@ def provider(simulator: Simulator, http: Http) -> AnthropicProvider:
 
 def asked(model: str, effort: Effort | None = None, **more: Any) -> dict[str, Any]:
     facts = more.pop("facts", None)
-    found = reasoning(
+    found = thinking_parameters(
         request(more.pop("history", []), model=model, effort=effort, facts=facts, **more)
     )
     return dict(found)
@@ -94,9 +94,9 @@ def test_effort_as_a_budget(model: str) -> None:
     assert budgets == sorted(budgets)
     assert budgets[0] < budgets[-1]
     one = request([], model=model, effort="high")
-    assert betas(one, reasoning(one)) == {"anthropic-beta": "interleaved-thinking-2025-05-14"}
+    assert beta_headers(one, thinking_parameters(one)) == {"anthropic-beta": "interleaved-thinking-2025-05-14"}
     bare = request([], model=model, effort="high", tools=())
-    assert betas(bare, reasoning(bare)) == {}
+    assert beta_headers(bare, thinking_parameters(bare)) == {}
     tight = asked(model, "high", facts=ModelInfo(model, output_limit=1_500))
     assert "thinking" not in tight
     assert tight["max_tokens"] == 1_500

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from studio.domain.errors import RETRYABLE, ProviderError
-from studio.providers.faults import Border, as_told, is_bad_history, of_bad_request
+from studio.providers.faults import ErrorFactory, apply_retry_advice, is_bad_history, fault_of_bad_request
 
 REJECTED = (
     # Anthropic
@@ -55,10 +55,10 @@ REJECTED = (
 @pytest.mark.parametrize("words", REJECTED)
 def test_h5_a_rejected_history_is_recognised(words: str) -> None:
     assert is_bad_history(words)
-    assert of_bad_request(words) == "bad_history"
-    border = Border("anthropic", "Anthropic", "https://x")
+    assert fault_of_bad_request(words) == "bad_history"
+    border = ErrorFactory("anthropic", "Anthropic", "https://x")
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
-    error = border.answer(400, body, {})
+    error = border.from_response(400, body, {})
     assert error.fault == "bad_history"
     assert str(error).startswith("Anthropic did not accept the conversation's history. ")
     assert error.fault not in RETRYABLE
@@ -79,23 +79,23 @@ def test_h5_a_rejected_history_is_recognised(words: str) -> None:
     ],
 )  # fmt: skip
 def test_other_rejections_are_not_about_the_history(words: str) -> None:
-    assert of_bad_request(words) == "bad_request"
+    assert fault_of_bad_request(words) == "bad_request"
 
 
 def test_a_long_conversation_is_not_a_broken_one() -> None:
-    assert of_bad_request("prompt is too long: 210000 tokens > 200000 maximum") == "too_long"
+    assert fault_of_bad_request("prompt is too long: 210000 tokens > 200000 maximum") == "too_long"
 
 
 def test_l12_the_servers_word_on_another_try() -> None:
     never, always = {"x-should-retry": "false"}, {"x-should-retry": "true"}
-    assert as_told("rate_limited", {}, "Slow down.") == "rate_limited"
-    assert as_told("rate_limited", never, "Slow down.") == "forbidden"
-    assert as_told("server", never, "") == "bad_request"
-    assert as_told("bad_request", always, "") == "server"
-    assert as_told("bad_key", always, "") == "bad_key"
+    assert apply_retry_advice("rate_limited", {}, "Slow down.") == "rate_limited"
+    assert apply_retry_advice("rate_limited", never, "Slow down.") == "forbidden"
+    assert apply_retry_advice("server", never, "") == "bad_request"
+    assert apply_retry_advice("bad_request", always, "") == "server"
+    assert apply_retry_advice("bad_key", always, "") == "bad_key"
     # A limit on spending comes as 429 too, without a wait: waiting does not help.
     words = "This request would exceed your organization's monthly spend limit."
-    assert as_told("rate_limited", {}, words) == "no_credit"
-    error = Border("x", "X", "https://x").answer(503, "busy", {"x-should-retry": "false"})
+    assert apply_retry_advice("rate_limited", {}, words) == "no_credit"
+    error = ErrorFactory("x", "X", "https://x").from_response(503, "busy", {"x-should-retry": "false"})
     assert isinstance(error, ProviderError)
     assert error.fault not in RETRYABLE

@@ -12,7 +12,7 @@ from steps import answer, drain, fails, request, result, thoughts
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import EFFORTS, Effort, ModelInfo
 from studio.providers.gemini import UNSIGNED, GeminiProvider, body_of
-from studio.providers.gemini_models import facts_of, generation, version, wants_signatures
+from studio.providers.gemini_models import facts_of, generation_config, version, wants_signatures
 from studio.providers.http import Http
 from studio.providers.simulator import Call, Raw, Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
@@ -26,7 +26,7 @@ def provider(simulator: Simulator, http: Http) -> GeminiProvider:
 
 def thinking(model: str, effort: Effort | None = None, **facts: Any) -> Any:
     known = ModelInfo(model, **facts) if facts else None
-    config: Any = generation(request([], model=model, effort=effort, facts=known))
+    config: Any = generation_config(request([], model=model, effort=effort, facts=known))
     return config.get("thinkingConfig")
 
 
@@ -71,7 +71,7 @@ def test_budgets_grow_with_the_effort() -> None:
 
 def test_temperature_and_room() -> None:
     def config(**more: Any) -> Any:
-        return generation(request([], model="gemini-2.5-flash", **more))
+        return generation_config(request([], model="gemini-2.5-flash", **more))
 
     assert config(temperature=0.3)["temperature"] == 0.3
     assert "temperature" not in config(temperature=0.3, facts=ModelInfo("", sampling=False))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from house import PROTOCOLS, house
+from house import PROTOCOLS, engine_home
 from hypothesis import given
 from hypothesis import strategies as st
 from steps import NOW, READ, answer, drain, request, result, words
@@ -32,8 +32,8 @@ from studio.providers.openai import OpenAIProvider
 from studio.providers.openai_answers import response_format, text_format, tool_choice
 from studio.providers.simulator import Call, Pace, Raw, Simulator, SurfaceName, Think, Turn, every
 from studio.providers.simulator import Text as Say
-from studio.providers.stopping import Cut
-from studio.providers.structured import closed, is_strict
+from studio.providers.stopping import StopTextCutter
+from studio.providers.structured import closed_schema, is_strict
 
 MAKERS: dict[SurfaceName, Callable[[Simulator, Http], Provider]] = {
     "anthropic": lambda sim, http: AnthropicProvider("k", sim.url("anthropic"), http),
@@ -189,7 +189,7 @@ async def test_s1_an_answer_ends_before_a_stop_text(
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_s1_a_turn_says_what_came_before_a_stop_text(tmp_path: Path, provider: str) -> None:
     script = [Turn(Say("One END two")), Turn(Say("Three."))]
-    async with house(tmp_path, provider, script, strict="beyond") as home:
+    async with engine_home(tmp_path, provider, script, strict="beyond") as home:
         session = await home.session("Plain")
         for expected in ("One ", "Three."):
             wish = Generation(stop=("END",), output_limit=500)
@@ -285,7 +285,7 @@ def test_no_stop_text_is_shown_however_the_text_comes(
     text: str, stops: list[str], cuts: list[int]
 ) -> None:
     edges = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    cut, shown = Cut(stops), ""
+    cut, shown = StopTextCutter(stops), ""
     for begin, end in pairwise(edges):
         shown += cut.add(text[begin:end])
         # Nothing is held back that cannot be the beginning of a stop text.
@@ -558,7 +558,7 @@ def test_a_copy_for_claude_is_closed_and_has_no_limits() -> None:
         "$defs": {"x": {"type": "object", "properties": {}, "default": {}}},
     }
     before = json.dumps(loose)
-    assert closed(loose) == {
+    assert closed_schema(loose) == {
         "type": "object",
         "properties": {
             "minimum": {"type": "integer", "description": "From 1."},
@@ -569,7 +569,7 @@ def test_a_copy_for_claude_is_closed_and_has_no_limits() -> None:
         "additionalProperties": False,
     }
     assert json.dumps(loose) == before
-    assert closed(PERSON) == PERSON
+    assert closed_schema(PERSON) == PERSON
 
 
 @pytest.mark.parametrize(
@@ -593,7 +593,7 @@ def test_a_copy_for_claude_is_closed_and_has_no_limits() -> None:
     ],
 )
 def test_what_would_mean_something_else_is_not_sent_to_claude(schema: JsonObject) -> None:
-    assert closed(schema) is None
+    assert closed_schema(schema) is None
     assert "output_config" not in anthropic_body(request([], schema=schema))
 
 
@@ -604,7 +604,7 @@ def test_a_schema_without_end_is_not_sent() -> None:
     one = request([], tools=(), schema=deep)
     assert text_format(one, []) == {} and "output_config" not in anthropic_body(one)
     chain: JsonObject = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3_000)}
-    assert closed({"$ref": "#/$defs/d0", "$defs": chain}) is None
+    assert closed_schema({"$ref": "#/$defs/d0", "$defs": chain}) is None
 
 
 def test_older_claudes_are_asked_in_words_alone() -> None:

@@ -24,7 +24,7 @@ from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.models import ModelInfo, Usage
 from studio.providers.http import Http
-from studio.providers.ollama import OllamaAccumulator, OllamaProvider, address
+from studio.providers.ollama import OllamaAccumulator, OllamaProvider, server_address
 from studio.providers.simulator import (
     Call,
     Raw,
@@ -221,8 +221,8 @@ async def test_p2_models(http: Http) -> None:
     ],
 )
 def test_addresses(given: str, url: str) -> None:
-    assert address(given) == url
-    assert address(url) == url
+    assert server_address(given) == url
+    assert server_address(url) == url
 
 
 def fold(*lines: Any, history: Any = (), window: int = 8192) -> OllamaAccumulator:

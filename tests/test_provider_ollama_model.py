@@ -22,10 +22,10 @@ from studio.providers.ollama_model import (
     CONTEXT_LEAST,
     CONTEXT_UNKNOWN,
     Memory,
-    Shown,
-    window,
+    ModelDetails,
+    context_size,
 )
-from studio.providers.ollama_pull import progress
+from studio.providers.ollama_pull import pull_progress
 from studio.providers.simulator import Raw, Simulator, Turn
 from studio.providers.simulator import Text as Say
 from studio.providers.wire import Endpoint
@@ -41,7 +41,7 @@ def chats(simulator: Simulator) -> list[Any]:
     return [one.json for one in simulator.requests if one.path == "/api/chat"]
 
 
-def shown(able: list[str] | None = None, **info: Any) -> Shown:
+def shown(able: list[str] | None = None, **info: Any) -> ModelDetails:
     """As Ollama shows Llama 3.1 8B, with changes."""
     answer: Any = {
         "details": {"family": "llama", "parameter_size": "8.0B", "quantization_level": "Q4_K_M"},
@@ -58,7 +58,7 @@ def shown(able: list[str] | None = None, **info: Any) -> Shown:
     }
     if able is not None:
         answer["capabilities"] = able
-    return Shown.read(answer, "llama3.1")
+    return ModelDetails.read(answer, "llama3.1")
 
 
 def test_p1_what_a_model_takes_in_memory() -> None:
@@ -72,7 +72,7 @@ def test_p1_what_a_model_takes_in_memory() -> None:
     latent = shown(**{"llama.attention.kv_lora_rank": 512, "llama.rope.dimension_count": 64})
     assert latent.cache_bytes == 32 * 576 * 2
     assert shown(**{"llama.block_count": None}).cache_bytes is None
-    assert Shown.read({}, "x") == Shown()
+    assert ModelDetails.read({}, "x") == ModelDetails()
 
 
 @pytest.mark.parametrize(
@@ -88,24 +88,24 @@ def test_p1_what_a_model_takes_in_memory() -> None:
 )
 def test_p1_the_context_is_as_large_as_fits(total: int, free: int, tokens: int) -> None:
     memory = Memory(total * GIBIBYTE, free * GIBIBYTE)
-    assert window(shown(), None, memory) == tokens
+    assert context_size(shown(), None, memory) == tokens
 
 
 def test_p1_the_context_is_never_larger_than_the_model_has() -> None:
     plenty = Memory(256 * GIBIBYTE, 250 * GIBIBYTE)
     small = shown(**{"llama.context_length": 2048})
-    assert window(small, None, plenty) == 2048
-    assert window(shown(), 10_000, plenty) == 10_000
-    assert window(small, 10_000, Memory(GIBIBYTE, 0)) == 2048
-    assert window(Shown(), None, plenty) == CONTEXT_UNKNOWN
-    assert window(shown(), None, None) == CONTEXT_CAP  # another computer
+    assert context_size(small, None, plenty) == 2048
+    assert context_size(shown(), 10_000, plenty) == 10_000
+    assert context_size(small, 10_000, Memory(GIBIBYTE, 0)) == 2048
+    assert context_size(ModelDetails(), None, plenty) == CONTEXT_UNKNOWN
+    assert context_size(shown(), None, None) == CONTEXT_CAP  # another computer
 
 
 @given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(1, 2**20))
 def test_p1_any_memory_gives_a_context(total: int, free: int, known: int) -> None:
     memory = Memory(total, min(free, total))
     assert 0 <= memory.usable <= total
-    tokens = window(shown(), known, memory)
+    tokens = context_size(shown(), known, memory)
     assert tokens <= known
     assert tokens <= CONTEXT_CAP
     assert tokens >= min(known, CONTEXT_LEAST)
@@ -141,7 +141,7 @@ def test_reasoning_how_much_is_asked(values: Any, asked: Any) -> None:
     answer: Any = {"capabilities": ["completion", "thinking"]}
     if values != ["thinking"]:
         answer["thinking"] = {"values": values}
-    one = Shown.read(answer, "qwen3")
+    one = ModelDetails.read(answer, "qwen3")
     assert [one.think(effort) for effort in EFFORTS] == asked
     assert one.think(None) is None
 
@@ -149,7 +149,7 @@ def test_reasoning_how_much_is_asked(values: Any, asked: Any) -> None:
 def test_reasoning_only_where_the_model_can() -> None:
     assert shown(["completion"]).think("high") is None
     assert shown().think("high") is None
-    assert Shown.read({"capabilities": ["thinking"]}, "gpt-oss:20b").think("none") == "low"
+    assert ModelDetails.read({"capabilities": ["thinking"]}, "gpt-oss:20b").think("none") == "low"
 
 
 async def test_reasoning_is_asked_of_the_server(http: Http) -> None:
@@ -283,7 +283,7 @@ async def test_pull_adds_up_and_ends_only_with_success(http: Http) -> None:
     ]
     seen: list[PullProgress] = []
     with pytest.raises(ProviderError) as caught:
-        async for step in progress(_lines(*told), endpoint):
+        async for step in pull_progress(_lines(*told), endpoint):
             seen.append(step)
     assert caught.value.fault == "network"
     assert [(step.completed, step.total) for step in seen] == [
@@ -293,7 +293,7 @@ async def test_pull_adds_up_and_ends_only_with_success(http: Http) -> None:
         (120, 150),
     ]
     with pytest.raises(ProviderError, match="disk is full"):
-        async for _ in progress(_lines({"error": "disk is full"}), endpoint):
+        async for _ in pull_progress(_lines({"error": "disk is full"}), endpoint):
             pass
 
 

@@ -13,11 +13,11 @@ from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.providers.compatible import CompatibleProvider
-from studio.providers.dialect import Dialect
+from studio.providers.dialect import UnsupportedParameters
 from studio.providers.http import Http
 from studio.providers.openai import OpenAIProvider
 from studio.providers.openai_errors import fault_of_error
-from studio.providers.openai_reasoning import efforts_of, reasons
+from studio.providers.openai_reasoning import efforts_of, is_reasoning_model
 from studio.providers.simulator import Call, Raw, Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
 
@@ -64,9 +64,9 @@ def test_reasoning_efforts_by_name(model: str, efforts: str) -> None:
 
 def test_reasoning_facts_win_over_names() -> None:
     assert efforts_of("gpt-5", ModelInfo("gpt-5", efforts=("low",))) == ("low",)
-    assert not reasons("gpt-5", ModelInfo("gpt-5", efforts=()))
-    assert not reasons("gpt-5", ModelInfo("gpt-5", reasoning=False))
-    assert reasons("house-model", ModelInfo("house-model", reasoning=True))
+    assert not is_reasoning_model("gpt-5", ModelInfo("gpt-5", efforts=()))
+    assert not is_reasoning_model("gpt-5", ModelInfo("gpt-5", reasoning=False))
+    assert is_reasoning_model("house-model", ModelInfo("house-model", reasoning=True))
 
 
 async def test_reasoning_and_temperature_as_the_model_takes_them(http: Http) -> None:
@@ -198,14 +198,14 @@ async def test_chat_reasoning_only_where_it_is_taken(
 
 
 def test_dialect_names_whole_parameters() -> None:
-    one = Dialect()
+    one = UnsupportedParameters()
     words = "Unsupported parameter: use 'max_completion_tokens'"
     assert not one.learn("m", ["max_tokens"], words)
     assert one.learn("m", ["max_completion_tokens"], words)
     assert not one.learn("m", ["max_completion_tokens"], words)  # known already
-    assert one.takes("n", "max_completion_tokens")
+    assert one.accepts("n", "max_completion_tokens")
     assert one.learn("m", ["reasoning.effort", "reasoning.summary"], "Not supported.", "reasoning")
-    assert not one.takes("m", "reasoning.summary")
+    assert not one.accepts("m", "reasoning.summary")
 
 
 @pytest.mark.parametrize("surface", ["responses", "chat"])

@@ -31,7 +31,7 @@ from studio.domain.errors import ProviderError
 from studio.domain.messages import Text
 from studio.providers.base import Provider, Reply
 from studio.providers.http import Http
-from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.maker import ServerState
 from studio.providers.simulator.rules import anthropic, chat, gemini, responses
 from studio.providers.simulator.signing import Signer
 from studio.providers.simulator.view import RequestView
@@ -205,7 +205,7 @@ def accepted(exchange: Exchange, one: Provider, kept: Reply) -> None:
     json.dumps(history, ensure_ascii=False, allow_nan=False).encode()
     check, name = CHECKS[exchange.surface]
     followers, stored = sealed(exchange) if exchange.surface == "responses" else ({}, set[str]())
-    maker = Maker(random.Random(1), Trusting(followers, exchange.model), stored=stored)
+    maker = ServerState(random.Random(1), Trusting(followers, exchange.model), stored=stored)
     body: dict[str, Any] = {name: history, "model": exchange.model}
     if exchange.surface == "anthropic":
         body["max_tokens"] = 1000

@@ -27,7 +27,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.permissions import Answer, Rule
 from studio.providers.simulator import Call, Text, Turn, Usage, error_event, stall
 from studio.tools import Context, Result, tool
-from tests.house import House, held, house, say
+from tests.house import EngineHome, is_locked, engine_home, say
 from tests.terminal import at_provider, screen
 
 QUICK = "openai-compatible"
@@ -42,7 +42,7 @@ def run(command: str) -> Turn:
     return Turn(Call("run", {"command": command}), stop="tool_use")
 
 
-def agent(home: House, head: str) -> None:
+def agent(home: EngineHome, head: str) -> None:
     file = home.studio.paths.agents / "own.md"
     file.parent.mkdir(exist_ok=True)
     file.write_text(f"---\nname: Own\n{head}\n---\nWork.\n")
@@ -130,7 +130,7 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
     """L-2: a message queued meanwhile is printed as well, in its place."""
     from studio.cli.console import Console
     from studio.cli.printing import JsonPrinter
-    from studio.cli.run import Driver
+    from studio.cli.run import TurnDriver
 
     printed: list[Event] = []
 
@@ -138,7 +138,7 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
         def event(self, event: Event) -> None:
             printed.append(event)
 
-    async with house(tmp_path, "anthropic", [look(1), END]) as home:
+    async with engine_home(tmp_path, "anthropic", [look(1), END]) as home:
         session = await home.session()
 
         def meanwhile(event: Event, _: int | None) -> None:
@@ -147,8 +147,8 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
 
         session.subscribe(meanwhile)
         console = Console()
-        driver = Driver(session, console, Kept(console), home.studio.questions)
-        assert await driver.turn([Words("Go")], [], None) == 0
+        driver = TurnDriver(session, console, Kept(console), home.studio.questions)
+        assert await driver.run_turn([Words("Go")], [], None) == 0
     kinds = [type(event) for event in printed]
     assert kinds.index(ToolQueued) < kinds.index(MessageQueued) < kinds.index(ToolFinished)
     assert kinds[-1] is TurnComplete
@@ -172,7 +172,7 @@ ENDS = {
 @pytest.mark.parametrize("reason", [*ENDS, "money_limit"])
 async def test_l2_one_turn_complete_ends_a_turn(reason: str, tmp_path: Path) -> None:
     """L-2: exactly one, and last, whatever ends it; in the stream and in what is stored."""
-    async with house(tmp_path, "anthropic", ENDS.get(reason, [END])) as home:
+    async with engine_home(tmp_path, "anthropic", ENDS.get(reason, [END])) as home:
         session = await home.session(model="claude-sonnet-4-5")
         if reason == "money_limit":
             home.studio.settings.values.turn_dollars = 0.000_001
@@ -193,7 +193,7 @@ async def test_l2_one_turn_complete_ends_a_turn(reason: str, tmp_path: Path) -> 
 async def test_l2_only_the_outermost_turn_emits_its_end(tmp_path: Path) -> None:
     """L-2: a turn that a tool begins ends by itself; the one around it goes on to its own end."""
     script = [Turn(Call("hand_over", {}), stop="tool_use"), Turn(Text("Inner.")), END]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         inner: list[Event] = []
 
         @tool(effect="read", time_limit=None)
@@ -220,7 +220,7 @@ async def test_l3_five_at_a_time_and_results_in_call_order(tmp_path: Path) -> No
     """L-3: five wait for each other, a sixth is never beside them; the last is done first."""
     numbers = [*range(10)]
     script = [Turn(*(Call("linger", {"n": n}) for n in numbers), stop="tool_use"), END]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         inside: set[int] = set()
         most: list[int] = []
         finished = {n: asyncio.Event() for n in numbers}
@@ -263,7 +263,7 @@ async def test_l5_a_tool_that_fails_in_any_way_is_a_result(tmp_path: Path) -> No
         Call("flies", {}),
         Call("breaks", {"deep": {"level": "high"}}),
     ]
-    async with house(tmp_path, "anthropic", [Turn(*calls, stop="tool_use"), END]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(*calls, stop="tool_use"), END]) as home:
 
         @tool(effect="read")
         def breaks(deep: dict[str, int] | None = None) -> str:
@@ -304,7 +304,7 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
         Call("run", {"command": f'{sys.executable} -c "{child}" {name} & wait'}) for name in names
     ]
     script = [Turn(*commands, Call("waits", {}), stop="tool_use"), END]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         waiting, given_up = asyncio.Event(), asyncio.Event()
 
         @tool(effect="read", time_limit=None)
@@ -327,10 +327,10 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
             if isinstance(event, ToolOutput) and "up" in event.text:
                 up.add(event.call_id)
             if len(up) == 3 and waiting.is_set() and not began:
-                assert all(held(home.folder / name) for name in names)
+                assert all(is_locked(home.folder / name) for name in names)
                 began = time.monotonic()
                 session.stop()
-        while any(held(home.folder / name) for name in names):
+        while any(is_locked(home.folder / name) for name in names):
             assert time.monotonic() - began < 5
             await asyncio.sleep(0.01)
         assert given_up.is_set() and 0 < time.monotonic() - began < 5
@@ -346,7 +346,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
         Turn(Call("list", {"path": "."}), stop="tool_use", usage=Usage(19_500, out=100)),
         Turn(Text("Done."), usage=Usage(19_800, out=100)),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         caps = Caps(tokens=20_000) if unit == "tokens" else Caps(dollars=0.07)
         agent(home, f"tools: [list]\n{unit}: {most}" if scope == "agent" else "tools: [list]")
         session = await home.session("Own", model="claude-sonnet-4-5")  # $3 a million
@@ -373,7 +373,7 @@ BUILT_IN = {
 
 async def test_t8_the_built_in_tools(tmp_path: Path) -> None:
     """T-8: each there, and said to a model what it is for and takes."""
-    async with house(tmp_path, "anthropic", [END]) as home:
+    async with engine_home(tmp_path, "anthropic", [END]) as home:
         assert set(home.studio.tools()) == BUILT_IN
         for made in home.studio.tools().values():
             spec = made.spec
@@ -402,7 +402,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
         Call("plain", {}),
     ]
     script = [Turn(call, stop="tool_use") for call in calls]
-    async with house(tmp_path, "anthropic", [*script, END]) as home:
+    async with engine_home(tmp_path, "anthropic", [*script, END]) as home:
         for name in "abd":
             (home.folder / f"{name}.txt").write_text("alpha\n")
 
@@ -421,7 +421,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
             if isinstance(event, ToolFinished):
                 done.append(event)
             elif type(event).__name__ == "AwaitingReply":
-                session.reply(event.call_id, "Blue")  # type: ignore[union-attr]
+                session.answer_question(event.call_id, "Blue")  # type: ignore[union-attr]
         assert len(done) == len(calls)
         for call, event in zip(calls, done, strict=True):
             assert not event.is_error, (call.name, event.text)
@@ -439,7 +439,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
 )
 async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_path: Path) -> None:
     """T-6: what the model is offered; an allow rule of the agent's own adds nothing."""
-    async with house(tmp_path, "anthropic", [END, END]) as home:
+    async with engine_home(tmp_path, "anthropic", [END, END]) as home:
         rule = "permissions: {allow: ['run', 'write', 'remember']}"
         agent(home, f"tools: ['*']\nrole: {role}\n{rule}")
         await say(await home.session("Own"))
@@ -455,7 +455,7 @@ async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_pa
 async def test_t7_several_questions_are_queued(first: Answer, tmp_path: Path) -> None:
     """T-7, L-2: one at a time, each bracketed; a second answer to the first reaches nobody."""
     calls = [Call("run", {"command": f"echo {n} > f{n}"}) for n in range(3)]
-    async with house(tmp_path, "anthropic", [Turn(*calls, stop="tool_use"), END]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(*calls, stop="tool_use"), END]) as home:
         session = await home.session()
         open_now: list[str] = []
         answered: list[str] = []
@@ -464,9 +464,9 @@ async def test_t7_several_questions_are_queued(first: Answer, tmp_path: Path) ->
                 assert not open_now
                 open_now.append(event.question.id)
                 for old in answered:
-                    session.answer(old, "once")
+                    session.answer_permission(old, "once")
                 assert len(session.transcript.questions) == 1
-                session.answer(event.question.id, "deny" if answered else first)
+                session.answer_permission(event.question.id, "deny" if answered else first)
                 answered.append(event.question.id)
             elif isinstance(event, PermissionResolved):
                 assert open_now == [event.question_id]
@@ -481,7 +481,7 @@ async def test_t9_strangers_words_pass_the_filter_whatever_tool_they_come_by(
 ) -> None:
     """T-9: what a tool of one's own fetches is masked for the model, and is known as untrusted."""
     script = [Turn(Call("post", {}), stop="tool_use"), END]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
 
         @tool(effect="read", untrusted=True)
         def post() -> Result:

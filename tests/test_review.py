@@ -11,9 +11,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from house import KEY, House, house, say
+from house import KEY, EngineHome, engine_home, say
 
-from studio.agent.library import AgentLibrary
+from studio.agent.library import AgentFiles
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.project import read_project
 from studio.app import build
@@ -43,7 +43,7 @@ def read(path: str) -> Call:
 
 
 @contextmanager
-def refusing(home: House, table: str, when: str = "1") -> Iterator[None]:
+def refusing(home: EngineHome, table: str, when: str = "1") -> Iterator[None]:
     """The database refuses new rows in a table for a while, as a full disk would."""
     with closing(sqlite3.connect(home.studio.paths.database, isolation_level=None)) as db:
         db.execute(
@@ -65,7 +65,7 @@ def ends(events: list[Event]) -> list[str]:
 
 async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
     """L-2: a Stop that was already on its way when the turn's task was made."""
-    async with house(tmp_path, CHAT, [Turn(Text("Again."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Again."))]) as home:
         session = await home.session()
 
         def heard(event: Event, _: int | None) -> None:
@@ -82,7 +82,7 @@ async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
 
 async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> None:
     """L-2, L-11: whichever moment of the preparation Stop meets, the turn ends as cancelled."""
-    async with house(tmp_path, CHAT, lambda _: Turn(Text("No."), faults=[stall(at=1)])) as home:
+    async with engine_home(tmp_path, CHAT, lambda _: Turn(Text("No."), faults=[stall(at=1)])) as home:
         for moment in range(60):
             session = await home.session()
             events: list[Event] = []
@@ -104,7 +104,7 @@ async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> 
 
 async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> None:
     """L-2: the turn is prepared, and Stop comes before its reader has woken up."""
-    async with house(tmp_path, CHAT, [Turn(Text("No."), faults=[stall(at=1)])]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("No."), faults=[stall(at=1)])]) as home:
         session = await home.session()
         events: list[Event] = []
 
@@ -124,7 +124,7 @@ async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> Non
 async def test_a_reader_that_walks_away_leaves_a_finished_turn(tmp_path: Path) -> None:
     """L-2: the record has the turn's end, the native history every result (H-5)."""
     script = [Turn(Call("ask", {"question": "?"}), read("a.txt")), Turn(Text("Back."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         heard: list[Event] = []
         session.subscribe(lambda event, _: heard.append(event))
@@ -144,7 +144,7 @@ async def test_a_reader_that_walks_away_leaves_a_finished_turn(tmp_path: Path) -
 
 async def test_a_reader_that_is_cancelled_while_the_turn_is_prepared(tmp_path: Path) -> None:
     """L-2: what the person typed is kept, and the turn has its end."""
-    async with house(tmp_path, CHAT, [Turn(Text("Yes."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Yes."))]) as home:
         session = await home.session()
 
         async def drive() -> None:
@@ -165,7 +165,7 @@ async def test_a_reader_that_is_cancelled_while_the_turn_is_prepared(tmp_path: P
 
 async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
     """L-2: a chat that is closed or deleted while it works ends properly first."""
-    async with house(
+    async with engine_home(
         tmp_path, CHAT, [Turn(Text("long " * 50), faults=[stall(at=3)]), Turn(Text("."))]
     ) as home:
         session = await home.session()
@@ -185,7 +185,7 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
 
 
 async def test_two_turns_at_once_are_one_turn_and_an_error(tmp_path: Path) -> None:
-    async with house(tmp_path, CHAT, [Turn(Text("One."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("One."))]) as home:
         session = await home.session()
         first, second = await asyncio.gather(
             say(session, "1"), say(session, "2"), return_exceptions=True
@@ -196,7 +196,7 @@ async def test_two_turns_at_once_are_one_turn_and_an_error(tmp_path: Path) -> No
 
 
 async def test_a_listener_that_fails_stops_nobody(tmp_path: Path) -> None:
-    async with house(tmp_path, CHAT, [Turn(Text("Fine."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Fine."))]) as home:
         session = await home.session()
         heard: list[Event] = []
 
@@ -217,7 +217,7 @@ async def test_a_message_of_a_turn_that_could_not_begin_reaches_the_model(
 ) -> None:
     """H-1: the second message of a chat, said while the folder was away, and then a retry."""
     script = [Turn(Text("First.")), Turn(Text("Second.")), Turn(Text("Third."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await say(session, "One")
         home.folder.rename(tmp_path / "away")
@@ -231,7 +231,7 @@ async def test_a_message_of_a_turn_that_could_not_begin_reaches_the_model(
             assert str(home.simulator.requests[-1].json).count("Two, while") == 1
             return
         session_id = session.info.id
-    async with house(tmp_path, CHAT, script[1:]) as home:
+    async with engine_home(tmp_path, CHAT, script[1:]) as home:
         session = await home.studio.sessions.open(session_id)
         assert ends(await say(session, "")) == ["done"]
         assert str(home.simulator.requests[-1].json).count("Two, while") == 1
@@ -247,7 +247,7 @@ async def test_a_reply_that_could_not_be_stored_never_leaves_its_results_alone(
 ) -> None:
     """H-5: the disk refuses the reply for a moment and takes what follows it."""
     script = [Turn(read("a.txt")), Turn(Text("Done."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         with refusing(home, "native", "NEW.body LIKE '%\"assistant\"%'"):
@@ -261,14 +261,14 @@ async def test_a_reply_that_could_not_be_stored_never_leaves_its_results_alone(
         assert not home.simulator.violations
         native = await home.studio.store.native(session_id)
         assert native is not None and str(native.items).count("Go on") == 1
-    async with house(tmp_path, provider, [Turn(Text("Still here."))]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Text("Still here."))]) as home:
         session = await home.studio.sessions.open(session_id)
         assert ends(await say(session, "And now?")) == ["done"]
         assert not home.simulator.violations
 
 
 async def test_a_message_that_could_not_be_stored_is_sent_once(tmp_path: Path) -> None:
-    async with house(tmp_path, CHAT, [Turn(Text("Got it."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Got it."))]) as home:
         session = await home.session()
         with refusing(home, "native"):
             events = await say(session, "Only once")
@@ -286,7 +286,7 @@ async def test_calls_cut_off_by_a_fault_are_not_blamed_on_the_person(tmp_path: P
         Turn(read("a.txt"), Text("and then it broke off in the middle"), faults=[eof(at=-3)]),
         Turn(Text("Whole.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert ends(await say(session)) == ["error"]
         assert ends(await say(session, "Again")) == ["done"]
@@ -298,7 +298,7 @@ async def test_calls_cut_off_by_a_fault_are_not_blamed_on_the_person(tmp_path: P
 async def test_calls_of_a_reply_that_met_its_limit_are_answered_and_shown(tmp_path: Path) -> None:
     """H-5: not run, said so to the model and in the row, and the loop goes on."""
     script = [Turn(read("a.txt"), stop="max_tokens"), Turn(Text("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         events = await say(session)
         assert ends(events) == ["done"] and not home.simulator.violations
@@ -309,7 +309,7 @@ async def test_calls_of_a_reply_that_met_its_limit_are_answered_and_shown(tmp_pa
 @pytest.mark.parametrize("stop", ["refusal", "context_exceeded"])
 async def test_calls_of_a_refused_reply_end_the_turn(tmp_path: Path, stop: str) -> None:
     script = [Turn(Text("I will."), read("a.txt"), stop=stop), Turn(Text("Fine."))]  # type: ignore[arg-type]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert ends(await say(session)) == ["refused" if stop == "refusal" else "token_limit"]
         assert ends(await say(session, "Else?")) == ["done"]
@@ -323,7 +323,7 @@ async def test_trying_again_after_half_an_answer(tmp_path: Path, provider: str) 
         Turn(Text("Half an answer that breaks off somewhere."), faults=[eof(at=6)]),
         Turn(Text("Whole.")),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         assert ends(await say(session)) == ["error"]
         assert ends(await say(session, "")) == ["done"]
@@ -334,7 +334,7 @@ async def test_trying_again_after_half_an_answer(tmp_path: Path, provider: str) 
 @pytest.mark.parametrize("stop", ["empty", "tool_use", "pause_turn"])
 async def test_a_reply_of_nothing(tmp_path: Path, provider: str, stop: str) -> None:
     script = [Turn(stop=stop), Turn(Text("Here.")), Turn(Text("Here."))]  # type: ignore[arg-type]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         assert len(ends(await say(session))) == 1
         assert ends(await say(session, "Hello?")) == ["done"]
@@ -346,7 +346,7 @@ async def test_two_calls_under_one_id(tmp_path: Path, provider: str) -> None:
     """H-3: each has its own result and its own row, and the next request is accepted."""
     same = [Call("read", {"path": p}, id="call_1") for p in ("a.txt", "b.txt")]
     script = [Turn(*same), Turn(Text("Both.")), Turn(Text("On."))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         (home.folder / "b.txt").write_text("beta\n")
         session = await home.session()
@@ -382,7 +382,7 @@ def test_always_never_covers_another_program() -> None:
 @pytest.mark.parametrize("path", ["secret/key", "./secret/key", "a/../secret/key", "link/key"])
 async def test_a_denied_path_is_denied_however_it_is_written(tmp_path: Path, path: str) -> None:
     """T-6, T-7: rules are about places; a link leads to one too."""
-    async with house(tmp_path, CHAT, [Turn(read(path)), Turn(Text("."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(read(path)), Turn(Text("."))]) as home:
         (home.folder / "secret").mkdir()
         (home.folder / "a").mkdir()
         (home.folder / "secret" / "key").write_text("hidden")
@@ -396,7 +396,7 @@ async def test_an_allowed_place_is_not_left_by_dots(tmp_path: Path) -> None:
     """T-5: "write(src/*)" writes nothing else without a person."""
     paths = ["src/../Makefile", "src/a.txt"]
     script = [Turn(*(Call("write", {"path": p, "content": "x"}) for p in paths)), Turn(Text("."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await say(session, rules=(Rule.parse("write(src/*)"),))
         assert (home.folder / "src" / "a.txt").exists()
@@ -418,7 +418,7 @@ async def test_hooks_and_agents_wait_for_the_person_even_in_auto(tmp_path: Path)
     """T-5: a file that gives rights, or runs later, is never written unseen."""
     paths = [".git/hooks/pre-commit", ".agents/agents/Coder.md", "a.txt"]
     script = [Turn(*(Call("write", {"path": p, "content": "x"}) for p in paths)), Turn(Text("."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await session.change(permission_mode="auto")
         await say(session)
@@ -433,7 +433,7 @@ async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
     """L-3 to L-5: cancelled from inside, an endless list, a flood of output."""
     names = ["cancels", "endless", "floods"]
     script = [Turn(*(Call(name, {}) for name in names)), Turn(Text("Still here."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         file = home.studio.paths.tools / "odd.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(
@@ -470,7 +470,7 @@ async def test_tools_that_misbehave_are_results(tmp_path: Path) -> None:
 async def test_approving_twice_writes_once(tmp_path: Path) -> None:
     """T-5: a double click is no conflict with oneself."""
     script = [Turn(Call("write", {"path": "n.txt", "content": "new\n"})), Turn(Text("."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await say(session)
         draft = session.drafts.waiting()[0]
@@ -487,7 +487,7 @@ async def test_an_edit_of_a_draft_still_sees_that_the_file_changed(tmp_path: Pat
         Turn(Call("edit", {"path": "n.txt", "old": "two", "new": "three"})),
         Turn(Text(".")),
     ]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         file = home.folder / "n.txt"
         file.write_text("one\n")
         session = await home.session()
@@ -503,7 +503,7 @@ async def test_an_edit_of_a_draft_still_sees_that_the_file_changed(tmp_path: Pat
 async def test_a_pause_without_a_tool_at_work_is_an_end(tmp_path: Path) -> None:
     """H-5: sent back as it is, such a reply would be the model's own words at the end."""
     script = [Turn(Text("Hm."), stop="pause_turn"), Turn(Text("Here."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         assert ends(await say(session)) == ["done"]
         assert ends(await say(session, "Well?")) == ["done"]
@@ -516,7 +516,7 @@ async def test_a_pause_without_a_tool_at_work_is_an_end(tmp_path: Path) -> None:
 async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) -> None:
     """H-5: the second would close the calls that the first still runs."""
     script = [Turn(Call("ask", {"question": "?"})), Turn(Text("Done.")), Turn(Text("Mine."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         other = await build(home.studio.paths, home.studio.settings)
         other.keychain.keep_for_session(CHAT, KEY)
@@ -526,7 +526,7 @@ async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) ->
                 if isinstance(event, AwaitingReply):
                     with pytest.raises(ConfigurationError):
                         await say(same, "Me too")
-                    session.reply(event.call_id, "Blue")
+                    session.answer_question(event.call_id, "Blue")
             assert not same.running
             with pytest.raises(ConfigurationError, match="Open it again"):
                 await say(same, "Me too")  # it has not seen what the other did
@@ -552,7 +552,7 @@ async def test_a_projects_agent_has_no_more_rights_than_the_one_it_replaces(tmp_
     (project / "x.md").write_text(
         agent_file("name: coder", "tools: '*'", "permissions:", "  allow: run")
     )
-    agents = await AgentLibrary(tmp_path / "none", own).load(tmp_path / "project")
+    agents = await AgentFiles(tmp_path / "none", own).load(tmp_path / "project")
     found = agents.get("Coder")
     assert found is not None and len(agents.by_name) == 1 and found.source.endswith("x.md")
     assert found.tools == ("read", "write")
@@ -577,7 +577,7 @@ async def test_files_of_a_project_cannot_harm_the_library(tmp_path: Path) -> Non
     (project / "bomb.md").write_text(agent_file(*bomb, "tools: *i").replace("a: &a", "tools: &a"))
     (project / "tools.md").write_text(agent_file("tools: &a [[x]]", "permissions: {allow: [*a]}"))
     (project / "good.md").write_text(agent_file("name: good"))
-    agents = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    agents = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
     assert list(agents.by_name) == ["good"] and len(agents.problems) == 6
 
 
@@ -587,7 +587,7 @@ async def test_no_name_or_link_in_a_project_ends_a_chat(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "agents").symlink_to("agents")  # to itself
     assert read_project(tmp_path).empty
-    found = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    found = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
     assert not found.by_name and not found.problems
     (folder / "agents").unlink()
     (folder / "agents").mkdir()
@@ -597,7 +597,7 @@ async def test_no_name_or_link_in_a_project_ends_a_chat(tmp_path: Path) -> None:
         (folder / "agents" / "odd.md").write_text(agent_file("name: odd"))
     before = read_project(tmp_path)
     assert not before.empty and not before.problem
-    found = await AgentLibrary(tmp_path / "none", tmp_path / "none").load(tmp_path)
+    found = await AgentFiles(tmp_path / "none", tmp_path / "none").load(tmp_path)
     assert list(found.by_name) == ["odd"]
 
 
@@ -615,21 +615,21 @@ async def test_an_agent_file_that_grows_while_it_is_read_is_read_whole(
         return found
 
     monkeypatch.setattr(Path, "stat", grows)
-    found = await AgentLibrary(tmp_path / "none", tmp_path).load()
+    found = await AgentFiles(tmp_path / "none", tmp_path).load()
     assert [str(rule) for rule in found.by_name["x"].permissions] == ["run(rm *)"]
 
 
 async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> None:
     """H-6: also if a turn that could not begin came between."""
     script = [Turn(Call("write", {"path": "n.txt", "content": "x"})), Turn(Text("."))]
-    async with house(tmp_path, CHAT, script) as home:
+    async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         await say(session)
         await session.decide(session.drafts.waiting()[0].id, "discard")
         await session.change(model="")
         assert ends(await say(session, "Hello?")) == ["error"]
         session_id = session.info.id
-    async with house(tmp_path, CHAT, [Turn(Text("I see."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("I see."))]) as home:
         session = await home.studio.sessions.open(session_id)
         await session.change(model="sim-model")
         assert ends(await say(session, "Well?")) == ["done"]
@@ -638,7 +638,7 @@ async def test_the_model_hears_of_a_decision_after_a_restart(tmp_path: Path) -> 
 
 
 async def test_one_session_that_cannot_be_saved_keeps_no_other_from_it(tmp_path: Path) -> None:
-    async with house(tmp_path, CHAT, [Turn(Text("."))]) as home:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("."))]) as home:
         first, second = await home.session(), await home.session()
         with refusing(home, "transcript", f"NEW.session_id = '{first.info.id}'"):
             with pytest.raises(StorageError):

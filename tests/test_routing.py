@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house
+from house import EngineHome, engine_home
 
 from studio.agent import routing
 from studio.agent.session import Session
@@ -34,7 +34,7 @@ QUICK, TASK = "What is this?", "Add type hints to all files in src."
 HARD = "Refactor the whole project: design a new architecture and migrate every module to it."
 
 
-def models(home: House, *, asked: str = "", **tiers: str) -> None:
+def models(home: EngineHome, *, asked: str = "", **tiers: str) -> None:
     """Routing is on, with these models for the tiers."""
     values = home.studio.settings.values
     values.routing = True
@@ -56,7 +56,7 @@ def answer(view: RequestView) -> Turn:
 
 
 async def test_it_is_off_until_the_person_wants_it(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         home.studio.settings.values.tiers = {"small": f"{PROVIDER}/tiny"}
         session = await home.session(model="usual")
         events = await say(session, QUICK)
@@ -66,7 +66,7 @@ async def test_it_is_off_until_the_person_wants_it(tmp_path: Path) -> None:
 
 async def test_a_message_goes_to_the_tier_that_it_looks_like(tmp_path: Path) -> None:
     """L-13: rules choose mode and tier; the event says so, the transcript shows it."""
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, small="tiny", large="big", cloud="huge")
         for words, mode, model in (
             (QUICK, "inline", "tiny"),
@@ -91,7 +91,7 @@ async def test_a_message_goes_to_the_tier_that_it_looks_like(tmp_path: Path) -> 
 
 async def test_a_chat_moves_up_and_never_down(tmp_path: Path) -> None:
     """H-7: a switch makes the new model read everything anew, so it has to be worth it."""
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
         assert of(TurnStarted, await say(session, QUICK))[0].model == "tiny"
@@ -106,7 +106,7 @@ async def test_a_chat_moves_up_and_never_down(tmp_path: Path) -> None:
 
 async def test_what_the_person_chose_stays(tmp_path: Path) -> None:
     """A model chosen in this chat, at its beginning or later, and an agent's own."""
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, small="tiny", large="big")
         later = await home.session(model="usual")
         await later.change(provider=PROVIDER, model="mine")
@@ -130,7 +130,7 @@ async def test_what_the_person_chose_stays(tmp_path: Path) -> None:
 
 
 async def test_a_tier_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, large="big")
         home.studio.settings.values.tiers["small"] = "anthropic/no-key-for-it"
         home.studio.settings.values.tiers["cloud"] = "not a name"
@@ -143,7 +143,7 @@ async def test_a_tier_that_cannot_be_used_is_passed_over(tmp_path: Path) -> None
 
 
 async def test_a_model_that_cannot_see_gets_no_picture(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, answer) as home:
+    async with engine_home(tmp_path, PROVIDER, answer) as home:
         models(home, small="blind", large="seeing")
         home.studio.settings.values.models = {f"{PROVIDER}/blind": {"images": False}}
         session = await home.session(model="usual")
@@ -162,7 +162,7 @@ async def test_a_small_model_may_be_asked(tmp_path: Path) -> None:
             return Turn(Text("Cloud, background."), usage=Usage(inp=77, out=3))
         return answer(view)
 
-    async with house(tmp_path, PROVIDER, play) as home:
+    async with engine_home(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny", cloud="huge")
         session = await home.session(model="usual")
         events = await say(session, QUICK)
@@ -191,7 +191,7 @@ async def test_without_its_word_the_rules_decide(
 
     # As the rest it has time to arrive, also at a computer that is busy.
     monkeypatch.setattr(routing, "DEADLINE", 1.0 if trouble == "slow" else 60.0)
-    async with house(tmp_path, PROVIDER, play) as home:
+    async with engine_home(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny", large="big")
         values = home.studio.settings.values
         if trouble == "budget":
@@ -213,7 +213,7 @@ def circling(view: RequestView) -> Turn:
 
 async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
     """L-8, L-13: the next model sees what was done, is told, and finishes."""
-    async with house(tmp_path, PROVIDER, circling) as home:
+    async with engine_home(tmp_path, PROVIDER, circling) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big", cloud="huge")
         session = await home.session(model="usual")
@@ -238,7 +238,7 @@ async def test_l14_all_tiers_of_a_message_draw_on_one_cap(tmp_path: Path, cap: i
             return Turn(Call("read", {"path": "a.txt"}), usage=Usage(inp=7_900, out=1))
         return answer(view)
 
-    async with house(tmp_path, PROVIDER, circles) as home:
+    async with engine_home(tmp_path, PROVIDER, circles) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
         values = home.studio.settings.values
@@ -262,7 +262,7 @@ async def test_l14_the_small_model_that_is_asked_draws_on_the_same_cap(tmp_path:
             return Turn(Text("small, inline"), usage=Usage(inp=29_990, out=9))
         return answer(view)
 
-    async with house(tmp_path, PROVIDER, play) as home:
+    async with engine_home(tmp_path, PROVIDER, play) as home:
         models(home, asked="sorter", small="tiny")
         home.studio.settings.values.turn_tokens = 30_000
         events = await say(await home.session(model="usual"), QUICK)
@@ -279,7 +279,7 @@ async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path)
             return Turn(Call("read", {"path": f"{next(looks)}.txt"}), usage=Usage(inp=10, out=1))
         return answer(view)
 
-    async with house(tmp_path, PROVIDER, works) as home:
+    async with engine_home(tmp_path, PROVIDER, works) as home:
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
         events = await say(session, QUICK)
@@ -307,7 +307,7 @@ async def test_l13_between_two_tiers_the_session_works_and_is_stopped(
     event loop after the first one's end; nobody else begins there."""
 
     async def stopped(session: Session) -> None:
-        assert session.rising and session.info.state == "stalled"
+        assert session.escalating and session.info.state == "stalled"
         for _ in range(rounds):
             await asyncio.sleep(0)
         assert session.running
@@ -315,7 +315,7 @@ async def test_l13_between_two_tiers_the_session_works_and_is_stopped(
             await say(session, "Me too")
         session.stop()
 
-    async with house(tmp_path, PROVIDER, circling) as home:
+    async with engine_home(tmp_path, PROVIDER, circling) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
@@ -338,7 +338,7 @@ async def test_l13_between_two_tiers_the_session_works_and_is_stopped(
 async def test_a_reader_who_leaves_between_two_tiers_leaves_a_session_at_rest(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path, PROVIDER, circling) as home:
+    async with engine_home(tmp_path, PROVIDER, circling) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
@@ -346,7 +346,7 @@ async def test_a_reader_who_leaves_between_two_tiers_leaves_a_session_at_rest(
             async for event in turn:
                 if isinstance(event, TurnComplete):
                     break
-        assert not session.running and not session.rising
+        assert not session.running and not session.escalating
         assert of(TurnStarted, await say(session, "And now?"))[-1].model == "big"
 
 
@@ -356,7 +356,7 @@ async def test_the_last_tier_is_the_end(tmp_path: Path) -> None:
     def all_circle(view: RequestView) -> Turn:
         return Turn(Call("read", {"path": "a.txt"}), usage=Usage(inp=10, out=1))
 
-    async with house(tmp_path, PROVIDER, all_circle) as home:
+    async with engine_home(tmp_path, PROVIDER, all_circle) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
@@ -375,7 +375,7 @@ async def test_l14_bounds_of_one_turn_hold_for_every_tier(tmp_path: Path, bound:
     def all_circle(view: RequestView) -> Turn:
         return Turn(Call("read", {"path": "a.txt"}), usage=Usage(inp=10, out=1))
 
-    async with house(tmp_path, PROVIDER, all_circle) as home:
+    async with engine_home(tmp_path, PROVIDER, all_circle) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")

@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from house import house, say
+from house import engine_home, say
 
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
@@ -26,8 +26,8 @@ from studio.providers.simulator import Call, Text, Turn
 from studio.storage.keychain import child_environment
 from studio.tools import Context, Result, Workspace, processes
 from studio.tools.builtin.run import run
-from studio.tools.places import Places
-from studio.tools.sandbox import Sandbox, Unconfined, explained, find_sandbox
+from studio.tools.places import VisiblePaths
+from studio.tools.sandbox import Sandbox, NoSandbox, explain_failure, find_sandbox
 from studio.tools.seatbelt import profile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
@@ -392,7 +392,7 @@ async def asked(
 ) -> tuple[Sandbox, list[Question], Event]:
     """What the person is asked about a command in a whole turn, and how the command ended."""
     script = [Turn(Call("run", {"command": "echo done", **arguments})), Turn(Text("Fine."))]
-    async with house(tmp_path, "openai", script) as home:
+    async with engine_home(tmp_path, "openai", script) as home:
         home.studio.settings.values.sandbox = sandbox
         session = await home.session()
         given = tuple(Rule.parse(rule) for rule in rules)
@@ -469,19 +469,19 @@ def test_off_in_the_settings_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_the_model_is_told_of_the_network(tmp_path: Path, output: str) -> None:
-    class Confined(Unconfined):
+    class Confined(NoSandbox):
         kind = "bubblewrap"
 
-    assert "network=true" in explained(Confined(), output, network=False)
-    assert explained(Confined(), output, network=True) == ""
-    assert explained(Unconfined(), output, network=False) == ""
-    assert explained(Confined(), "AssertionError: 1 != 2", network=False) == ""
+    assert "network=true" in explain_failure(Confined(), output, network=False)
+    assert explain_failure(Confined(), output, network=True) == ""
+    assert explain_failure(NoSandbox(), output, network=False) == ""
+    assert explain_failure(Confined(), "AssertionError: 1 != 2", network=False) == ""
 
 
 def test_the_profile_of_macos_means_the_same(place: Place) -> None:
     odd = place.home / 'a "b" \\ (allow default)'
     odd.mkdir()
-    places = Places(place.home, (place.data,))
+    places = VisiblePaths(place.home, (place.data,))
     environment = {"PATH": f"{place.home}/opt/thing/bin"}
     text = profile(places, environment, odd, [odd / "tmp"], network=False)
     quoted = str(odd).replace("\\", "\\\\").replace('"', '\\"')
@@ -618,7 +618,7 @@ async def test_what_a_rule_refuses_to_read_no_command_reads(tmp_path: Path) -> N
     script: list[Turn] = []
     for number, line in enumerate(lines):
         script.append(Turn(Call("run", {"command": line}, id=f"c{number}"), stop="tool_use"))
-    async with house(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
+    async with engine_home(tmp_path, "anthropic", [*script, Turn(Text("Done."), stop="end")]) as home:
         for name in (".env", "deep/a/key.pem", "vault/x/y", "hidden/.git/config"):
             file = home.folder / name
             file.parent.mkdir(parents=True, exist_ok=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 import PIL.Image
 import pytest
-from answers import ALICE, Answer, Ears, answered, answering_of, asking, assistant, sent, user
-from house import KEY, PROTOCOLS, House, held, house
+from answers import ALICE, Answer, RequestRecorder, answered, responder_of, call_of, assistant, sent, user
+from house import KEY, PROTOCOLS, EngineHome, is_locked, engine_home
 
 from studio.domain.blocks import UserBlock
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
@@ -23,8 +23,8 @@ from studio.domain.tools import ToolSpec
 from studio.providers.simulator import Call, RequestView, Said, Script, Think, Turn, stall, status
 from studio.providers.simulator import Text as Says
 from studio.providers.simulator import Usage as Counted
-from studio.server.answering import Answering
-from studio.server.wire import Asked, BadRequest, Words
+from studio.server.answering import Responder
+from studio.server.wire import ApiRequest, BadRequest, TextPart
 
 COMPATIBLE = "openai-compatible"
 WEATHER = ToolSpec(
@@ -43,13 +43,13 @@ SUM: dict[str, Any] = {
 
 async def one(tmp_path: Path, script: Script, **asked: Any) -> Answer:
     """The answer of the agent “Coder” in a folder with one file."""
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         (home.folder / "a").write_text("found\n")
         await _uses(home)
-        return await answered(answering_of(home), asking(home, "Go", model="agent/Coder", **asked))
+        return await answered(responder_of(home), call_of(home, "Go", model="agent/Coder", **asked))
 
 
-async def _uses(home: House) -> None:
+async def _uses(home: EngineHome) -> None:
     home.studio.settings.values.default_provider = home.provider
     home.studio.settings.values.default_model[home.provider] = "sim-model"
 
@@ -62,12 +62,12 @@ async def _uses(home: House) -> None:
 async def test_alice_is_known_by_her_name(tmp_path: Path, provider: str, model: str) -> None:
     """S-2: a conversation that began elsewhere reaches the provider whole, and so does
     one that goes on here; S-1: the agent's prompt once, the client's words after it."""
-    ears = Ears(*[Turn(Says("You are Alice."))] * 3)
-    async with house(tmp_path, provider, ears) as home:
+    ears = RequestRecorder(*[Turn(Says("You are Alice."))] * 3)
+    async with engine_home(tmp_path, provider, ears) as home:
         await _uses(home)
-        answering = answering_of(home)
+        answering = responder_of(home)
         wishes = {"model": model, "instructions": "Be brief."}
-        answer = await answered(answering, asking(home, *ALICE, **wishes))
+        answer = await answered(answering, call_of(home, *ALICE, **wishes))
         assert answer.text == "You are Alice."
         assert answer.outcome.stop == "end" and answer.outcome.usage.total
         assert ears.heard() == [
@@ -75,9 +75,9 @@ async def test_alice_is_known_by_her_name(tmp_path: Path, provider: str, model: 
             ("assistant", "HelloAlice."),
             ("user", "Whatismyname?"),
         ]
-        first = await answered(answering, asking(home, *ALICE[:1], **wishes))
+        first = await answered(answering, call_of(home, *ALICE[:1], **wishes))
         messages = (*ALICE[:1], first.message, *ALICE[2:])
-        second = await answered(answering, asking(home, *messages, **wishes))
+        second = await answered(answering, call_of(home, *messages, **wishes))
         assert second.place.session_id == first.place.session_id
         assert ears.heard() == [
             ("user", "MynameisAlice."),
@@ -104,8 +104,8 @@ async def test_everything_that_was_told_arrives(tmp_path: Path, provider: str) -
         assistant("Rain."),
         user("And the picture?"),
     )
-    async with house(tmp_path, provider, [Turn(Says("Red."))]) as home:
-        answer = await answered(answering_of(home), asking(home, *messages, tools=(WEATHER,)))
+    async with engine_home(tmp_path, provider, [Turn(Says("Red."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages, tools=(WEATHER,)))
         assert answer.text == "Red."
         body = sent(home)
         said = [text for message in messages for text in _texts(message)]
@@ -132,24 +132,24 @@ def _png() -> bytes:
 
 @pytest.mark.parametrize("name", ["agent/Coder", "agent/coder", "Coder", "AGENT/coder"])
 async def test_an_agent_answers_by_its_name(tmp_path: Path, name: str) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(Says("Hi."))]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))]) as home:
         await _uses(home)
-        answer = await answered(answering_of(home), asking(home, "Go", model=name))
+        answer = await answered(responder_of(home), call_of(home, "Go", model=name))
         info = await home.studio.store.get(answer.place.session_id)
         assert info is not None and info.agent == "Coder" and not info.model_chosen
 
 
 async def test_a_model_is_known_by_its_id_alone(tmp_path: Path) -> None:
-    async with house(tmp_path, "openai", [Turn(Says("Hi."))] * 2) as home:
+    async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))] * 2) as home:
         await home.studio.look_for_providers()
         known = home.studio.catalogue.listing("openai").models[0].id
-        answer = await answered(answering_of(home), asking(home, "Go", model=known))
+        answer = await answered(responder_of(home), call_of(home, "Go", model=known))
         info = await home.studio.store.get(answer.place.session_id)
         assert info is not None
         assert (info.agent, info.provider, info.model) == ("Plain", "openai", known)
         assert info.model_chosen
         home.studio.settings.values.own_models["openai"] = ["mine/own"]
-        answer = await answered(answering_of(home), asking(home, "Go", model="mine/own"))
+        answer = await answered(responder_of(home), call_of(home, "Go", model="mine/own"))
         info = await home.studio.store.get(answer.place.session_id)
         assert info is not None and info.model == "mine/own"
 
@@ -158,9 +158,9 @@ async def test_a_model_is_known_by_its_id_alone(tmp_path: Path) -> None:
     "name", ["nobody", "agent/nobody", "agent/", "", "openai-compatible/", "/"]
 )
 async def test_a_name_that_nobody_has(tmp_path: Path, name: str) -> None:
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         with pytest.raises(BadRequest, match="GET /v1/models") as caught:
-            await answered(answering_of(home), Asked(name, (user("Go"),)))
+            await answered(responder_of(home), ApiRequest(name, (user("Go"),)))
         assert (caught.value.status, caught.value.code) == (404, "model_not_found")
         assert not await home.studio.sessions.list()
 
@@ -181,20 +181,20 @@ async def test_the_words_of_later_steps_are_set_off(tmp_path: Path) -> None:
 
 
 async def test_what_tools_do_is_told_where_the_person_wants_it(tmp_path: Path) -> None:
-    async with house(
+    async with engine_home(
         tmp_path, COMPATIBLE, [Turn(Call("read", {"path": "a"})), Turn(Says("Done."))]
     ) as home:
         (home.folder / "a").write_text("found\n")
         await _uses(home)
         home.studio.settings.values.server_steps = True
-        answer = await answered(answering_of(home), asking(home, "Go", model="agent/Coder"))
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         assert answer.progress == ["Reading a"]
         assert answer.text == "Done."
 
 
 async def test_what_the_model_thinks_is_apart(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", [Turn(Think("Hm."), Says("Yes."))]) as home:
-        answer = await answered(answering_of(home), asking(home, "Go"))
+    async with engine_home(tmp_path, "anthropic", [Turn(Think("Hm."), Says("Yes."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
         assert (answer.thoughts, answer.text) == ("Hm.", "Yes.")
 
 
@@ -202,10 +202,10 @@ async def test_a_step_that_is_told_shows_no_secret(tmp_path: Path) -> None:
     """S-4: a client may be somebody else, and keeps what it is told."""
     secret = "sk-ant-api03-" + "Ab3dE9gH" * 8
     script = [Turn(Call("read", {"path": f"{secret}.txt"})), Turn(Says("Done."))]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         await _uses(home)
         home.studio.settings.values.server_steps = True
-        answer = await answered(answering_of(home), asking(home, "Go", model="agent/Coder"))
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         (told,) = answer.progress
         assert told.startswith("Reading ") and secret not in told
 
@@ -227,17 +227,17 @@ async def test_calls_of_the_clients_tools_are_handed_back(tmp_path: Path, provid
         Turn(Says("Let me see."), Call("weather", {"town": "Ulm"}), Call("read", {"path": "a"})),
         Turn(Says("Rain.")),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a").write_text("found here\n")
         await _uses(home)
-        answering = answering_of(home)
-        asked = asking(home, "Go", model="agent/Coder", tools=(WEATHER,))
+        answering = responder_of(home)
+        asked = call_of(home, "Go", model="agent/Coder", tools=(WEATHER,))
         first = await answered(answering, asked)
         assert first.outcome.stop == "calls"
         assert [(c.name, c.arguments) for c in first.calls] == [("weather", {"town": "Ulm"})]
         result = ToolResult(first.calls[0].id, "", (Text("It rains."),))
         messages = (user("Go"), first.message, user(result))
-        asked = asking(home, *messages, model="agent/Coder", tools=(WEATHER,))
+        asked = call_of(home, *messages, model="agent/Coder", tools=(WEATHER,))
         second = await answered(answering, asked)
         assert second.text == "Rain." and second.outcome.stop == "end"
         assert second.place.session_id == first.place.session_id
@@ -245,7 +245,7 @@ async def test_calls_of_the_clients_tools_are_handed_back(tmp_path: Path, provid
 
 
 async def test_a_result_without_a_call_is_refused(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         lost = user(ToolResult("c9", "", (Text("?"),)))
         words = {
             "chat": "messages with role 'tool' must be a response to a preceeding message",
@@ -254,7 +254,7 @@ async def test_a_result_without_a_call_is_refused(tmp_path: Path) -> None:
         }
         for door, text in words.items():
             with pytest.raises(BadRequest, match="c9") as caught:
-                await answered(answering_of(home), asking(home, lost, "Go"), door)  # type: ignore[arg-type]
+                await answered(responder_of(home), call_of(home, lost, "Go"), door)  # type: ignore[arg-type]
             assert text in str(caught.value) and caught.value.status == 400
         assert not await home.studio.sessions.list()
 
@@ -263,33 +263,33 @@ async def test_a_result_without_a_call_is_refused(tmp_path: Path) -> None:
 async def test_calls_without_results_are_closed(tmp_path: Path, provider: str) -> None:
     """H-5: no provider refuses what a client left open."""
     messages = (user("Go"), assistant(ToolCall("c1", "weather", {"town": "Ulm"})), user("So?"))
-    async with house(tmp_path, provider, [Turn(Says("I do not know."))]) as home:
-        answer = await answered(answering_of(home), asking(home, *messages, tools=(WEATHER,)))
+    async with engine_home(tmp_path, provider, [Turn(Says("I do not know."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages, tools=(WEATHER,)))
         assert answer.outcome.stop == "end"
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_a_conversation_that_ends_with_the_assistant(tmp_path: Path, provider: str) -> None:
     messages = (user("Write a line."), assistant("Roses are"))
-    async with house(tmp_path, provider, [Turn(Says("red."))]) as home:
-        answer = await answered(answering_of(home), asking(home, *messages))
+    async with engine_home(tmp_path, provider, [Turn(Says("red."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages))
         assert answer.text == "red."
         assert sent(home).index("Write a line.") < sent(home).index("Roses are")
 
 
 async def test_nothing_is_no_request(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         for messages in ((), (user("  "),), (user(),)):
             with pytest.raises(BadRequest, match="nothing to answer"):
-                await answered(answering_of(home), asking(home, *messages))
+                await answered(responder_of(home), call_of(home, *messages))
         assert not await home.studio.sessions.list()
 
 
 async def test_a_picture_for_a_model_that_has_no_eyes(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         home.studio.settings.values.models["openai-compatible/sim-model"] = {"images": False}
         with pytest.raises(BadRequest, match="picture"):
-            await answered(answering_of(home), asking(home, user(Image("image/png", _png()))))
+            await answered(responder_of(home), call_of(home, user(Image("image/png", _png()))))
 
 
 # Ends
@@ -318,23 +318,23 @@ async def test_the_models_limit_is_a_length(tmp_path: Path) -> None:
 
 
 async def test_a_refusal_is_told(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", [Turn(Says("I"), stop="refusal")]) as home:
-        answer = await answered(answering_of(home), asking(home, "Go"))
+    async with engine_home(tmp_path, "anthropic", [Turn(Says("I"), stop="refusal")]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
         assert answer.outcome.stop == "refused" and answer.outcome.detail
 
 
 async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
     """L-1, L-14: steps and money end an answer with a sentence, not with an error."""
-    async with house(
+    async with engine_home(
         tmp_path, COMPATIBLE, [Turn(Says("Look."), Call("list", {"path": "."}))] * 2
     ) as home:
         await _uses(home)
         home.studio.settings.values.background_steps = 1
-        answer = await answered(answering_of(home), asking(home, "Go", model="agent/Coder"))
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
         assert answer.outcome.stop == "limit"
         assert answer.text == "Look.\n\nThe agent used the one step of this turn."
         home.studio.settings.values.day_tokens = 1
-        answer = await answered(answering_of(home), asking(home, "Go"))
+        answer = await answered(responder_of(home), call_of(home, "Go"))
         assert answer.outcome.stop == "limit" and answer.text
 
 
@@ -343,16 +343,16 @@ async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
 )
 async def test_a_fault_has_its_status(tmp_path: Path, code: int, told: int) -> None:
     """L-12: what is wrong with the person's key is nothing that a client's token could mend."""
-    async with house(tmp_path, COMPATIBLE, [Turn(faults=[status(code)])]) as home:
-        answer = await answered(answering_of(home), asking(home, "Go"))
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[status(code)])]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
         assert (answer.outcome.stop, answer.outcome.status) == ("error", told)
         assert answer.outcome.code and KEY not in answer.outcome.detail
 
 
 async def test_a_missing_key_is_an_error_of_the_set_up(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         answer = await answered(
-            answering_of(home), asking(home, "Go", model="anthropic/claude-sonnet-4-5")
+            responder_of(home), call_of(home, "Go", model="anthropic/claude-sonnet-4-5")
         )
         assert answer.outcome.status == 502 and "key" in answer.outcome.detail
 
@@ -365,10 +365,10 @@ async def test_the_agents_question_finds_nobody(tmp_path: Path) -> None:
 
 async def test_only_reading_clients_are_not_asked_for_the_webs_search(tmp_path: Path) -> None:
     """A search of the provider's own sends out what nobody here could refuse."""
-    async with house(tmp_path, "openai", [Turn(Says("Hi."))]) as home:
+    async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))]) as home:
         await _uses(home)
         home.studio.settings.values.web_search = "provider"
-        await answered(answering_of(home), asking(home, "Go", model="agent/Researcher"))
+        await answered(responder_of(home), call_of(home, "Go", model="agent/Researcher"))
         tools = home.asked[0].json["tools"]
         assert all(tool["type"] == "function" for tool in tools)
 
@@ -380,33 +380,33 @@ async def test_a_client_that_goes_stops_all_within_a_second(tmp_path: Path) -> N
     """S-3, L-11: the turn and the processes it started."""
     lock = tmp_path / "lock"
     hold = f"exec 9>'{lock}'; flock 9; sleep 600"
-    async with house(
+    async with engine_home(
         tmp_path, COMPATIBLE, [Turn(Says("Wait."), Call("run", {"command": hold}))]
     ) as home:
         await _uses(home)
         home.studio.settings.values.sandbox = False
         home.studio.settings.values.server_rules = {"allow": ["run"]}
-        answering = answering_of(home)
+        answering = responder_of(home)
         async with aclosing(
-            answering.answer(asking(home, "Go", model="agent/Coder"), "chat", lambda _: None)
+            answering.answer(call_of(home, "Go", model="agent/Coder"), "chat", lambda _: None)
         ) as parts:
-            assert await anext(parts) == Words("Wait.")
+            assert await anext(parts) == TextPart("Wait.")
             rest = asyncio.ensure_future(anext(parts))
-            while not (lock.exists() and held(lock)):  # noqa: ASYNC110 (another process)
+            while not (lock.exists() and is_locked(lock)):  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.01)
             began = time.monotonic()
             rest.cancel()
             await asyncio.wait([rest])
         assert time.monotonic() - began < 5
-        assert not held(lock)
+        assert not is_locked(lock)
         (info,) = await home.studio.sessions.list()
         assert info.state == "cancelled"
 
 
 async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(faults=[stall()])]) as home:
-        answering = answering_of(home)
-        task = asyncio.create_task(answered(answering, asking(home, "Go")))
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[stall()])]) as home:
+        answering = responder_of(home)
+        task = asyncio.create_task(answered(answering, call_of(home, "Go")))
         while not home.asked:  # noqa: ASYNC110 (of the simulator)
             await asyncio.sleep(0.01)
         task.cancel()
@@ -416,19 +416,19 @@ async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
         assert await _free(home, answering)
 
 
-async def _free(home: House, answering: Answering) -> bool:
+async def _free(home: EngineHome, answering: Responder) -> bool:
     """Nothing is held on to any more."""
     sessions, kept = home.studio.sessions, home.studio.paths.cache / "outputs"
-    return not (sessions._open or answering.placing._claims or kept.exists())
+    return not (sessions._open or answering.lookup._claims or kept.exists())
 
 
 # Sessions
 
 
 async def test_requests_are_chats_that_the_person_can_look_at(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 2) as home:
-        answering = answering_of(home)
-        await answered(answering, asking(home, *ALICE))
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 2) as home:
+        answering = responder_of(home)
+        await answered(answering, call_of(home, *ALICE))
         (info,) = await home.studio.sessions.list()
         assert (info.origin, info.title) == ("server", "My name is Alice.")
         session = await home.studio.sessions.open(info.id)
@@ -440,16 +440,16 @@ async def test_requests_are_chats_that_the_person_can_look_at(tmp_path: Path) ->
 
 async def test_nothing_is_kept_where_the_person_wants_nothing_kept(tmp_path: Path) -> None:
     script = [Turn(Says("Hi.")), Turn(faults=[status(500)]), Turn(Says("Hi."))]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         home.studio.settings.values.server_keep = False
-        answering = answering_of(home)
-        first = await answered(answering, asking(home, "Go"))
+        answering = responder_of(home)
+        first = await answered(answering, call_of(home, "Go"))
         assert not await home.studio.sessions.list()
-        await answered(answering, asking(home, "Go"))
+        await answered(answering, call_of(home, "Go"))
         assert not await home.studio.sessions.list()
         with pytest.raises(BadRequest, match="Answers are not kept"):
-            await answered(answering, asking(home, "On", previous=first.place.number))
-        second = await answered(answering, asking(home, "Go", first.message, "On"))
+            await answered(answering, call_of(home, "On", previous=first.place.number))
+        second = await answered(answering, call_of(home, "Go", first.message, "On"))
         assert second.text == "Hi."
         assert not await home.studio.sessions.list()
         assert await _free(home, answering)
@@ -462,8 +462,8 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
         words = [item.text for item in view.items if isinstance(item, Said)]
         return Turn(Says(f"You said {words[-1]}."))
 
-    async with house(tmp_path, COMPATIBLE, echo) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, echo) as home:
+        answering = responder_of(home)
 
         async def talk(number: int) -> str:
             messages: list[Message] = []
@@ -471,7 +471,7 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
             for round_ in range(3):
                 word = f"word{number}x{round_}"
                 messages.append(user(word))
-                answer = await answered(answering, asking(home, *messages))
+                answer = await answered(answering, call_of(home, *messages))
                 assert answer.text == f"You said {word}."
                 assert session in ("", answer.place.session_id)
                 session = answer.place.session_id
@@ -490,10 +490,10 @@ async def test_memory_does_not_grow_with_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.agent.accounts.KNOWN", 3)
-    async with house(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
+        answering = responder_of(home)
         for _ in range(6):
-            await answered(answering, asking(home, "Go"))
+            await answered(answering, call_of(home, "Go"))
         assert await _free(home, answering)
         assert len(home.studio.accounts._chats) == 3
         assert not home.studio.store._journals

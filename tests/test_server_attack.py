@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import PROVIDER, Served, served
+from served import PROVIDER, RunningServer, running_server
 
-from studio.agent.structured import fitting
+from studio.agent.structured import parse_answer
 from studio.agent.transfer import distinct
 from studio.domain.events import TurnStarted
 from studio.domain.messages import File, Message, ToolCall
@@ -29,7 +29,7 @@ CATASTROPHE = {"pattern": "^(a+)+$"}
 """Thirty letters and one that does not fit keep the whole program busy for an hour."""
 
 
-async def statuses(server: Served, raw: bytes) -> list[int]:
+async def statuses(server: RunningServer, raw: bytes) -> list[int]:
     """Of every answer to these bytes on one connection, until the server hangs up."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(raw)
@@ -40,7 +40,7 @@ async def statuses(server: Served, raw: bytes) -> list[int]:
 
 
 def get(
-    server: Served, target: str = "/v1/models", host: str | None = "localhost", extra: str = ""
+    server: RunningServer, target: str = "/v1/models", host: str | None = "localhost", extra: str = ""
 ) -> bytes:
     named = "" if host is None else f"Host: {host}\r\n"
     token = f"Authorization: Bearer {server.token}\r\nConnection: close\r\n"
@@ -72,12 +72,12 @@ def get(
 )
 async def test_names_that_only_look_like_this_computer(tmp_path: Path, host: str) -> None:
     """S-4: a name of somebody else may lead here."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         assert await statuses(server, get(server, host=host)) == [421]
 
 
 async def test_one_host_and_the_targets_has_to_be_ours_too(tmp_path: Path) -> None:
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         assert await statuses(server, get(server, host="LOCALHOST")) == [200]
         for twice in ("localhost", "evil.example"):
             extra = f"Host: {'evil.example' if twice == 'localhost' else 'localhost'}\r\n"
@@ -91,7 +91,7 @@ async def test_one_host_and_the_targets_has_to_be_ours_too(tmp_path: Path) -> No
 
 async def test_a_request_has_one_origin(tmp_path: Path) -> None:
     """S-4: none hides behind one that is let in."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         server.house.studio.settings.values.server_origins = ["https://good.example"]
         good, evil = "Origin: https://good.example\r\n", "Origin: https://evil.example\r\n"
         for extra, status in ((good, 200), (evil, 403), (good + evil, 403), (evil + good, 403)):
@@ -100,7 +100,7 @@ async def test_a_request_has_one_origin(tmp_path: Path) -> None:
 
 async def test_a_request_has_one_length(tmp_path: Path) -> None:
     """S-4: no request is hidden in another from a proxy that stands before the server."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         hidden = get(server)
         chunked = b"2\r\n{}\r\n0\r\n\r\n"
         both = server.request(chunked, Content_Length="4", Transfer_Encoding="chunked")
@@ -138,12 +138,12 @@ def test_no_pattern_of_a_stranger_is_run_wherever_it_is_hidden(schema: Any) -> N
     assert violations({"properties": {"a": CATASTROPHE}}, {"a": "aaa!"})
     if "const" in schema:
         schema["const"]["a"] = "aaa!"
-    assert fitting(text, schema) == {"a": "aaa!"}
+    assert parse_answer(text, schema) == {"a": "aaa!"}
 
 
 def test_the_rest_of_a_schema_with_a_pattern_still_holds() -> None:
     with pytest.raises(ValueError, match="shorter"):
-        fitting('{"a": "aaa!"}', {"properties": {"a": {**CATASTROPHE, "maxLength": 3}}})
+        parse_answer('{"a": "aaa!"}', {"properties": {"a": {**CATASTROPHE, "maxLength": 3}}})
 
 
 def test_a_schema_that_doubles_at_each_reference_is_given_up(
@@ -156,18 +156,18 @@ def test_a_schema_that_doubles_at_each_reference_is_given_up(
     }
     schema: dict[str, Any] = {"$ref": "#/$defs/a0", "$defs": {**twice, "a40": {"type": "integer"}}}
     began, profile = time.monotonic(), sys.getprofile()
-    assert fitting("5", schema) == 5
+    assert parse_answer("5", schema) == 5
     assert time.monotonic() - began < 5
     assert sys.getprofile() is profile
     with pytest.raises(ValueError, match="whole number"):
-        fitting('"x"', {"$ref": "#/$defs/a40", "$defs": {"a40": {"type": "integer"}}})
+        parse_answer('"x"', {"$ref": "#/$defs/a40", "$defs": {"a40": {"type": "integer"}}})
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#"}, {"multipleOf": 0}])
 async def test_a_schema_that_cannot_be_held_against_anything(tmp_path: Path, schema: Any) -> None:
     """It is the client's own loss, and no fault of the program."""
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-    async with served(tmp_path, lambda view: Turn(Text("5"))) as server:
+    async with running_server(tmp_path, lambda view: Turn(Text("5"))) as server:
         answer = await server.ask(response_format=form)
         assert answer.status_code == 200, answer.text
         assert answer.json()["choices"][0]["message"]["content"] == "5"
@@ -178,7 +178,7 @@ async def test_thousands_of_calls_with_one_id_do_not_stop_the_others(tmp_path: P
     calls = [{"id": "a", "type": "function", "function": function}] * 4_000
     results = [{"role": "tool", "tool_call_id": "a", "content": "x"}] * 4_000
     messages = [{"role": "assistant", "tool_calls": calls}, *results]
-    async with served(tmp_path, SCRIPT) as server, asyncio.timeout(20):
+    async with running_server(tmp_path, SCRIPT) as server, asyncio.timeout(20):
         body = server.chat(messages=[{"role": "user", "content": "Go"}, *messages])
         answer = await server.client.post("/v1/chat/completions", json=body)
         assert answer.status_code == 200, answer.text[:300]
@@ -214,7 +214,7 @@ def test_an_imported_file_with_thousands_of_calls_with_one_id() -> None:
 
 @pytest.mark.parametrize("name", ["x" * 1_000_000, "a\nb", "\u202egpt", "\x1b[2Jgpt"])
 async def test_a_models_name_that_cannot_be_shown(tmp_path: Path, name: str) -> None:
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         answer = await server.ask(model=f"{PROVIDER}/{name}")
         assert answer.status_code == 404 and len(answer.text) < 1_000
         assert not await server.house.studio.sessions.list()
@@ -224,7 +224,7 @@ async def test_a_files_name_is_one_line_and_no_path(tmp_path: Path) -> None:
     name = f"/etc/..\\{'x' * 100_000}\u202e\x00\n.txt"
     file = {"filename": name, "file_data": base64.b64encode(b"Some words").decode()}
     said = [{"type": "text", "text": "Read it"}, {"type": "file", "file": file}]
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         answer = await server.ask(messages=[{"role": "user", "content": said}])
         assert answer.status_code == 200, answer.text
         [info] = await server.house.studio.sessions.list()

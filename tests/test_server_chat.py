@@ -21,17 +21,17 @@ from pydantic import BaseModel
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.models import Generation
 from studio.domain.tools import ToolSpec
-from studio.server.dialects.chat import Chat
+from studio.server.dialects.chat import ChatDialect
 from studio.server.wire import (
-    INSTRUCTED,
-    Asked,
+    INSTRUCTION_WRAPPER,
+    ApiRequest,
     BadRequest,
-    Call,
+    ToolCallPart,
     Outcome,
-    Part,
-    Progress,
-    Thoughts,
-    Words,
+    ResponsePart,
+    ProgressPart,
+    ReasoningPart,
+    TextPart,
 )
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -107,8 +107,8 @@ FULL: dict[str, Any] = {
 }
 
 
-def asked(**body: Any) -> Asked:
-    return Chat().asked({"model": "agent/Coder", "messages": HELLO, **body})
+def asked(**body: Any) -> ApiRequest:
+    return ChatDialect().asked({"model": "agent/Coder", "messages": HELLO, **body})
 
 
 def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
@@ -120,7 +120,7 @@ def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
 
 def test_the_whole_conversation_arrives_in_order() -> None:
     """S-1: text, pictures, files, calls, their results, instructions in their place."""
-    got = Chat().asked(FULL)
+    got = ChatDialect().asked(FULL)
     assert got.instructions == "You are a cook.\n\nIn metric."
     assert got.messages == (
         Message(
@@ -146,14 +146,14 @@ def test_the_whole_conversation_arrives_in_order() -> None:
                 ToolResult("a", "weather", (Text("Sunny"),)),
             ),
         ),
-        Message("user", (Text(INSTRUCTED.format(text="Be brief now.")),)),
+        Message("user", (Text(INSTRUCTION_WRAPPER.format(text="Be brief now.")),)),
         Message("assistant", (Text("I will not."),)),
         Message("user", (Text("Why?"),)),
     )
 
 
 def test_what_is_asked_of_the_model_arrives() -> None:
-    got = Chat().asked(FULL)
+    got = ChatDialect().asked(FULL)
     assert got.model == "agent/Coder"
     assert got.generation == Generation(
         output_limit=500,
@@ -227,7 +227,7 @@ def test_calls_of_the_old_form_are_answered_in_order(order: str) -> None:
 def test_instructions_alone_are_what_is_said() -> None:
     got = asked(messages=[{"role": "system", "content": "Say something."}])
     assert got.instructions == ""
-    assert got.messages == (Message("user", (Text(INSTRUCTED.format(text="Say something.")),)),)
+    assert got.messages == (Message("user", (Text(INSTRUCTION_WRAPPER.format(text="Say something.")),)),)
 
 
 def test_what_says_nothing_is_left_out() -> None:
@@ -508,13 +508,13 @@ def test_any_json_is_read_or_refused(body: dict[str, Any]) -> None:
 @given(dialects.broken(FULL))
 def test_a_request_that_is_nearly_right_is_read_or_refused(body: dict[str, Any]) -> None:
     try:
-        got = Chat().asked(body)
+        got = ChatDialect().asked(body)
     except BadRequest as wrong:
         assert f"{wrong}{wrong.param}".encode()  # no half of a character
     else:
         assert got.messages
         assert "\\ud83d" not in repr(got)
-        assert isinstance(Chat().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
+        assert isinstance(ChatDialect().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
 
 
 # Answers
@@ -556,10 +556,10 @@ def folded(events: Sequence[tuple[str, str]], with_usage: bool) -> dict[str, Any
 
 
 @given(dialects.answers(), st.booleans())
-def test_the_chunks_come_to_what_the_whole_answer_is(parts: list[Part], with_usage: bool) -> None:
+def test_the_chunks_come_to_what_the_whole_answer_is(parts: list[ResponsePart], with_usage: bool) -> None:
     """S-3."""
     body = {"model": "m", "messages": HELLO, "stream_options": {"include_usage": with_usage}}
-    spoken = dialects.spoken(Chat(), body)
+    spoken = dialects.spoken(ChatDialect(), body)
     events = dialects.frames(spoken, parts)
     whole = spoken.body()
     if not with_usage:
@@ -569,8 +569,8 @@ def test_the_chunks_come_to_what_the_whole_answer_is(parts: list[Part], with_usa
 
 
 def test_progress_is_a_line_of_the_thoughts_and_never_words() -> None:
-    spoken = dialects.spoken(Chat(), {"model": "m", "messages": HELLO})
-    parts = [Thoughts("Hm"), Progress("Read a.txt"), Progress("Read b.txt"), Words("Done.")]
+    spoken = dialects.spoken(ChatDialect(), {"model": "m", "messages": HELLO})
+    parts = [ReasoningPart("Hm"), ProgressPart("Read a.txt"), ProgressPart("Read b.txt"), TextPart("Done.")]
     for part in (*parts, Outcome("end")):
         spoken.frames(part)
     (choice,) = spoken.body()["choices"]  # type: ignore[misc]
@@ -579,9 +579,9 @@ def test_progress_is_a_line_of_the_thoughts_and_never_words() -> None:
 
 
 def test_half_a_character_is_not_passed_on() -> None:
-    spoken = dialects.spoken(Chat(), {"model": "m", "messages": HELLO})
+    spoken = dialects.spoken(ChatDialect(), {"model": "m", "messages": HELLO})
     half = "No\ud83d"
-    dialects.frames(spoken, [Words(half), Thoughts(half), Outcome("refused", detail=half)])
+    dialects.frames(spoken, [TextPart(half), ReasoningPart(half), Outcome("refused", detail=half)])
     (choice,) = spoken.body()["choices"]  # type: ignore[misc]
     message = choice["message"]
     shown = [message[name] for name in ("content", "reasoning_content", "refusal")]
@@ -604,18 +604,18 @@ async def client(page: loopback.Handler) -> AsyncIterator[openai.AsyncOpenAI]:
         yield made
 
 
-SAID: list[Part] = [Thoughts("Let me "), Thoughts("see."), Words("It is "), Words("sunny.")]
-CALLED: list[Part] = [
-    Words("I look."),
-    Call(ToolCall("c1", "weather", {"city": "Rome"})),
-    Call(ToolCall("c2", "weather", {})),
+SAID: list[ResponsePart] = [ReasoningPart("Let me "), ReasoningPart("see."), TextPart("It is "), TextPart("sunny.")]
+CALLED: list[ResponsePart] = [
+    TextPart("I look."),
+    ToolCallPart(ToolCall("c1", "weather", {"city": "Rome"})),
+    ToolCallPart(ToolCall("c2", "weather", {})),
     Outcome("calls", USED),
 ]
 
 
 async def test_the_sdk_reads_a_whole_answer() -> None:
     """S-3."""
-    async with client(dialects.play(Chat(), [*SAID, Outcome("end", USED)])) as openai:
+    async with client(dialects.play(ChatDialect(), [*SAID, Outcome("end", USED)])) as openai:
         got = await openai.chat.completions.create(model="m", messages=HELLO)
     (choice,) = got.choices
     assert (got.id, got.model, got.created) == (f"chatcmpl-{NUMBER}", "agent/Coder", ABOUT.created)
@@ -630,7 +630,7 @@ async def test_the_sdk_reads_a_whole_answer() -> None:
 
 async def test_the_sdk_reads_a_stream() -> None:
     """S-3: chunks, thoughts, the usage, the end."""
-    async with client(dialects.play(Chat(), [*SAID, Outcome("end", USED)])) as openai:
+    async with client(dialects.play(ChatDialect(), [*SAID, Outcome("end", USED)])) as openai:
         stream = await openai.chat.completions.create(
             model="m", messages=HELLO, stream=True, stream_options={"include_usage": True}
         )
@@ -648,7 +648,7 @@ async def test_the_sdk_reads_a_stream() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_sdk_reads_calls(stream: bool) -> None:
-    async with client(dialects.play(Chat(), CALLED)) as openai:
+    async with client(dialects.play(ChatDialect(), CALLED)) as openai:
         asked = {"model": "m", "messages": HELLO, "tools": [WEATHER]}
         if stream:
             async with openai.chat.completions.stream(**asked) as events:
@@ -671,8 +671,8 @@ class Dish(BaseModel):
 
 
 async def test_the_sdk_reads_a_structured_answer() -> None:
-    parts = [Words('{"name": "Soup", '), Words('"minutes": 20}'), Outcome("end")]
-    async with client(dialects.play(Chat(), parts)) as openai:
+    parts = [TextPart('{"name": "Soup", '), TextPart('"minutes": 20}'), Outcome("end")]
+    async with client(dialects.play(ChatDialect(), parts)) as openai:
         got = await openai.chat.completions.parse(model="m", messages=HELLO, response_format=Dish)
     assert got.choices[0].message.parsed == Dish(name="Soup", minutes=20)
 
@@ -682,7 +682,7 @@ async def test_the_sdk_reads_a_structured_answer() -> None:
     [("length", "length"), ("limit", "length"), ("refused", "content_filter"), ("end", "stop")],
 )
 async def test_the_sdk_reads_why_it_ended(stop: Any, finish: str) -> None:
-    async with client(dialects.play(Chat(), [Words("So"), Outcome(stop, detail="No.")])) as openai:
+    async with client(dialects.play(ChatDialect(), [TextPart("So"), Outcome(stop, detail="No.")])) as openai:
         got = await openai.chat.completions.create(model="m", messages=HELLO)
     assert got.choices[0].finish_reason == finish
     assert got.choices[0].message.refusal == ("No." if stop == "refused" else None)
@@ -703,7 +703,7 @@ async def test_the_sdk_raises_an_error_before_the_stream(
     status: int, error: type[openai.APIStatusError]
 ) -> None:
     """S-3: errors in OpenAI's shape."""
-    page = dialects.refuse(Chat(), "No such thing.", status=status, code="gone", param="model")
+    page = dialects.refuse(ChatDialect(), "No such thing.", status=status, code="gone", param="model")
     async with client(page) as made:
         with pytest.raises(error, match="No such thing") as caught:
             await made.chat.completions.create(model="m", messages=HELLO, stream=True)
@@ -712,7 +712,7 @@ async def test_the_sdk_raises_an_error_before_the_stream(
 
 
 async def test_the_sdk_raises_what_the_request_has_wrong() -> None:
-    async with client(dialects.play(Chat(), [Outcome("end")])) as made:
+    async with client(dialects.play(ChatDialect(), [Outcome("end")])) as made:
         with pytest.raises(openai.BadRequestError) as caught:
             await made.chat.completions.create(model="m", messages=HELLO, n=2)
     assert caught.value.param == "n"
@@ -720,11 +720,11 @@ async def test_the_sdk_raises_what_the_request_has_wrong() -> None:
 
 async def test_the_sdk_raises_an_error_in_the_stream() -> None:
     parts = [
-        Words("It is "),
+        TextPart("It is "),
         Outcome("error", detail="The provider is overloaded.", status=503, code="overloaded"),
     ]
     heard: list[str] = []
-    async with client(dialects.play(Chat(), parts)) as made:
+    async with client(dialects.play(ChatDialect(), parts)) as made:
         stream = await made.chat.completions.create(model="m", messages=HELLO, stream=True)
         with pytest.raises(openai.APIError, match="The provider is overloaded") as caught:
             async for chunk in stream:
@@ -734,7 +734,7 @@ async def test_the_sdk_raises_an_error_in_the_stream() -> None:
 
 
 def test_an_error_ends_the_stream_for_clients_that_wait_for_done() -> None:
-    spoken = dialects.spoken(Chat(), {"model": "m", "messages": HELLO, "stream": True})
-    events = dialects.frames(spoken, [Words("So"), Outcome("error", detail="No.", status=500)])
+    spoken = dialects.spoken(ChatDialect(), {"model": "m", "messages": HELLO, "stream": True})
+    events = dialects.frames(spoken, [TextPart("So"), Outcome("error", detail="No.", status=500)])
     assert json.loads(events[-2][1])["error"]["message"] == "No."
     assert events[-1] == ("", "[DONE]")

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import Answer, Ears, answered, answering_of, asking, assistant, sent, user
-from house import PROTOCOLS, House, house, say
+from answers import Answer, RequestRecorder, answered, responder_of, call_of, assistant, sent, user
+from house import PROTOCOLS, EngineHome, engine_home, say
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -29,9 +29,9 @@ from studio.domain.messages import (
 from studio.domain.tools import ToolSpec
 from studio.providers.simulator import Call, Think, Turn, cut, stall, status
 from studio.providers.simulator import Text as Says
-from studio.server.answering import Answering
-from studio.server.conversations import Answered, digest
-from studio.server.wire import Asked, BadRequest, Door, Place
+from studio.server.answering import Responder
+from studio.server.conversations import KnownConversations, conversation_digest
+from studio.server.wire import ApiRequest, BadRequest, DialectName, TurnRef
 
 COMPATIBLE = "openai-compatible"
 WEATHER = ToolSpec("weather", "The weather", {"type": "object", "properties": {}}, external=True)
@@ -45,13 +45,13 @@ def result(call: ToolCall, text: str = "Rain") -> ToolResult:
 # One conversation is known from every other
 
 
-def base() -> Asked:
+def base() -> ApiRequest:
     messages = (user("Go"), assistant("Hi.", ToolCall("c1", "weather", {"a": 1, "b": 2})))
-    return Asked("m", messages, "Be brief.", (WEATHER,), user="ann")
+    return ApiRequest("m", messages, "Be brief.", (WEATHER,), user="ann")
 
 
-def known(asked: Asked, door: Door = "chat") -> bytes:
-    return digest(asked, door, asked.messages)
+def known(asked: ApiRequest, door: DialectName = "chat") -> bytes:
+    return conversation_digest(asked, door, asked.messages)
 
 
 def test_what_a_client_may_change_when_it_sends_an_answer_back() -> None:
@@ -68,7 +68,7 @@ def test_what_a_client_may_change_when_it_sends_an_answer_back() -> None:
 
 def test_what_makes_another_conversation() -> None:
     call = ToolCall("c1", "weather", {"a": 1, "b": 2})
-    others: list[tuple[Asked, Door]] = [
+    others: list[tuple[ApiRequest, DialectName]] = [
         (base(), "responses"),
         (replace(base(), user="bob"), "chat"),
         (replace(base(), model="n"), "chat"),
@@ -98,7 +98,7 @@ def test_what_makes_another_conversation() -> None:
         user(replace(result(call), is_error=True)),
         user("image", "image/png"),
     ]
-    assert len({known(Asked("m", (one,))) for one in pictures}) == len(pictures)
+    assert len({known(ApiRequest("m", (one,))) for one in pictures}) == len(pictures)
 
 
 BLOCKS = st.one_of(
@@ -132,14 +132,14 @@ def test_no_two_conversations_are_taken_for_one(one: list[Message], other: list[
         texts = [Text(b.text.strip()) if isinstance(b, Text) else b for b in blocks]
         return [b for b in texts if b != Text("") and not isinstance(b, ToolCall)]
 
-    same = digest(Asked("m", ()), "chat", one) == digest(Asked("m", ()), "chat", other)
+    same = conversation_digest(ApiRequest("m", ()), "chat", one) == conversation_digest(ApiRequest("m", ()), "chat", other)
     if same:
         assert repr(said(one)) == repr(said(other))
 
 
 def test_the_oldest_answer_is_forgotten() -> None:
-    known = Answered(kept=2)
-    places = [Place(f"{n}" * 32, "t" * 32) for n in range(3)]
+    known = KnownConversations(kept=2)
+    places = [TurnRef(f"{n}" * 32, "t" * 32) for n in range(3)]
     for n, place in enumerate(places):
         known.keep(bytes([n]), place)
     assert len(known) == 2
@@ -151,13 +151,13 @@ def test_the_oldest_answer_is_forgotten() -> None:
 # On with it
 
 
-async def talk(answering: Answering, home: House, *words: str, **wishes: Any) -> list[Answer]:
+async def talk(answering: Responder, home: EngineHome, *words: str, **wishes: Any) -> list[Answer]:
     """A client that keeps nothing but what was said."""
     messages: list[Message] = []
     answers: list[Answer] = []
     for word in words:
         messages.append(user(word))
-        answers.append(await answered(answering, asking(home, *messages, **wishes)))
+        answers.append(await answered(answering, call_of(home, *messages, **wishes)))
         messages.append(answers[-1].message)
     return answers
 
@@ -169,11 +169,11 @@ async def test_what_the_model_thought_and_did_stays(tmp_path: Path) -> None:
         Turn(Think("So."), Says("Found.")),
         Turn(Says("Bye.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a").write_text("in the file\n")
         home.studio.settings.values.default_provider = "anthropic"
         home.studio.settings.values.default_model["anthropic"] = "sim-model"
-        first, second = await talk(answering_of(home), home, "Go", "Thanks", model="agent/Coder")
+        first, second = await talk(responder_of(home), home, "Go", "Thanks", model="agent/Coder")
         assert second.place.session_id == first.place.session_id
         assert second.place.turn_id != first.place.turn_id
         assert "signature" in sent(home) and "in the file" in sent(home)
@@ -192,36 +192,36 @@ def _unmarked(message: Any) -> Any:
 
 async def test_the_same_question_twice_is_two_chats(tmp_path: Path) -> None:
     """An answer made anew does not see the first one."""
-    async with house(tmp_path, COMPATIBLE, [HI] * 4) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, [HI] * 4) as home:
+        answering = responder_of(home)
         first, second = await talk(answering, home, "One", "Two")
-        again = asking(home, user("One"), first.message, user("Two"))
+        again = call_of(home, user("One"), first.message, user("Two"))
         third = await answered(answering, again)
         assert first.place.session_id == second.place.session_id != third.place.session_id
         assert sent(home).count("Two") == 1
 
 
 async def test_a_changed_past_is_another_conversation(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [HI] * 3) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, [HI] * 3) as home:
+        answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
         for messages in (
             (user("One"), assistant("Ho."), user("Two")),
             (user("Uno"), first.message, user("Two")),
         ):
-            answer = await answered(answering, asking(home, *messages))
+            answer = await answered(answering, call_of(home, *messages))
             assert answer.place.session_id != first.place.session_id
             assert all(message.text in sent(home) for message in messages)
 
 
 async def test_two_at_once_with_one_beginning_never_share_a_chat(tmp_path: Path) -> None:
-    ears = Ears(*[HI] * 12)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        answering = answering_of(home)
+    ears = RequestRecorder(*[HI] * 12)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
         words = [f"two{n}" for n in range(10)]
         answers = await asyncio.gather(
-            *(answered(answering, asking(home, "One", first.message, word)) for word in words)
+            *(answered(answering, call_of(home, "One", first.message, word)) for word in words)
         )
         sessions = [answer.place.session_id for answer in answers]
         assert len(set(sessions)) == 10 and sessions.count(first.place.session_id) == 1
@@ -232,8 +232,8 @@ async def test_two_at_once_with_one_beginning_never_share_a_chat(tmp_path: Path)
 @pytest.mark.parametrize("change", ["says", "model", "folder", "deletes"])
 async def test_what_the_person_did_meanwhile_counts(tmp_path: Path, change: str) -> None:
     """The client sends what it knows; in a chat that has gone on, it would be something else."""
-    async with house(tmp_path, COMPATIBLE, [HI] * 4) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, [HI] * 4) as home:
+        answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
         session = await home.studio.sessions.open(first.place.session_id)
         match change:
@@ -245,22 +245,22 @@ async def test_what_the_person_did_meanwhile_counts(tmp_path: Path, change: str)
                 await session.change(folder=str(tmp_path))
             case _:
                 await home.studio.sessions.delete(session.info.id)
-        answer = await answered(answering, asking(home, "One", first.message, "Two"))
+        answer = await answered(answering, call_of(home, "One", first.message, "Two"))
         assert answer.place.session_id != first.place.session_id
         assert "between" not in sent(home)
         assert home.asked[-1].json["model"] == "sim-model"
 
 
 async def test_a_chat_that_runs_in_the_window_is_left_alone(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [HI, Turn(faults=[stall("headers")]), HI]) as home:
-        answering = answering_of(home)
+    async with engine_home(tmp_path, COMPATIBLE, [HI, Turn(faults=[stall("headers")]), HI]) as home:
+        answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
         session = await home.studio.sessions.open(first.place.session_id)
         theirs = asyncio.create_task(say(session, "between"))
         await home.studio.sessions.store.get(session.info.id)
         while len(home.asked) < 2:  # noqa: ASYNC110 (of the simulator)
             await asyncio.sleep(0.01)
-        answer = await answered(answering, asking(home, "One", first.message, "Two"))
+        answer = await answered(answering, call_of(home, "One", first.message, "Two"))
         assert answer.text == "Hi." and answer.place.session_id != first.place.session_id
         assert session.running
         session.stop()
@@ -268,20 +268,20 @@ async def test_a_chat_that_runs_in_the_window_is_left_alone(tmp_path: Path) -> N
 
 
 async def test_a_failed_answer_is_asked_for_anew(tmp_path: Path) -> None:
-    ears = Ears(HI, Turn(faults=[status(500)]), HI)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        answering = answering_of(home)
+    ears = RequestRecorder(HI, Turn(faults=[status(500)]), HI)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        answering = responder_of(home)
         (first,) = await talk(answering, home, "One")
-        asked = asking(home, "One", first.message, "Two")
+        asked = call_of(home, "One", first.message, "Two")
         assert (await answered(answering, asked)).outcome.stop == "error"
         assert (await answered(answering, asked)).outcome.stop == "end"
         assert ears.heard() == [("user", "One"), ("assistant", "Hi."), ("user", "Two")]
 
 
 async def test_the_beginning_of_an_answer_that_broke_off_is_gone_on_from(tmp_path: Path) -> None:
-    ears = Ears(Turn(Says("Once upon a time"), faults=[cut(at=-2)]), HI)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        answering = answering_of(home)
+    ears = RequestRecorder(Turn(Says("Once upon a time"), faults=[cut(at=-2)]), HI)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        answering = responder_of(home)
         first, second = await talk(answering, home, "One", "Two")
         assert first.outcome.stop == "error" and first.text
         assert second.place.session_id == first.place.session_id
@@ -298,9 +298,9 @@ async def test_call_ids_that_repeat_are_told_apart(tmp_path: Path) -> None:
         user("Bonn?"), assistant(call), user(result(call, "Sun")), assistant("Dry."),
         user("So?"),
     )  # fmt: skip
-    ears = Ears(HI)
-    async with house(tmp_path, "anthropic", ears) as home:
-        await answered(answering_of(home), asking(home, *messages, tools=(WEATHER,)))
+    ears = RequestRecorder(HI)
+    async with engine_home(tmp_path, "anthropic", ears) as home:
+        await answered(responder_of(home), call_of(home, *messages, tools=(WEATHER,)))
         heard = ears.heard()
         assert [one[1] for one in heard if one[0] == "result"] == ["Rain", "Sun"]
 
@@ -311,15 +311,15 @@ async def test_call_ids_that_repeat_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_an_answer_is_gone_on_from_by_its_number(tmp_path: Path, provider: str) -> None:
     """S-3: in its chat; S-2: with all that was said."""
-    ears = Ears(HI, HI, HI)
-    async with house(tmp_path, provider, ears) as home:
-        answering = answering_of(home)
-        first = await answered(answering, asking(home, "One"), "responses")
+    ears = RequestRecorder(HI, HI, HI)
+    async with engine_home(tmp_path, provider, ears) as home:
+        answering = responder_of(home)
+        first = await answered(answering, call_of(home, "One"), "responses")
         numbers = (first.place.number, f"resp_{first.place.number}")
-        second = await answered(answering, asking(home, "Two", previous=numbers[0]), "responses")
+        second = await answered(answering, call_of(home, "Two", previous=numbers[0]), "responses")
         assert second.place.session_id == first.place.session_id
         assert [one[1] for one in ears.heard()] == ["One", "Hi.", "Two"]
-        other = await answered(answering, asking(home, "Too", previous=numbers[1]), "responses")
+        other = await answered(answering, call_of(home, "Too", previous=numbers[1]), "responses")
         assert other.place.session_id != first.place.session_id
         assert [one[1] for one in ears.heard()] == ["One", "Hi.", "Too"]
         info = await home.studio.store.get(other.place.session_id)
@@ -328,24 +328,24 @@ async def test_an_answer_is_gone_on_from_by_its_number(tmp_path: Path, provider:
 
 
 async def test_after_a_restart_too(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [HI]) as home:
-        first = await answered(answering_of(home), asking(home, "One"), "responses")
-    ears = Ears(HI)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        asked = asking(home, "Two", previous=first.place.number)
-        await answered(answering_of(home), asked, "responses")
+    async with engine_home(tmp_path, COMPATIBLE, [HI]) as home:
+        first = await answered(responder_of(home), call_of(home, "One"), "responses")
+    ears = RequestRecorder(HI)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        asked = call_of(home, "Two", previous=first.place.number)
+        await answered(responder_of(home), asked, "responses")
         assert [one[1] for one in ears.heard()] == ["One", "Hi.", "Two"]
 
 
 async def test_all_at_once_from_one_answer_are_branches(tmp_path: Path) -> None:
-    ears = Ears(*[HI] * 9)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        answering = answering_of(home)
-        first = await answered(answering, asking(home, "One"), "responses")
+    ears = RequestRecorder(*[HI] * 9)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        answering = responder_of(home)
+        first = await answered(answering, call_of(home, "One"), "responses")
         answers = await asyncio.gather(
             *(
                 answered(
-                    answering, asking(home, f"two{n}", previous=first.place.number), "responses"
+                    answering, call_of(home, f"two{n}", previous=first.place.number), "responses"
                 )
                 for n in range(8)
             )
@@ -360,12 +360,12 @@ async def test_other_wishes_begin_another_chat_of_the_same_words(
     tmp_path: Path, change: dict[str, str]
 ) -> None:
     """S-1: instructions are those of this request, in the one system prompt."""
-    ears = Ears(HI, HI)
-    async with house(tmp_path, "ollama", ears) as home:
-        answering = answering_of(home)
-        asked = asking(home, "One", instructions="In Greek.")
+    ears = RequestRecorder(HI, HI)
+    async with engine_home(tmp_path, "ollama", ears) as home:
+        answering = responder_of(home)
+        asked = call_of(home, "One", instructions="In Greek.")
         first = await answered(answering, asked, "responses")
-        on = asking(
+        on = call_of(
             home, "Two", **{"instructions": "In Greek.", **change}, previous=first.place.number
         )
         second = await answered(answering, on, "responses")
@@ -377,21 +377,21 @@ async def test_other_wishes_begin_another_chat_of_the_same_words(
 
 @pytest.mark.parametrize("branched", [False, True])
 async def test_results_are_brought_by_number(tmp_path: Path, branched: bool) -> None:
-    ears = Ears(Turn(Call("weather"), Call("weather", {"town": "Ulm"})), HI, HI)
-    async with house(tmp_path, "anthropic", ears) as home:
-        answering = answering_of(home)
+    ears = RequestRecorder(Turn(Call("weather"), Call("weather", {"town": "Ulm"})), HI, HI)
+    async with engine_home(tmp_path, "anthropic", ears) as home:
+        answering = responder_of(home)
         wishes: dict[str, Any] = {"tools": (WEATHER,)}
-        first = await answered(answering, asking(home, "One", **wishes), "responses")
+        first = await answered(answering, call_of(home, "One", **wishes), "responses")
         assert first.outcome.stop == "calls" and len(first.calls) == 2
         wishes["previous"] = first.place.number
         with pytest.raises(BadRequest, match="call_id nobody"):
             lost = user(ToolResult("nobody", "", (Text("?"),)))
-            await answered(answering, asking(home, lost, **wishes), "responses")
+            await answered(answering, call_of(home, lost, **wishes), "responses")
         if branched:
             brought = user(*(result(call, "Snow") for call in first.calls))
-            await answered(answering, asking(home, brought, **wishes), "responses")
+            await answered(answering, call_of(home, brought, **wishes), "responses")
         second = await answered(
-            answering, asking(home, user(result(first.calls[1], "Sun")), **wishes), "responses"
+            answering, call_of(home, user(result(first.calls[1], "Sun")), **wishes), "responses"
         )
         assert (second.place.session_id == first.place.session_id) != branched
         results = [one[1] for one in ears.heard() if one[0] == "result"]
@@ -400,44 +400,44 @@ async def test_results_are_brought_by_number(tmp_path: Path, branched: bool) -> 
 
 @pytest.mark.parametrize("number", ["", "x", "0" * 64, "resp_1", "0" * 32, "a" * 1000])
 async def test_an_answer_that_nobody_gave(tmp_path: Path, number: str) -> None:
-    async with house(tmp_path, COMPATIBLE, [HI]) as home:
-        asked = asking(home, "On", previous=number or "-")
+    async with engine_home(tmp_path, COMPATIBLE, [HI]) as home:
+        asked = call_of(home, "On", previous=number or "-")
         with pytest.raises(BadRequest, match="not found") as caught:
-            await answered(answering_of(home), asked, "responses")
+            await answered(responder_of(home), asked, "responses")
         assert caught.value.code == "previous_response_not_found"
         assert not home.asked
 
 
 async def test_the_persons_own_chats_are_out_of_reach(tmp_path: Path) -> None:
     """S-4: only what clients began can clients go on with, or read."""
-    async with house(tmp_path, COMPATIBLE, [HI]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [HI]) as home:
         session = await home.session()
         await say(session, "private words")
-        place = Place(session.info.id, session.transcript.turn_id)
-        answering = answering_of(home)
+        place = TurnRef(session.info.id, session.transcript.turn_id)
+        answering = responder_of(home)
         with pytest.raises(BadRequest, match="not found"):
-            await answered(answering, asking(home, "On", previous=place.number), "responses")
-        wrong = Place(place.session_id, "0" * 32)
+            await answered(answering, call_of(home, "On", previous=place.number), "responses")
+        wrong = TurnRef(place.session_id, "0" * 32)
         with pytest.raises(BadRequest, match="not found"):
-            await answered(answering, asking(home, "On", previous=wrong.number), "responses")
+            await answered(answering, call_of(home, "On", previous=wrong.number), "responses")
         assert len(home.asked) == 1
 
 
 async def test_an_answer_that_is_not_complete_yet(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(faults=[stall("headers")])]) as home:
-        answering = answering_of(home)
-        places: list[Place] = []
-        task = asyncio.ensure_future(_drained(answering, asking(home, "One"), places))
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[stall("headers")])]) as home:
+        answering = responder_of(home)
+        places: list[TurnRef] = []
+        task = asyncio.ensure_future(_drained(answering, call_of(home, "One"), places))
         while not home.asked:  # noqa: ASYNC110 (of the simulator)
             await asyncio.sleep(0.01)
         with pytest.raises(BadRequest, match="not complete") as caught:
-            await answered(answering, asking(home, "On", previous=places[0].number), "responses")
+            await answered(answering, call_of(home, "On", previous=places[0].number), "responses")
         assert caught.value.status == 409
         task.cancel()
         await asyncio.wait([task])
 
 
-async def _drained(answering: Answering, asked: Asked, places: list[Place]) -> None:
+async def _drained(answering: Responder, asked: ApiRequest, places: list[TurnRef]) -> None:
     async with aclosing(answering.answer(asked, "responses", places.append)) as parts:
         async for _ in parts:
             pass
@@ -446,7 +446,7 @@ async def _drained(answering: Answering, asked: Asked, places: list[Place]) -> N
 # Again
 
 
-async def repeated(answering: Answering, asked: Asked, place: Place) -> Answer:
+async def repeated(answering: Responder, asked: ApiRequest, place: TurnRef) -> Answer:
     answer = Answer()
     async for part in answering.again(asked, "chat", place, 0.0, answer.places.append):
         answer.parts.append(part)
@@ -456,11 +456,11 @@ async def repeated(answering: Answering, asked: Asked, place: Place) -> Answer:
 async def test_a_finished_answer_is_told_again(tmp_path: Path) -> None:
     """S-3: a repeated request runs no tool, and asks no provider."""
     script = [Turn(Think("Hm."), Says("I look."), Call("read", {"path": "a"})), HI]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.default_provider = "anthropic"
         home.studio.settings.values.default_model["anthropic"] = "sim-model"
-        answering = answering_of(home)
-        asked = asking(home, "Go", model="agent/Coder")
+        answering = responder_of(home)
+        asked = call_of(home, "Go", model="agent/Coder")
         first = await answered(answering, asked)
         again = await repeated(answering, asked, first.place)
         assert again.text == first.text == "I look.\n\nHi."
@@ -469,9 +469,9 @@ async def test_a_finished_answer_is_told_again(tmp_path: Path) -> None:
 
 
 async def test_handed_over_calls_are_told_again(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(Call("weather", {"town": "Ulm"}))]) as home:
-        answering = answering_of(home)
-        asked = asking(home, "Go", tools=(WEATHER,))
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Call("weather", {"town": "Ulm"}))]) as home:
+        answering = responder_of(home)
+        asked = call_of(home, "Go", tools=(WEATHER,))
         first = await answered(answering, asked)
         again = await repeated(answering, asked, first.place)
         assert again.calls == first.calls and again.outcome.stop == "calls"
@@ -486,14 +486,14 @@ async def test_what_was_done_before_is_not_done_again(tmp_path: Path) -> None:
         Turn(Says("Done.")),
         HI,
     ]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         values = home.studio.settings.values
         values.default_provider, values.sandbox = COMPATIBLE, False
         values.default_model[COMPATIBLE] = "sim-model"
         values.server_rules = {"allow": ["run"]}
-        answering = answering_of(home)
-        asked = asking(home, "Go", model="agent/Coder")
-        places: list[Place] = []
+        answering = responder_of(home)
+        asked = call_of(home, "Go", model="agent/Coder")
+        places: list[TurnRef] = []
         task = asyncio.create_task(_drained(answering, asked, places))
         while len(home.asked) < 2:  # noqa: ASYNC110 (of the simulator)
             await asyncio.sleep(0.01)
@@ -504,22 +504,22 @@ async def test_what_was_done_before_is_not_done_again(tmp_path: Path) -> None:
         assert again.place.turn_id != places[0].turn_id
         assert log.read_text() == "ran\n"
         on = await answered(
-            answering, asking(home, "Go", again.message, "Thanks", model="agent/Coder")
+            answering, call_of(home, "Go", again.message, "Thanks", model="agent/Coder")
         )
         assert on.place.session_id == again.place.session_id, "the client knows no more of it"
 
 
 async def test_a_failure_is_gone_on_from(tmp_path: Path) -> None:
-    ears = Ears(Turn(faults=[status(500)]), HI, HI)
-    async with house(tmp_path, COMPATIBLE, ears) as home:
-        answering = answering_of(home)
-        first = await answered(answering, asking(home, "Go"))
+    ears = RequestRecorder(Turn(faults=[status(500)]), HI, HI)
+    async with engine_home(tmp_path, COMPATIBLE, ears) as home:
+        answering = responder_of(home)
+        first = await answered(answering, call_of(home, "Go"))
         assert first.outcome.stop == "error"
-        again = await repeated(answering, asking(home, "Go"), first.place)
+        again = await repeated(answering, call_of(home, "Go"), first.place)
         assert again.text == "Hi." and again.place.session_id == first.place.session_id
         assert ears.heard() == [("user", "Go")]
-        gone = Place("0" * 32, "1" * 32)
-        assert (await repeated(answering, asking(home, "Go"), gone)).text == "Hi."
+        gone = TurnRef("0" * 32, "1" * 32)
+        assert (await repeated(answering, call_of(home, "Go"), gone)).text == "Hi."
 
 
 # Whatever was said
@@ -561,10 +561,10 @@ def test_asked_step_by_step_or_all_at_once_it_is_one_conversation(
 
 async def _same(provider: str, made: list[tuple[list[str], list[Turn], list[str]]]) -> None:
     turns = [turn for _, answers, _ in made for turn in answers]
-    ears = Ears(*turns, *turns)
+    ears = RequestRecorder(*turns, *turns)
     with tempfile.TemporaryDirectory() as folder:
-        async with house(Path(folder), provider, ears) as home:
-            answering = answering_of(home)
+        async with engine_home(Path(folder), provider, ears) as home:
+            answering = responder_of(home)
             messages: list[Message] = []
             asked: list[tuple[Message, ...]] = []
             sessions: set[str] = set()
@@ -573,7 +573,7 @@ async def _same(provider: str, made: list[tuple[list[str], list[Turn], list[str]
                 results = list(brought)
                 for _ in answers:
                     asked.append(tuple(messages))
-                    request = asking(home, *messages, tools=(WEATHER,))
+                    request = call_of(home, *messages, tools=(WEATHER,))
                     answer = await answered(answering, request)
                     assert answer.outcome.stop in ("end", "calls"), answer.outcome
                     sessions.add(answer.place.session_id)
@@ -584,7 +584,7 @@ async def _same(provider: str, made: list[tuple[list[str], list[Turn], list[str]
                         )
             assert len(sessions) == 1
             for number, one in enumerate(asked):
-                request = asking(home, *one, tools=(WEATHER,), user="somebody else")
+                request = call_of(home, *one, tools=(WEATHER,), user="somebody else")
                 await answered(answering, request)
                 assert ears.heard(len(turns) + number) == ears.heard(number)
             assert not home.simulator.violations

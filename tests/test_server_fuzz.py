@@ -18,9 +18,9 @@ import pytest
 from anthropic.types import message_count_tokens_params, message_create_params
 from openai.types.chat import completion_create_params
 from openai.types.responses import response_create_params
-from peers import Answerer, peer, said, serving
+from peers import ServerProcess, installed_client, output_of, server_process
 from pydantic import TypeAdapter
-from terminal import Terminal
+from terminal import Command
 
 from studio.providers.simulator import RequestView, Simulator, Text, Turn
 
@@ -67,20 +67,20 @@ def always(_: RequestView) -> Turn:
 @pytest.fixture
 async def answerer(tmp_path: Path) -> Any:
     async with Simulator(always, pace=False) as simulator:
-        terminal = Terminal(tmp_path)
+        terminal = Command(tmp_path)
         terminal.provider(CHAT, simulator.url("chat"))
-        async with serving(terminal) as found:
+        async with server_process(terminal) as found:
             yield found
 
 
 async def test_what_the_clients_types_allow_and_what_they_do_not(
-    tmp_path: Path, answerer: Answerer
+    tmp_path: Path, answerer: ServerProcess
 ) -> None:
     """S-3: Schemathesis makes requests of the SDKs' own types, right and wrong."""
     (tmp_path / "openapi.json").write_text(json.dumps(described()))
-    schemathesis = await asyncio.to_thread(peer, "schemathesis") / "st"
+    schemathesis = await asyncio.to_thread(installed_client, "schemathesis") / "st"
     # One worker: in Python 3.11 two threads that parse sources at once may fail (its issue 106905).
-    await said(
+    await output_of(
         schemathesis, "run", str(tmp_path / "openapi.json"), "--url", answerer.address,
         "--header", f"Authorization: Bearer {answerer.token}", "--phases", "coverage,fuzzing",
         "--checks", "not_a_server_error", "--max-time", str(4 * SECONDS), "--workers", "1",
@@ -137,7 +137,7 @@ def spoil(chance: random.Random, value: Any, odd: list[Any]) -> None:
         value = inner
 
 
-async def test_hostile_bodies_at_full_speed(answerer: Answerer) -> None:
+async def test_hostile_bodies_at_full_speed(answerer: ServerProcess) -> None:
     """S-4: every one is answered, soon, and with nothing of the inside in it."""
     chance = random.Random(5)
     bodies = hostile(chance)

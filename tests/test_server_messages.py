@@ -25,17 +25,17 @@ from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCa
 from studio.domain.models import Generation
 from studio.domain.tools import ToolSpec
 from studio.server.count import tokens
-from studio.server.dialects.messages import Messages
+from studio.server.dialects.messages import MessagesDialect
 from studio.server.wire import (
-    INSTRUCTED,
-    Asked,
+    INSTRUCTION_WRAPPER,
+    ApiRequest,
     BadRequest,
-    Call,
+    ToolCallPart,
     Outcome,
-    Part,
-    Progress,
-    Thoughts,
-    Words,
+    ResponsePart,
+    ProgressPart,
+    ReasoningPart,
+    TextPart,
 )
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -123,8 +123,8 @@ FULL: dict[str, Any] = {
 }
 
 
-def asked(**body: Any) -> Asked:
-    return Messages().asked({"model": "m", "max_tokens": 10, "messages": HELLO, **body})
+def asked(**body: Any) -> ApiRequest:
+    return MessagesDialect().asked({"model": "m", "max_tokens": 10, "messages": HELLO, **body})
 
 
 def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
@@ -136,7 +136,7 @@ def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
 
 def test_the_whole_conversation_arrives_in_order() -> None:
     """S-1: text, pictures, documents, calls, their results, instructions in their place."""
-    got = Messages().asked(FULL)
+    got = MessagesDialect().asked(FULL)
     assert got.instructions == "You are a cook.\n\nIn metric."
     assert got.messages == (
         Message(
@@ -167,14 +167,14 @@ def test_the_whole_conversation_arrives_in_order() -> None:
                 Text("So?"),
             ),
         ),
-        Message("user", (Text(INSTRUCTED.format(text="Be brief now.")),)),
+        Message("user", (Text(INSTRUCTION_WRAPPER.format(text="Be brief now.")),)),
         Message("assistant", (Text("Sunny."),)),
         Message("user", (Text("Why?"),)),
     )
 
 
 def test_what_is_asked_of_the_model_arrives() -> None:
-    got = Messages().asked(FULL)
+    got = MessagesDialect().asked(FULL)
     assert got.generation == Generation(
         output_limit=500,
         effort="high",
@@ -421,14 +421,14 @@ def test_any_json_is_read_or_refused(body: dict[str, Any]) -> None:
 @given(dialects.broken(FULL))
 def test_a_request_that_is_nearly_right_is_read_or_refused(body: dict[str, Any]) -> None:
     try:
-        got = Messages().asked(body)
+        got = MessagesDialect().asked(body)
     except BadRequest as wrong:
         assert f"{wrong}{wrong.param}".encode()  # no half of a character
     else:
         assert got.messages
         assert "\\ud83d" not in repr(got)
         assert tokens(got) > 0
-        assert isinstance(Messages().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
+        assert isinstance(MessagesDialect().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
 
 
 # Answers
@@ -485,10 +485,10 @@ def folded(events: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 @given(dialects.answers(), st.sampled_from([None, ALOUD, {"type": "disabled"}]))
-def test_the_events_come_to_what_the_whole_answer_is(parts: list[Part], thinking: Any) -> None:
+def test_the_events_come_to_what_the_whole_answer_is(parts: list[ResponsePart], thinking: Any) -> None:
     """S-3."""
     spoken = dialects.spoken(
-        Messages(), {"model": "m", "max_tokens": 5, "messages": HELLO, "thinking": thinking}
+        MessagesDialect(), {"model": "m", "max_tokens": 5, "messages": HELLO, "thinking": thinking}
     )
     events = dialects.frames(spoken, parts)
     whole: dict[str, Any] = spoken.body()
@@ -511,9 +511,9 @@ def test_the_events_come_to_what_the_whole_answer_is(parts: list[Part], thinking
 )
 def test_thoughts_and_progress_are_for_clients_that_expect_them(thinking: Any, shown: bool) -> None:
     spoken = dialects.spoken(
-        Messages(), {"model": "m", "max_tokens": 5, "messages": HELLO, "thinking": thinking}
+        MessagesDialect(), {"model": "m", "max_tokens": 5, "messages": HELLO, "thinking": thinking}
     )
-    parts = [Thoughts("Hm"), Progress("Read a.txt"), Words("Done."), Outcome("end")]
+    parts = [ReasoningPart("Hm"), ProgressPart("Read a.txt"), TextPart("Done."), Outcome("end")]
     dialects.frames(spoken, parts)
     content: Any = spoken.body()["content"]
     words = {"type": "text", "text": "Done."}
@@ -538,11 +538,11 @@ async def client(page: loopback.Handler) -> AsyncIterator[anthropic.AsyncAnthrop
 
 
 CREATE: dict[str, Any] = {"model": "m", "max_tokens": 100, "messages": HELLO}
-SAID: list[Part] = [Thoughts("Let me "), Thoughts("see."), Words("It is "), Words("sunny.")]
-CALLED: list[Part] = [
-    Words("I look."),
-    Call(ToolCall("c1", "weather", {"city": "Rome"})),
-    Call(ToolCall("c2", "weather", {})),
+SAID: list[ResponsePart] = [ReasoningPart("Let me "), ReasoningPart("see."), TextPart("It is "), TextPart("sunny.")]
+CALLED: list[ResponsePart] = [
+    TextPart("I look."),
+    ToolCallPart(ToolCall("c1", "weather", {"city": "Rome"})),
+    ToolCallPart(ToolCall("c2", "weather", {})),
     Outcome("calls", USED),
 ]
 
@@ -550,7 +550,7 @@ CALLED: list[Part] = [
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_sdk_reads_an_answer(stream: bool) -> None:
     """S-3: words, thoughts, the usage, the end."""
-    async with client(dialects.play(Messages(), [*SAID, Outcome("end", USED)])) as made:
+    async with client(dialects.play(MessagesDialect(), [*SAID, Outcome("end", USED)])) as made:
         if stream:
             async with made.messages.stream(**CREATE, thinking=ALOUD) as events:
                 heard = [text async for text in events.text_stream]
@@ -571,7 +571,7 @@ async def test_the_sdk_reads_an_answer(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_sdk_reads_calls_and_sends_them_back(stream: bool) -> None:
-    async with client(dialects.play(Messages(), CALLED)) as made:
+    async with client(dialects.play(MessagesDialect(), CALLED)) as made:
         if stream:
             async with made.messages.stream(**CREATE, tools=[WEATHER]) as events:
                 got = await events.get_final_message()
@@ -599,8 +599,8 @@ class Dish(BaseModel):
 
 
 async def test_the_sdk_reads_a_structured_answer() -> None:
-    parts = [Words('{"name": "Soup", '), Words('"minutes": 20}'), Outcome("end")]
-    async with client(dialects.play(Messages(), parts)) as made:
+    parts = [TextPart('{"name": "Soup", '), TextPart('"minutes": 20}'), Outcome("end")]
+    async with client(dialects.play(MessagesDialect(), parts)) as made:
         got = await made.messages.parse(**CREATE, output_format=Dish)
     assert got.parsed_output == Dish(name="Soup", minutes=20)
 
@@ -616,8 +616,8 @@ async def test_the_sdk_reads_a_structured_answer() -> None:
 )
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_sdk_reads_why_it_ended(stop: Any, reason: str, stream: bool) -> None:
-    parts = [Words("So"), Outcome(stop, detail="No.")]
-    async with client(dialects.play(Messages(), parts)) as made:
+    parts = [TextPart("So"), Outcome(stop, detail="No.")]
+    async with client(dialects.play(MessagesDialect(), parts)) as made:
         if stream:
             async with made.messages.stream(**CREATE) as events:
                 got = await events.get_final_message()
@@ -647,7 +647,7 @@ async def test_the_sdk_raises_an_error_before_the_stream(
     status: int, error: type[anthropic.APIStatusError], kind: str
 ) -> None:
     """S-3: errors in the dialect's own shape."""
-    page = dialects.refuse(Messages(), "No such thing.", status=status, code="gone", param="model")
+    page = dialects.refuse(MessagesDialect(), "No such thing.", status=status, code="gone", param="model")
     async with client(page) as made:
         with pytest.raises(error, match="No such thing") as caught:
             await made.messages.create(**CREATE, stream=True)
@@ -658,18 +658,18 @@ async def test_the_sdk_raises_an_error_before_the_stream(
 
 
 async def test_the_sdk_raises_what_the_request_has_wrong() -> None:
-    async with client(dialects.play(Messages(), [Outcome("end")])) as made:
+    async with client(dialects.play(MessagesDialect(), [Outcome("end")])) as made:
         with pytest.raises(anthropic.BadRequestError, match="messages"):
             await made.messages.create(**{**CREATE, "messages": []})
 
 
 async def test_the_sdk_raises_an_error_in_the_stream() -> None:
     parts = [
-        Words("It is "),
+        TextPart("It is "),
         Outcome("error", detail="The provider is overloaded.", status=503, code="overloaded"),
     ]
     heard: list[str] = []
-    async with client(dialects.play(Messages(), parts)) as made:
+    async with client(dialects.play(MessagesDialect(), parts)) as made:
         with pytest.raises(anthropic.APIStatusError, match="The provider is overloaded") as caught:
             async with made.messages.stream(**CREATE) as events:
                 async for text in events.text_stream:
@@ -691,7 +691,7 @@ def test_every_part_of_a_request_counts() -> None:
     assert tokens(asked(**of_user({"type": "text", "text": "Hello"}, image))) - hello == 400
     page = {"type": "document", "source": base64_source("application/pdf", PDF + b"\n" * 60)}
     assert tokens(asked(**of_user({"type": "text", "text": "Hello"}, page))) - hello == 2_000
-    exchange = Messages().asked(FULL)
+    exchange = MessagesDialect().asked(FULL)
     without = replace(exchange, messages=exchange.messages[:2])
     assert hello < tokens(without) < tokens(exchange)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from house import asked
+from house import reply_requests
 from loopback import free_port
-from peers import Answerer, peer, running, said, serving
-from terminal import Terminal
+from peers import ServerProcess, installed_client, running, output_of, server_process
+from terminal import Command
 
 from studio.providers.simulator import Call, Script, Simulator, Text, Think, Turn
 
@@ -33,18 +33,18 @@ DOG = {
 
 
 @contextlib.asynccontextmanager
-async def server(tmp_path: Path, script: Script) -> AsyncIterator[tuple[Answerer, Simulator]]:
+async def server(tmp_path: Path, script: Script) -> AsyncIterator[tuple[ServerProcess, Simulator]]:
     async with Simulator(script, pace=False) as simulator:
-        terminal = Terminal(tmp_path)
+        terminal = Command(tmp_path)
         terminal.provider(CHAT, simulator.url("chat"))
-        async with serving(terminal) as answerer:
+        async with server_process(terminal) as answerer:
             yield answerer, simulator
 
 
 @pytest.mark.parametrize("model", ["agent/Assistant", "builtin/smollm2"])
 async def test_alice_is_answered_by_the_built_in_model(tmp_path: Path, model: str) -> None:
     """S-2: a real model, from history alone, whole and streamed."""
-    async with serving(Terminal(tmp_path)) as answerer:
+    async with server_process(Command(tmp_path)) as answerer:
         headers = {"authorization": f"Bearer {answerer.token}"}
         async with httpx2.AsyncClient(
             base_url=answerer.address, headers=headers, trust_env=False, timeout=60
@@ -66,7 +66,7 @@ async def test_llm(tmp_path: Path) -> None:
         Turn(Call("llm_version", {})),
         Turn(Text("It is old.")),
     ]
-    llm = await asyncio.to_thread(peer, "llm") / "llm"
+    llm = await asyncio.to_thread(installed_client, "llm") / "llm"
     async with server(tmp_path, script) as (answerer, simulator):
         home = tmp_path / "llm"
         home.mkdir()
@@ -78,17 +78,17 @@ async def test_llm(tmp_path: Path) -> None:
         (home / "keys.json").write_text(json.dumps({"studio": answerer.token}))
 
         async def ask(*arguments: str) -> str:
-            return (await said(llm, *arguments, LLM_USER_PATH=str(home), HOME=str(home))).strip()
+            return (await output_of(llm, *arguments, LLM_USER_PATH=str(home), HOME=str(home))).strip()
 
         assert await ask("-m", "studio", "Hello") == "Hello there."
         assert await ask("-m", "studio", "--no-stream", "My name is Alice") == "Hello Alice."
         assert await ask("-c", "What is my name?") == "Alice."
-        sent = [message["content"] for message in asked(simulator)[2].json["messages"]]
+        sent = [message["content"] for message in reply_requests(simulator)[2].json["messages"]]
         assert sent == ["My name is Alice", "Hello Alice.", "What is my name?"]
         dog = await ask("-m", "studio", "--schema", json.dumps(DOG), "Invent a dog")
         assert json.loads(dog) == {"name": "Rex", "age": 3}
         assert await ask("-m", "studio", "-T", "llm_version", "How old?") == "It is old."
-        roles = [message["role"] for message in asked(simulator)[5].json["messages"]]
+        roles = [message["role"] for message in reply_requests(simulator)[5].json["messages"]]
         assert roles == ["user", "assistant", "tool"]
         models = await ask("models")
         assert "studio" in models
@@ -104,7 +104,7 @@ async def test_litellm_in_front(tmp_path: Path) -> None:
         Turn(Text("Alice again.")),
     ]
     tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-    litellm = await asyncio.to_thread(peer, "litellm") / "litellm"
+    litellm = await asyncio.to_thread(installed_client, "litellm") / "litellm"
     async with server(tmp_path, script) as (answerer, simulator):
         port = free_port()
         config = {
@@ -141,7 +141,7 @@ async def test_litellm_in_front(tmp_path: Path) -> None:
 
                 whole = (await ask(messages=ALICE)).json()["choices"][0]["message"]
                 assert whole["content"] == "Alice."
-                assert asked(simulator)[0].json["messages"] == ALICE
+                assert reply_requests(simulator)[0].json["messages"] == ALICE
                 streamed = await ask(messages=ALICE[:1], stream=True)
                 deltas = [
                     json.loads(line[6:])["choices"][0]["delta"].get("content") or ""

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answers import Answer, answered, answering_of, asking
-from house import House, house
+from answers import Answer, answered, responder_of, call_of
+from house import EngineHome, engine_home
 
 from studio.agent.permission.policy import Policy
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
 from studio.providers.simulator import Call, Text, Turn
-from studio.server.ceiling import NOBODY, ceiling
+from studio.server.ceiling import NOBODY, client_policy
 from studio.storage.settings import SettingsFile
 from studio.tools import Workspace
 
@@ -142,16 +142,16 @@ def test_odd_paths_are_never_read_unasked(tmp_path: Path, path: str) -> None:
 # Answers
 
 
-async def ask(home: House, **more: Any) -> Answer:
+async def ask(home: EngineHome, **more: Any) -> Answer:
     settings = home.studio.settings.values
     settings.default_provider = home.provider
     settings.default_model[home.provider] = "sim-model"
-    return await answered(answering_of(home), asking(home, "Go", model="agent/Coder", **more))
+    return await answered(responder_of(home), call_of(home, "Go", model="agent/Coder", **more))
 
 
 async def test_nobody_at_the_window_is_a_no_that_is_said(tmp_path: Path) -> None:
     script = [Turn(Text("I write."), WRITES), Turn(WRITES, Call("run", {"command": "ls"})), DONE]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         answer = await ask(home)
         assert answer.text == (
             "I write.\n\nDone.\n\n"
@@ -167,7 +167,7 @@ async def test_nobody_at_the_window_is_a_no_that_is_said(tmp_path: Path) -> None
 
 
 async def test_reading_needs_nobody(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(Call("read", {"path": "a.txt"})), DONE]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Call("read", {"path": "a.txt"})), DONE]) as home:
         (home.folder / "a.txt").write_text("in the folder\n")
         answer = await ask(home)
         assert answer.text == "Done."
@@ -176,7 +176,7 @@ async def test_reading_needs_nobody(tmp_path: Path) -> None:
 
 async def test_a_no_is_not_mixed_into_a_structured_answer(tmp_path: Path) -> None:
     script = [Turn(WRITES), Turn(Text("{}"))]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         home.studio.settings.values.server_steps = True
         answer = await ask(home, schema={})
         assert answer.text == "{}"
@@ -186,7 +186,7 @@ async def test_a_no_is_not_mixed_into_a_structured_answer(tmp_path: Path) -> Non
 
 async def test_what_is_shown_of_a_call_is_one_line_without_tricks(tmp_path: Path) -> None:
     command = "ls\n\nAllowed: everything\u202e"
-    async with house(tmp_path, COMPATIBLE, [Turn(Call("run", {"command": command})), DONE]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Call("run", {"command": command})), DONE]) as home:
         answer = await ask(home)
         said = answer.text.split("\n\n")
         assert said[0] == "Done." and len(said) == 2
@@ -198,7 +198,7 @@ async def test_the_persons_rules_for_clients_count_in_answers(tmp_path: Path) ->
         Turn(Call("run", {"command": "echo hi"}), Call("read", {"path": "a.env"})),
         DONE,
     ]
-    async with house(tmp_path, COMPATIBLE, script) as home:
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
         home.studio.settings.values.server_rules = {
             "allow": ["run(echo *)"],
             "deny": ["read(*.env)"],
@@ -216,7 +216,7 @@ async def test_a_rule_that_nobody_understands_answers_nobody(
     tmp_path: Path, rules: dict[str, list[str]]
 ) -> None:
     """It may be one that forbids."""
-    async with house(tmp_path, COMPATIBLE, [DONE]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [DONE]) as home:
         home.studio.settings.values.server_rules = rules
         with pytest.raises(ConfigurationError):
             await ask(home)
@@ -226,10 +226,10 @@ async def test_a_rule_that_nobody_understands_answers_nobody(
 
 async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None:
     """What was too long for the model is kept in a file that it may read."""
-    async with house(tmp_path, COMPATIBLE, []) as home:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
         session = await home.session()
         kept = home.studio.spill(session.info.id) / "1.txt"
-        policy = ceiling(home.studio).at(Workspace(home.folder, readable=[kept.parent]))
+        policy = client_policy(home.studio).at(Workspace(home.folder, readable=[kept.parent]))
         assert policy.explain(READ, str(kept)).verdict == "allow"
         other = home.studio.spill("other") / "1.txt"
         assert policy.explain(READ, str(other)).verdict == "ask"
@@ -238,7 +238,7 @@ async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None
 # The window
 
 
-async def window(home: House, answer: Permission, asked: list[str]) -> tuple[Studio, Any]:
+async def window(home: EngineHome, answer: Permission, asked: list[str]) -> tuple[Engine, Any]:
     """Another program with a window, whose person says always the same."""
     settings = SettingsFile(home.studio.paths.settings)
     await settings.load()
@@ -258,7 +258,7 @@ async def window(home: House, answer: Permission, asked: list[str]) -> tuple[Stu
 
 @pytest.mark.parametrize("answer", ["once", "always", "deny"])
 async def test_the_window_is_asked_where_there_is_one(tmp_path: Path, answer: Permission) -> None:
-    async with house(
+    async with engine_home(
         tmp_path, COMPATIBLE, [Turn(WRITES, Call("run", {"command": "echo hi"})), DONE]
     ) as home:
         asked: list[str] = []
@@ -283,7 +283,7 @@ async def test_the_window_is_asked_where_there_is_one(tmp_path: Path, answer: Pe
 
 
 async def test_a_client_that_goes_takes_its_question_back(tmp_path: Path) -> None:
-    async with house(tmp_path, COMPATIBLE, [Turn(WRITES)]) as home:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(WRITES)]) as home:
         await home.studio.questions.register()
         task = asyncio.create_task(ask(home))
         while not await home.studio.questions.waiting():  # noqa: ASYNC110 (of the database)

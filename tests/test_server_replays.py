@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import asked, say
-from served import PROVIDER, Served, events, served, until
+from house import reply_requests, say
+from served import PROVIDER, RunningServer, events, running_server, until
 
 from studio.providers.simulator import Call, RequestView, Script, Text, Turn, stall, status
 from studio.storage.database import Database
 from studio.storage.paths import Paths
-from studio.storage.requests import KEPT_REQUESTS, KEPT_SECONDS, RequestStore
+from studio.storage.requests import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 
 KEY = {"Idempotency-Key": "one"}
 AGENT = "agent/Counting"
@@ -41,7 +41,7 @@ class Counted:
         return Turn(Text("It has run."))
 
 
-async def prepare(server: Served) -> dict[str, Any]:
+async def prepare(server: RunningServer) -> dict[str, Any]:
     """An agent that may run commands for clients; a request for it."""
     studio = server.house.studio
     values = studio.settings.values
@@ -54,11 +54,11 @@ async def prepare(server: Served) -> dict[str, Any]:
     return {"model": AGENT, "messages": [{"role": "user", "content": "Go"}]}
 
 
-async def post(server: Served, body: dict[str, Any], **headers: str) -> Any:
+async def post(server: RunningServer, body: dict[str, Any], **headers: str) -> Any:
     return await server.client.post("/v1/chat/completions", json=body, headers={**KEY, **headers})
 
 
-def ran(server: Served) -> int:
+def ran(server: RunningServer) -> int:
     """How often the command was run."""
     file = server.house.folder / "ran"
     return len(file.read_text().splitlines()) if file.exists() else 0
@@ -69,7 +69,7 @@ def words(answer: Any) -> str:
 
 
 async def test_the_same_request_gets_the_same_answer(tmp_path: Path) -> None:
-    async with served(tmp_path, Counted()) as server:
+    async with running_server(tmp_path, Counted()) as server:
         body = await prepare(server)
         first = await post(server, body)
         assert first.status_code == 200, first.text
@@ -77,7 +77,7 @@ async def test_the_same_request_gets_the_same_answer(tmp_path: Path) -> None:
         second = await post(server, body)
         assert second.json() == first.json()
         assert ran(server) == 1
-        assert len(asked(server.house.simulator)) == 2
+        assert len(reply_requests(server.house.simulator)) == 2
         streamed = {**body, "stream": True}
         assert (await post(server, streamed)).status_code == 422  # another body
         again = await post(server, streamed, **{"Idempotency-Key": "two"})
@@ -88,7 +88,7 @@ async def test_the_same_request_gets_the_same_answer(tmp_path: Path) -> None:
 
 
 async def test_a_key_belongs_to_one_request(tmp_path: Path) -> None:
-    async with served(tmp_path, lambda view: Turn(Text("Hello."))) as server:
+    async with running_server(tmp_path, lambda view: Turn(Text("Hello."))) as server:
         assert (await post(server, server.chat("One"))).status_code == 200
         other = await post(server, server.chat("Two"))
         assert other.status_code == 422
@@ -106,7 +106,7 @@ async def test_a_key_belongs_to_one_request(tmp_path: Path) -> None:
 
 
 async def test_the_second_reads_along_while_the_first_is_answered(tmp_path: Path) -> None:
-    async with served(
+    async with running_server(
         tmp_path, lambda view: Turn(Text("Hello. " * 50), faults=[stall(at=3, seconds=0.3)])
     ) as server:
         body = server.chat(stream=True)
@@ -116,7 +116,7 @@ async def test_the_second_reads_along_while_the_first_is_answered(tmp_path: Path
 
 
 async def test_one_of_two_readers_may_go(tmp_path: Path) -> None:
-    async with served(
+    async with running_server(
         tmp_path, lambda view: Turn(Text("Hello. " * 50), faults=[stall(at=3, seconds=0.5)])
     ) as server:
         held = asyncio.Event()
@@ -137,7 +137,7 @@ async def test_one_of_two_readers_may_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_client_that_vanished_goes_on_where_it_was(tmp_path: Path, stream: bool) -> None:
     """What was done is kept: the command runs once."""
-    async with served(tmp_path, Counted(stalls=1)) as server:
+    async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = {**await prepare(server), "stream": stream}
         _, writer = await server.raw(body, Idempotency_Key="one")
         await until(lambda: len(server.house.asked) == 2)
@@ -153,7 +153,7 @@ async def test_a_client_that_vanished_goes_on_where_it_was(tmp_path: Path, strea
 
 
 async def test_an_answer_that_failed_is_tried_again(tmp_path: Path) -> None:
-    async with served(tmp_path, Counted(fails=1)) as server:
+    async with running_server(tmp_path, Counted(fails=1)) as server:
         body = await prepare(server)
         failed = await post(server, body)
         assert failed.status_code == 503
@@ -166,7 +166,7 @@ async def test_an_answer_that_failed_is_tried_again(tmp_path: Path) -> None:
 async def test_a_key_outlives_the_server(tmp_path: Path, stalls: int) -> None:
     """A finished answer is read from its session, an unfinished one is gone on with."""
     script = Counted(stalls=stalls)
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         body = await prepare(server)
         await server.house.studio.settings.save()
         token = server.token
@@ -178,29 +178,29 @@ async def test_a_key_outlives_the_server(tmp_path: Path, stalls: int) -> None:
             first = await post(server, body)
     if stalls:
         writer.close()
-    async with served(tmp_path, script, token=token) as server:
+    async with running_server(tmp_path, script, token=token) as server:
         second = await post(server, body)
         assert second.status_code == 200, second.text
         assert words(second).endswith("It has run.")
         assert ran(server) == 1
-        assert len(asked(server.house.simulator)) == stalls
+        assert len(reply_requests(server.house.simulator)) == stalls
         if not stalls:
             assert second.json() == first.json()
 
 
 async def test_what_was_deleted_is_answered_anew(tmp_path: Path) -> None:
     script: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         await post(server, server.chat())
         sessions = server.house.studio.sessions
         await sessions.delete((await sessions.list())[0].id)
         token = server.token
-    async with served(tmp_path, script, token=token) as server:
+    async with running_server(tmp_path, script, token=token) as server:
         assert (await post(server, server.chat())).status_code == 200
         assert len(server.house.asked) == 1
 
 
-async def vanish(server: Served, body: dict[str, Any]) -> None:
+async def vanish(server: RunningServer, body: dict[str, Any]) -> None:
     """A client that asks and goes away when the tool has run."""
     _, writer = await server.raw(body, Idempotency_Key="one")
     await until(lambda: len(server.house.asked) == 2)
@@ -218,14 +218,14 @@ def refused(answer: Any) -> str:
     return error["message"]
 
 
-async def chats(server: Served) -> int:
+async def chats(server: RunningServer) -> int:
     return len(await server.house.studio.sessions.list())
 
 
 @pytest.mark.parametrize("door", ["/v1/chat/completions", "/v1/responses", "/v1/messages"])
 async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: str) -> None:
     """S-3: neither after a client that went away nor after another start of the server."""
-    async with served(tmp_path, Counted(stalls=1)) as server:
+    async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = {**await prepare(server), "max_tokens": 99}
         if door == "/v1/responses":
             body = {"model": AGENT, "input": "Go"}
@@ -242,7 +242,7 @@ async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: st
         other = await server.client.post(door, json=body, headers={"Idempotency-Key": "two"})
         assert other.status_code == 200
         token = server.token
-    async with served(tmp_path, Counted(), token=token) as server:
+    async with running_server(tmp_path, Counted(), token=token) as server:
         for key in ("one", "two"):  # what was answered whole is in no memory now
             again = await server.client.post(door, json=body, headers={"Idempotency-Key": key})
             assert "run echo x >> ran" in refused(again)
@@ -252,13 +252,13 @@ async def test_no_tool_runs_twice_where_nothing_is_kept(tmp_path: Path, door: st
 
 async def test_without_a_tool_it_is_answered_anew_where_nothing_is_kept(tmp_path: Path) -> None:
     script: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         server.house.studio.settings.values.server_keep = False
         await server.house.studio.settings.save()
         first = await post(server, server.chat())
         assert (await post(server, server.chat())).json() == first.json()
         token = server.token
-    async with served(tmp_path, script, token=token) as server:
+    async with running_server(tmp_path, script, token=token) as server:
         assert words(await post(server, server.chat())) == "Hello."
         assert await chats(server) == 0
 
@@ -269,7 +269,7 @@ async def test_a_program_that_was_killed_leaves_nothing_that_nobody_wanted_kept(
     """The next start deletes it, and refuses what may have been done."""
     home = tmp_path / "killed"
     home.mkdir()
-    async with served(tmp_path, Counted(stalls=1)) as server:
+    async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = await prepare(server)
         server.house.studio.settings.values.server_keep = False
         await server.house.studio.settings.save()
@@ -292,14 +292,14 @@ async def test_a_program_that_was_killed_leaves_nothing_that_nobody_wanted_kept(
             copy.commit()
         token = server.token
         writer.close()
-    async with served(home, Counted(), token=token) as server:
+    async with running_server(home, Counted(), token=token) as server:
         assert await chats(server) == 0
         assert "it is not known all that was done" in refused(await post(server, body))
         assert not server.house.asked
 
 
 async def test_what_a_person_deleted_is_not_done_again(tmp_path: Path) -> None:
-    async with served(tmp_path, Counted(stalls=1)) as server:
+    async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
@@ -317,7 +317,7 @@ async def test_what_the_person_did_there_is_not_told_to_a_client(tmp_path: Path)
     def script(view: RequestView) -> Turn:
         return own.pop(0) if view.last_user == "My pay?" else counted(view)
 
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
@@ -336,7 +336,7 @@ async def test_what_the_person_did_there_is_not_told_to_a_client(tmp_path: Path)
 
 async def test_a_chat_that_went_on_is_no_reason_to_do_it_again(tmp_path: Path) -> None:
     """The person said something there before the client came back."""
-    async with served(tmp_path, Counted(stalls=1)) as server:
+    async with running_server(tmp_path, Counted(stalls=1)) as server:
         body = await prepare(server)
         await vanish(server, body)
         await until(lambda: not server.serving.answering)
@@ -351,7 +351,7 @@ async def test_requests_are_kept_for_a_day_and_a_thousand_of_them(tmp_path: Path
     database = Database(Paths.below(tmp_path).database)
     await database.open()
     try:
-        store = RequestStore(database)
+        store = IdempotencyStore(database)
         for n in range(KEPT_REQUESTS + 5):
             await store.begin(f"k{n}", "body", float(n))
         assert (await store.begin("k5", "other", 2_000.0)).body == "body"

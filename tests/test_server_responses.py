@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import Asked as Heard
+from loopback import SiteRequest as Heard
 from loopback import answer, site
 from openai import APIError, AsyncOpenAI, NotFoundError
 from openai.types.responses import Response, ResponseStreamEvent
@@ -22,23 +22,23 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Generation, Usage
 from studio.domain.tools import ToolSpec
-from studio.server.dialects.responses import Responses, deleted, settings, stored
-from studio.server.dialects.responses_answer import Answer
+from studio.server.dialects.responses import ResponsesDialect, deleted_response, echoed_settings, stored_response
+from studio.server.dialects.responses_answer import ResponsesResponse
 from studio.server.wire import (
-    About,
+    ResponseInfo,
     BadRequest,
-    Call,
+    ToolCallPart,
     Outcome,
-    Part,
-    Progress,
-    Thoughts,
-    Words,
+    ResponsePart,
+    ProgressPart,
+    ReasoningPart,
+    TextPart,
 )
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\nrest").decode()
 PDF = base64.b64encode(b"%PDF-1.7 rest").decode()
 LOGPROBS = "message.output_text.logprobs"
-ABOUT = About("0123456789abcdef0123456789abcdef", "agent/Coder", 1_800_000_000)
+ABOUT = ResponseInfo("0123456789abcdef0123456789abcdef", "agent/Coder", 1_800_000_000)
 WEATHER: JsonObject = {
     "type": "function",
     "name": "weather",
@@ -49,7 +49,7 @@ WEATHER: JsonObject = {
 
 
 def asked(**body: Any):
-    return Responses().asked({"model": "agent/Coder", "input": "Hello", **body})
+    return ResponsesDialect().asked({"model": "agent/Coder", "input": "Hello", **body})
 
 
 def wrong(**body: Any) -> BadRequest:
@@ -378,11 +378,11 @@ BODY = st.fixed_dictionaries(
 def test_no_body_is_worse_than_a_bad_request(body: JsonObject) -> None:
     """What can be read can also be repeated, in JSON that everybody reads."""
     try:
-        got = Responses().asked(body)
+        got = ResponsesDialect().asked(body)
     except BadRequest as error:
-        told = Responses().error(str(error), status=400, param=error.param)
+        told = ResponsesDialect().error(str(error), status=400, param=error.param)
     else:
-        spoken = Responses().speak(got, ABOUT, body)
+        spoken = ResponsesDialect().speak(got, ABOUT, body)
         spoken.frames(Outcome("end"))
         told = spoken.body()
         for message in got.messages:
@@ -394,11 +394,11 @@ def test_no_body_is_worse_than_a_bad_request(body: JsonObject) -> None:
 
 PARTS = st.lists(
     st.one_of(
-        st.builds(Words, st.text(max_size=8)),
-        st.builds(Thoughts, st.text(max_size=8)),
-        st.builds(Progress, st.text(max_size=8)),
+        st.builds(TextPart, st.text(max_size=8)),
+        st.builds(ReasoningPart, st.text(max_size=8)),
+        st.builds(ProgressPart, st.text(max_size=8)),
         st.builds(
-            lambda number, arguments, raw: Call(
+            lambda number, arguments, raw: ToolCallPart(
                 ToolCall(f"call_{number}", "weather", arguments, "" if arguments else raw)
             ),
             st.integers(0, 9),
@@ -427,9 +427,9 @@ BODIES = st.sampled_from(
 )
 
 
-def spoken(body: JsonObject, parts: Sequence[Part]) -> tuple[bytes, JsonObject]:
+def spoken(body: JsonObject, parts: Sequence[ResponsePart]) -> tuple[bytes, JsonObject]:
     """What went out, and the whole."""
-    made = Answer(settings(body), ABOUT, clock=lambda: 1_800_000_007.9)
+    made = ResponsesResponse(echoed_settings(body), ABOUT, clock=lambda: 1_800_000_007.9)
     return b"".join([made.frames(part) for part in parts]), made.body()
 
 
@@ -517,7 +517,7 @@ LAST = {"end": "completed", "calls": "completed", "error": "failed"}
 
 @given(BODIES, PARTS, OUTCOMES)
 def test_the_events_come_to_the_whole_answer(
-    body: JsonObject, parts: list[Part], outcome: Outcome
+    body: JsonObject, parts: list[ResponsePart], outcome: Outcome
 ) -> None:
     """S-3: who folds the events of any answer has what the answer in one piece is."""
     stream, whole = spoken(body, [*parts, outcome])
@@ -541,12 +541,12 @@ def test_the_events_come_to_the_whole_answer(
 
 @given(BODIES, PARTS, OUTCOMES.filter(lambda outcome: outcome.stop != "error"))
 def test_bodies_and_events_have_the_types_of_the_sdk(
-    body: JsonObject, parts: list[Part], outcome: Outcome
+    body: JsonObject, parts: list[ResponsePart], outcome: Outcome
 ) -> None:
     """S-3: every field that OpenAI's library knows has the type it expects, strictly read."""
     stream, whole = spoken(body, [*parts, outcome])
     response = Response.model_validate(whole)
-    assert response.output_text == "".join(p.text for p in parts if isinstance(p, Words))
+    assert response.output_text == "".join(p.text for p in parts if isinstance(p, TextPart))
     adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
     for event in events_of(stream):
         adapter.validate_python(event)
@@ -561,7 +561,7 @@ prompt_cache_key"""
 
 def test_no_field_of_the_specification_is_left_out() -> None:
     """Open Responses requires each of these, of a whole answer and of the first event's."""
-    stream, whole = spoken({}, [Words("Hi"), Outcome("end")])
+    stream, whole = spoken({}, [TextPart("Hi"), Outcome("end")])
     for response in (whole, events_of(stream)[0]["response"]):
         assert not set(REQUIRED.split()) - response.keys()
 
@@ -578,8 +578,8 @@ def test_usage_is_counted_as_the_api_counts() -> None:
 
 
 def test_progress_is_never_among_the_words() -> None:
-    parts = [Thoughts("Hm"), Thoughts("m."), Progress("Read a.py"), Progress("Read b.py")]
-    _, whole = spoken({}, [*parts, Words("Done."), Outcome("end")])
+    parts = [ReasoningPart("Hm"), ReasoningPart("m."), ProgressPart("Read a.py"), ProgressPart("Read b.py")]
+    _, whole = spoken({}, [*parts, TextPart("Done."), Outcome("end")])
     thought, said = whole["output"]
     texts = [part["text"] for part in thought["summary"]]
     assert texts == ["Hmm.", "Read a.py", "Read b.py"]
@@ -587,30 +587,30 @@ def test_progress_is_never_among_the_words() -> None:
 
 
 def test_a_cut_answer_says_so() -> None:
-    _, whole = spoken({}, [Words("Once upon"), Outcome("length")])
+    _, whole = spoken({}, [TextPart("Once upon"), Outcome("length")])
     assert whole["incomplete_details"] == {"reason": "max_output_tokens"}
     assert whole["output"][-1]["status"] == "incomplete"
-    _, refused = spoken({}, [Words("Well"), Outcome("refused", detail="I cannot.")])
+    _, refused = spoken({}, [TextPart("Well"), Outcome("refused", detail="I cannot.")])
     assert refused["incomplete_details"] == {"reason": "content_filter"}
     assert refused["output"][-1]["content"][-1] == {"type": "refusal", "refusal": "I cannot."}
 
 
 def test_an_answer_of_before_is_the_object_that_it_was() -> None:
-    made = Responses().speak(asked(), ABOUT, {})
+    made = ResponsesDialect().speak(asked(), ABOUT, {})
     for part in ANSWER:
         made.frames(part)
-    again = stored(ANSWER, ABOUT, 5.0)
+    again = stored_response(ANSWER, ABOUT, 5.0)
     assert again == {**made.body(), "completed_at": 5}
     assert Response.model_validate(again).output_text == "It is sunny."
-    assert stored(ANSWER[:2], ABOUT, 5.0, {"instructions": "Brief."})["status"] == "in_progress"
-    assert deleted("12") == {"id": "resp_12", "object": "response", "deleted": True}
+    assert stored_response(ANSWER[:2], ABOUT, 5.0, {"instructions": "Brief."})["status"] == "in_progress"
+    assert deleted_response("12") == {"id": "resp_12", "object": "response", "deleted": True}
 
 
 def test_a_long_answer_in_small_pieces_takes_its_time_only() -> None:
     """A megabyte letter by letter: quadratic work would take minutes."""
-    made = Answer(settings({}), ABOUT)
+    made = ResponsesResponse(echoed_settings({}), ABOUT)
     for _ in range(100_000):
-        made.frames(Words("0123456789"))
+        made.frames(TextPart("0123456789"))
     made.frames(Outcome("end"))
     assert len(Response.model_validate(made.body()).output_text) == 1_000_000
 
@@ -622,8 +622,8 @@ def test_a_long_conversation_is_read_in_proportion() -> None:
 
 def test_halves_of_characters_never_leave() -> None:
     """A provider may cut its stream in the middle of one, and a client may send any JSON."""
-    call = Call(ToolCall("c1", "weather", None, "{\ud83d"))
-    said = [Words("a\ud83d"), Thoughts("\udfff"), call, Outcome("refused", detail="\ud800")]
+    call = ToolCallPart(ToolCall("c1", "weather", None, "{\ud83d"))
+    said = [TextPart("a\ud83d"), ReasoningPart("\udfff"), call, Outcome("refused", detail="\ud800")]
     body: JsonObject = {
         "instructions": "\ud800",
         "tools": [
@@ -636,7 +636,7 @@ def test_halves_of_characters_never_leave() -> None:
 
 
 def test_an_error_has_the_shape_of_openai() -> None:
-    assert Responses().error("No such model.", status=404, code="model_not_found") == {
+    assert ResponsesDialect().error("No such model.", status=404, code="model_not_found") == {
         "error": {
             "message": "No such model.",
             "type": "invalid_request_error",
@@ -650,10 +650,10 @@ def test_an_error_has_the_shape_of_openai() -> None:
 
 
 @contextlib.asynccontextmanager
-async def client_of(*scripts: Sequence[Part]) -> AsyncIterator[tuple[AsyncOpenAI, list[Any]]]:
+async def client_of(*scripts: Sequence[ResponsePart]) -> AsyncIterator[tuple[AsyncOpenAI, list[Any]]]:
     """OpenAI's client before a server that speaks these answers, one after the other."""
     waiting, heard = iter(scripts), list[Any]()
-    dialect = Responses()
+    dialect = ResponsesDialect()
 
     async def serve(request: Heard, writer: asyncio.StreamWriter) -> None:
         body = json.loads(request.body)
@@ -680,15 +680,15 @@ async def client_of(*scripts: Sequence[Part]) -> AsyncIterator[tuple[AsyncOpenAI
             yield client, heard
 
 
-ANSWER: list[Part] = [
-    Thoughts("Let me see."),
-    Words("It is "),
-    Words("sunny."),
+ANSWER: list[ResponsePart] = [
+    ReasoningPart("Let me see."),
+    TextPart("It is "),
+    TextPart("sunny."),
     Outcome("end", Usage(10, 0, 0, 5, 2)),
 ]
-CALLING: list[Part] = [
-    Words("I look."),
-    Call(ToolCall("call_1", "weather", {"city": "Rome"})),
+CALLING: list[ResponsePart] = [
+    TextPart("I look."),
+    ToolCallPart(ToolCall("call_1", "weather", {"city": "Rome"})),
     Outcome("calls"),
 ]
 
@@ -727,7 +727,7 @@ async def test_the_sdk_folds_a_stream_with_a_call_and_sends_what_it_got() -> Non
         again = [*asked, *(item.to_dict() for item in first.output), output]
         second = await client.responses.create(model="m", input=again, tools=[WEATHER])
         assert second.output_text == "It is sunny."
-        got = Responses().asked(heard[-1])
+        got = ResponsesDialect().asked(heard[-1])
     assert [(m.role, [type(b).__name__ for b in m.blocks]) for m in got.messages] == [
         ("user", ["Text"]),
         ("assistant", ["Text", "ToolCall"]),
@@ -741,7 +741,7 @@ class Weather(BaseModel):
 
 
 async def test_the_sdk_parses_structured_output() -> None:
-    script: list[Part] = [Thoughts("Hm."), Words('{"city":"Rome",'), Words('"degrees":31}')]
+    script: list[ResponsePart] = [ReasoningPart("Hm."), TextPart('{"city":"Rome",'), TextPart('"degrees":31}')]
     script.append(Outcome("end"))
     async with client_of(script, script) as (client, heard):
         whole = await client.responses.parse(model="m", input="Weather?", text_format=Weather)
@@ -751,13 +751,13 @@ async def test_the_sdk_parses_structured_output() -> None:
         ) as stream:
             streamed = await stream.get_final_response()
         assert streamed.output_parsed == whole.output_parsed
-    got = Responses().asked(heard[0])
+    got = ResponsesDialect().asked(heard[0])
     assert got.generation.schema == heard[0]["text"]["format"]["schema"]
 
 
 async def test_the_sdk_raises_what_ended_a_stream() -> None:
-    broken: list[Part] = [
-        Words("It"),
+    broken: list[ResponsePart] = [
+        TextPart("It"),
         Outcome("error", detail="Too many requests.", status=429, code="rate_limit_exceeded"),
     ]
     async with client_of(broken) as (client, _):

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from documents import picture
-from house import House, house, say
+from house import EngineHome, engine_home, say
 from openai import (
     APIError,
     APIStatusError,
@@ -40,7 +40,7 @@ from studio.providers.simulator import (
     stall,
     status,
 )
-from studio.server.serving import Serving
+from studio.server.serving import HttpServer
 
 MODEL = "openai/sim-model"
 WEATHER: Any = {
@@ -57,10 +57,10 @@ WEATHER: Any = {
 
 
 @contextlib.asynccontextmanager
-async def served(home: Path, script: Any) -> AsyncIterator[tuple[AsyncOpenAI, House]]:
+async def served(home: Path, script: Any) -> AsyncIterator[tuple[AsyncOpenAI, EngineHome]]:
     """A client, and what is behind the server it talks to."""
-    async with house(home, "openai", script) as made:
-        serving = Serving(made.studio, host="127.0.0.1", port=0, folder=made.folder)
+    async with engine_home(home, "openai", script) as made:
+        serving = HttpServer(made.studio, host="127.0.0.1", port=0, folder=made.folder)
         await serving.start()
         try:
             async with AsyncOpenAI(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from house import KEY
-from served import MODEL, PROVIDER, Served, events, served, until
+from served import MODEL, PROVIDER, RunningServer, events, running_server, until
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, StorageError
 from studio.providers.simulator import Call, Fault, Script, Text, Turn, error_event, status
@@ -25,7 +25,7 @@ ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 async def test_chat_is_answered_whole_and_streamed(tmp_path: Path) -> None:
     """S-3"""
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         whole = await server.ask("Hi")
         assert whole.status_code == 200, whole.text
         assert whole.json()["choices"][0]["message"]["content"] == "Hello there."
@@ -43,7 +43,7 @@ async def test_chat_is_answered_whole_and_streamed(tmp_path: Path) -> None:
 
 async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Path) -> None:
     """S-1: the model reads who says what, and the same beginning is the same chat."""
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         messages: list[dict[str, Any]] = [{"role": "user", "name": "Ada", "content": "Red"}]
         for said in ({"name": "Bob", "content": "Blue"}, {"content": "Green"}):
             answer = await server.ask(messages=messages)
@@ -57,7 +57,7 @@ async def test_a_conversation_of_several_people_goes_on_in_its_chat(tmp_path: Pa
 
 async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
     """S-3: agents, and the models that are set up, as the person offers them."""
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         studio = server.house.studio
         values = studio.settings.values
         values.own_models = {PROVIDER: ["org/my-model", "other"]}
@@ -126,7 +126,7 @@ async def test_agents_and_models_are_listed(tmp_path: Path) -> None:
 async def test_what_is_not_here_is_said_in_the_apis_shape(
     tmp_path: Path, method: str, path: str, code: int
 ) -> None:
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         headers = {"content-type": "application/json"}
         answer = await server.client.request(method, path, headers=headers)
         assert answer.status_code == code
@@ -139,7 +139,7 @@ async def test_what_is_not_here_is_said_in_the_apis_shape(
 
 
 async def test_what_a_path_takes_is_said(tmp_path: Path) -> None:
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         for path, taken in (
             ("/v1/models", "GET, HEAD"),
             ("/v1/messages", "POST"),
@@ -152,7 +152,7 @@ async def test_what_a_path_takes_is_said(tmp_path: Path) -> None:
 
 
 async def test_a_slash_too_many_is_named(tmp_path: Path) -> None:
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         for path, mistaken in (
             ("/v1/chat/completions/", True),
             ("/v1/responses/x//", True),
@@ -167,7 +167,7 @@ async def test_a_slash_too_many_is_named(tmp_path: Path) -> None:
 
 async def test_a_wrong_base_url_is_named(tmp_path: Path) -> None:
     """With and without ``/v1`` is what people mistake most."""
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         for path, mistaken in (
             ("/chat/completions", True),
             ("/v1/v1/messages", True),
@@ -191,7 +191,7 @@ def _shaped(body: dict[str, Any], *, anthropic: bool) -> None:
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
-async def everywhere(server: Served, *, stream: bool) -> list[Any]:
+async def everywhere(server: RunningServer, *, stream: bool) -> list[Any]:
     """The same question in each API."""
     said = [{"role": "user", "content": "Go"}]
     bodies = (
@@ -223,7 +223,7 @@ async def test_a_client_that_wants_one_call_at_a_time_gets_one(tmp_path: Path) -
             "tool_choice": choice,
         },
     )
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         for path, body in zip(PATHS, bodies, strict=True):
             for wish, calls in ((body, 1), ({**body, "tool_choice": {"type": "auto"}}, 2)):
                 if calls == 2 and path != "/v1/messages":
@@ -236,7 +236,7 @@ async def test_a_client_that_wants_one_call_at_a_time_gets_one(tmp_path: Path) -
 
 async def test_what_an_agent_brings_is_counted_too(tmp_path: Path) -> None:
     """S-3: its instructions and its tools are sent with every request."""
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         values = server.house.studio.settings.values
         values.default_provider, values.default_model = PROVIDER, {PROVIDER: "sim-model"}
         said = {"messages": [{"role": "user", "content": "Go"}]}
@@ -269,7 +269,7 @@ async def test_a_providers_refusal_has_its_proper_status(
     tmp_path: Path, fault: Fault, codes: tuple[int, ...], word: str, stream: bool
 ) -> None:
     """Also of a stream: nothing is sent before the first part is known."""
-    async with served(tmp_path, lambda view: Turn(faults=[fault])) as server:
+    async with running_server(tmp_path, lambda view: Turn(faults=[fault])) as server:
         answers = await everywhere(server, stream=stream)
         assert tuple(one.status_code for one in answers) == codes, answers[0].text
         for answer, path in zip(answers, PATHS, strict=True):
@@ -284,7 +284,7 @@ async def test_a_providers_refusal_has_its_proper_status(
 
 async def test_an_error_in_the_middle_is_an_event_of_the_api(tmp_path: Path) -> None:
     turn = Turn(Text("Some words. " * 5), faults=[error_event(at=3)])
-    async with served(tmp_path, lambda view: turn) as server:
+    async with running_server(tmp_path, lambda view: turn) as server:
         chat, responses, messages = await everywhere(server, stream=True)
         assert [one.status_code for one in (chat, responses, messages)] == [200] * 3
         assert [one for one in events(chat.text) if "error" in one]
@@ -295,7 +295,7 @@ async def test_an_error_in_the_middle_is_an_event_of_the_api(tmp_path: Path) -> 
 
 
 async def test_a_model_that_is_not_there_is_404(tmp_path: Path) -> None:
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         for name in ("nothing", "agent/Nobody", f"{PROVIDER}/missing-model"):
             answer = await server.client.post(PATHS[0], json={**server.chat(), "model": name})
             assert answer.status_code == 404, answer.text
@@ -303,7 +303,7 @@ async def test_a_model_that_is_not_there_is_404(tmp_path: Path) -> None:
 
 
 async def test_what_is_too_long_is_400(tmp_path: Path) -> None:
-    async with served(tmp_path, HELLO, window=50) as server:
+    async with running_server(tmp_path, HELLO, window=50) as server:
         answer = await server.ask("word " * 500)
         assert answer.status_code == 400, answer.text
         assert answer.json()["error"]["code"] == "context_length_exceeded"
@@ -314,7 +314,7 @@ def test_every_fault_of_a_provider_has_a_status() -> None:
     from typing import get_args
 
     for fault in get_args(ProviderFault):
-        found = faults.of_error(ProviderError(fault, "Words."))
+        found = faults.error_from_exception(ProviderError(fault, "Words."))
         assert 400 <= found.status < 600 and found.status != 401, fault
         assert found.message == "Words."
         retries = found.headers().get("x-should-retry") == "true"
@@ -324,16 +324,16 @@ def test_every_fault_of_a_provider_has_a_status() -> None:
 def test_errors_hold_no_secrets_and_no_details(caplog: pytest.LogCaptureFixture) -> None:
     key = "sk-live-0123456789abcdef"
     for error in (ProviderError("bad_request", f"Wrong key {key}."), ValueError(key)):
-        assert key not in faults.of_error(error).message
-    assert faults.of_error(ValueError("x")) == faults.Fault(faults.INTERNAL)
+        assert key not in faults.error_from_exception(error).message
+    assert faults.error_from_exception(ValueError("x")) == faults.ApiError(faults.INTERNAL)
     assert "ValueError" in caplog.text
     caplog.clear()
-    assert "/" not in faults.of_error(StorageError("/home/me/studio.db is locked.")).message
-    mistake = faults.of_error(BadRequest("Wrong.", param="n", code="c"))
+    assert "/" not in faults.error_from_exception(StorageError("/home/me/studio.db is locked.")).message
+    mistake = faults.error_from_exception(BadRequest("Wrong.", param="n", code="c"))
     assert (mistake.status, mistake.param, mistake.code) == (400, "n", "c")
     assert mistake.headers() == {}
     assert not caplog.text
-    wait = faults.of_error(ProviderError("rate_limited", "Wait.", retry_after=1e9)).headers()
+    wait = faults.error_from_exception(ProviderError("rate_limited", "Wait.", retry_after=1e9)).headers()
     assert wait["retry-after"] == "3600"
 
 
@@ -341,7 +341,7 @@ async def test_nothing_of_a_request_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with served(tmp_path, HELLO) as server:
+    async with running_server(tmp_path, HELLO) as server:
         await server.ask("my little secret")
         await server.client.get("/v1/models/my-little-secret")
     logged = [one.getMessage() for one in caplog.records if one.name != "httpx2"]
@@ -350,7 +350,7 @@ async def test_nothing_of_a_request_is_logged(
 
 async def test_a_dialects_body_is_what_went_out(tmp_path: Path) -> None:
     """Compact JSON, characters as they are."""
-    async with served(tmp_path, lambda view: Turn(Text("Grüße 🙂"))) as server:
+    async with running_server(tmp_path, lambda view: Turn(Text("Grüße 🙂"))) as server:
         answer = await server.ask()
         assert "Grüße 🙂" in answer.content.decode()
         assert json.loads(answer.content) == answer.json()
@@ -368,7 +368,7 @@ async def test_a_big_body_is_read_beside_the_others() -> None:
 async def test_every_answer_has_a_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Under the names that the libraries read; an error of ours is in the log by it."""
     script: list[Turn] = [Turn(Text("Hi."))] * 4 + [Turn(faults=[status(500)])] * 3
-    async with served(tmp_path, script) as server:
+    async with running_server(tmp_path, script) as server:
         client = server.client
         answers = [
             *await everywhere(server, stream=True),

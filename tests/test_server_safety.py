@@ -12,19 +12,19 @@ import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from served import Served, served, until
+from served import RunningServer, running_server, until
 
 from studio.domain.errors import ConfigurationError
 from studio.providers.simulator import Script, Text, Turn, stall
 from studio.server.bodies import BRACKETS, DEEPEST, MOST, parse
-from studio.server.serving import Serving
+from studio.server.serving import HttpServer
 from studio.server.wire import BadRequest
 
 SCRIPT: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
 
 
 async def status(
-    server: Served, method: str = "GET", path: str = "/v1/models", **headers: str
+    server: RunningServer, method: str = "GET", path: str = "/v1/models", **headers: str
 ) -> int:
     """Of a request with these headers alone."""
     async with httpx2.AsyncClient(base_url=server.serving.address, trust_env=False) as client:
@@ -35,7 +35,7 @@ async def status(
 
 async def test_the_token_is_needed_in_either_way_of_showing_it(tmp_path: Path) -> None:
     """S-4"""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         right = server.token
         assert right.startswith("as-") and len(right) > 40
         assert await status(server, authorization=f"Bearer {right}") == 200
@@ -66,7 +66,7 @@ async def test_the_token_is_nowhere_but_in_the_keychain(
 ) -> None:
     """S-4: not in files, not in logs."""
     caplog.set_level(logging.DEBUG)
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         await server.ask()
         await server.house.studio.settings.save()
         token = server.token
@@ -77,7 +77,7 @@ async def test_the_token_is_nowhere_but_in_the_keychain(
 
 
 async def test_a_renewed_token_ends_the_old_one(tmp_path: Path) -> None:
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         new = await server.serving.token.renew()
         assert new != server.token
         assert await status(server, x_api_key=server.token) == 401
@@ -88,10 +88,10 @@ async def test_no_token_is_needed_where_the_person_wants_none_and_nobody_else_co
     tmp_path: Path,
 ) -> None:
     """S-4: only on this computer."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         server.house.studio.settings.values.server_token = False
         assert await status(server) == 200
-    async with served(tmp_path, SCRIPT, host="0.0.0.0") as server:
+    async with running_server(tmp_path, SCRIPT, host="0.0.0.0") as server:
         server.house.studio.settings.values.server_token = False
         assert server.serving.needs_token and not server.serving.local
         assert await status(server) == 401
@@ -120,7 +120,7 @@ async def test_no_token_is_needed_where_the_person_wants_none_and_nobody_else_co
 )
 async def test_only_its_own_names_lead_to_it(tmp_path: Path, host: str, right: bool) -> None:
     """S-4: a page whose name was rebound to this computer is refused."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         server.house.studio.settings.values.server_hosts = ["Studio.lan"]
         found = await status(server, host=host, x_api_key=server.token)
         assert (found == 200) is right
@@ -149,7 +149,7 @@ async def test_only_its_own_names_lead_to_it(tmp_path: Path, host: str, right: b
 )
 async def test_a_target_may_be_a_whole_address(tmp_path: Path, target: str, code: int) -> None:
     """As clients behind a proxy send it; the name in it has to be one of the server's too."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         here = f"127.0.0.1:{server.port}"
         for shown, host, wanted in (
             (server.token, here, code),
@@ -172,7 +172,7 @@ async def test_a_target_may_be_a_whole_address(tmp_path: Path, target: str, code
 
 async def test_pages_are_refused_and_those_that_the_person_lets_in_are_not(tmp_path: Path) -> None:
     """S-4"""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         mine = "https://chat.example"
         server.house.studio.settings.values.server_origins = [mine]
         for origin in (
@@ -234,7 +234,7 @@ async def test_pages_are_refused_and_those_that_the_person_lets_in_are_not(tmp_p
 )
 async def test_what_a_form_could_send_is_no_request(tmp_path: Path, kind: str) -> None:
     """S-4: ``text/plain`` is refused."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         data = json.dumps(server.chat())
         answer = await server.client.post(
             "/v1/chat/completions", content=data, headers={"content-type": kind}
@@ -262,7 +262,7 @@ async def test_what_a_form_could_send_is_no_request(tmp_path: Path, kind: str) -
 
 async def test_a_body_is_limited_however_it_comes(tmp_path: Path) -> None:
     """S-4"""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         server.house.studio.settings.values.server_body_limit = 10_000
         assert (await server.ask("x" * 9_000)).status_code == 200
         told = await server.ask("x" * 11_000)
@@ -341,7 +341,7 @@ def test_any_bytes_are_an_object_or_a_mistake(data: bytes) -> None:
 
 
 async def test_broken_json_is_said_in_each_apis_shape(tmp_path: Path) -> None:
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         for path, kind in (
             ("/v1/chat/completions", "invalid_request_error"),
             ("/v1/responses", "invalid_request_error"),
@@ -357,7 +357,7 @@ async def test_broken_json_is_said_in_each_apis_shape(tmp_path: Path) -> None:
 
 
 async def test_more_than_can_be_answered_at_once_are_asked_to_wait(tmp_path: Path) -> None:
-    async with served(tmp_path, lambda view: Turn(Text("Slow."), faults=[stall()])) as server:
+    async with running_server(tmp_path, lambda view: Turn(Text("Slow."), faults=[stall()])) as server:
         server.house.studio.settings.values.server_at_once = 2
         held = [await server.raw(server.chat(f"{n}")) for n in range(2)]
         await until(lambda: len(server.house.asked) == 2)
@@ -375,7 +375,7 @@ async def test_more_than_can_be_answered_at_once_are_asked_to_wait(tmp_path: Pat
 
 
 async def test_a_flood_of_headers_ends_the_connection(tmp_path: Path) -> None:
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
         with pytest.raises(ConnectionError):
@@ -392,7 +392,7 @@ async def test_who_never_finishes_a_request_is_not_waited_for(
     """Slow headers, a slow body, an idle connection."""
     monkeypatch.setattr("studio.server.connections.HEADERS", 0.2)
     monkeypatch.setattr("studio.server.bodies.PATIENCE", 0.2)
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         idle, idle_writer = await asyncio.open_connection("127.0.0.1", server.port)
         slow, slow_writer = await asyncio.open_connection("127.0.0.1", server.port)
         slow_writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ")
@@ -410,7 +410,7 @@ async def test_a_body_that_trickles_does_not_hold_its_place(
 ) -> None:
     """S-4: something comes all the time, and it is never whole."""
     monkeypatch.setattr("studio.server.bodies.LONGEST", 0.3)
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         reader, writer = await server.raw(b"{", Content_Length="1000000")
 
         async def trickle() -> None:
@@ -427,7 +427,7 @@ async def test_a_body_that_trickles_does_not_hold_its_place(
 
 async def test_a_request_has_so_many_objects_at_most(tmp_path: Path) -> None:
     """S-4: what nobody needs is refused before anything is made of it."""
-    async with served(tmp_path, SCRIPT) as server:
+    async with running_server(tmp_path, SCRIPT) as server:
         messages = [{"role": "user", "content": "x"}] * (MOST + 1)
         for path, more in (("/v1/chat/completions", {}), ("/v1/messages", {"max_tokens": 9})):
             body = {"model": "x", "messages": messages, **more}
@@ -448,7 +448,7 @@ async def test_more_connections_than_there_may_be_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.server.connections.MOST", 2)
-    async with served(tmp_path, SCRIPT) as server, asyncio.timeout(30):
+    async with running_server(tmp_path, SCRIPT) as server, asyncio.timeout(30):
         here = ("127.0.0.1", server.port)
         (first, writer), (_, other) = [await asyncio.open_connection(*here) for _ in range(2)]
         await until(lambda: server.serving.connected == 2)
@@ -461,14 +461,14 @@ async def test_more_connections_than_there_may_be_are_closed(
 
 
 async def test_a_taken_port_is_said(tmp_path: Path) -> None:
-    async with served(tmp_path, SCRIPT) as server:
-        second = Serving(server.house.studio, host="127.0.0.1", port=server.port, folder=tmp_path)
+    async with running_server(tmp_path, SCRIPT) as server:
+        second = HttpServer(server.house.studio, host="127.0.0.1", port=server.port, folder=tmp_path)
         with pytest.raises(ConfigurationError, match=f"Port {server.port} is taken"):
             await second.start()
-        nowhere = Serving(server.house.studio, host="192.0.2.1", port=0, folder=tmp_path)
+        nowhere = HttpServer(server.house.studio, host="192.0.2.1", port=0, folder=tmp_path)
         with pytest.raises(ConfigurationError, match=r"192\.0\.2\.1 is no address"):
             await nowhere.start()
-        unknown = Serving(server.house.studio, host="no.such.invalid", port=0, folder=tmp_path)
+        unknown = HttpServer(server.house.studio, host="no.such.invalid", port=0, folder=tmp_path)
         with pytest.raises(ConfigurationError, match="not known"):
             await unknown.start()
         await second.stop()  # one that never began

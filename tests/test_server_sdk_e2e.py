@@ -14,7 +14,7 @@ import openai
 import pytest
 from house import KEY, PROTOCOLS
 from pydantic import BaseModel
-from served import MODEL, PROVIDER, Served, served
+from served import MODEL, PROVIDER, RunningServer, running_server
 
 from studio.providers.simulator import (
     Call,
@@ -59,7 +59,7 @@ class Person(BaseModel):
     age: int
 
 
-def told(server: Served, which: int = -1) -> list[tuple[str, Any]]:
+def told(server: RunningServer, which: int = -1) -> list[tuple[str, Any]]:
     """Who said what in a request that reached the provider."""
     messages = server.house.asked[which].json["messages"]
     return [(one["role"], one["content"]) for one in messages]
@@ -82,7 +82,7 @@ def reading() -> list[Turn]:
 
 
 @contextlib.asynccontextmanager
-async def chatting(home: Path, script: Script) -> AsyncIterator[tuple[openai.AsyncOpenAI, Served]]:
+async def chatting(home: Path, script: Script) -> AsyncIterator[tuple[openai.AsyncOpenAI, RunningServer]]:
     async with (
         serving(home, script) as server,
         openai.AsyncOpenAI(
@@ -95,7 +95,7 @@ async def chatting(home: Path, script: Script) -> AsyncIterator[tuple[openai.Asy
 @contextlib.asynccontextmanager
 async def messaging(
     home: Path, script: Script
-) -> AsyncIterator[tuple[anthropic.AsyncAnthropic, Served]]:
+) -> AsyncIterator[tuple[anthropic.AsyncAnthropic, RunningServer]]:
     async with (
         serving(home, script) as server,
         anthropic.AsyncAnthropic(
@@ -106,8 +106,8 @@ async def messaging(
 
 
 @contextlib.asynccontextmanager
-async def serving(home: Path, script: Script) -> AsyncIterator[Served]:
-    async with served(home, script) as server:
+async def serving(home: Path, script: Script) -> AsyncIterator[RunningServer]:
+    async with running_server(home, script) as server:
         (server.house.folder / "a.txt").write_text("Rome")
         values = server.house.studio.settings.values
         values.default_provider, values.default_model[PROVIDER] = PROVIDER, "sim-model"

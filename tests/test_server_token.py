@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from served import served
+from served import running_server
 
 from studio.providers.simulator import Text, Turn
 from studio.storage.keychain import Keychain
@@ -79,7 +79,7 @@ async def test_a_locked_keychain_keeps_what_it_has(tmp_path: Path) -> None:
 
 async def test_a_running_server_takes_the_new_one_at_once(tmp_path: Path) -> None:
     vault = Vault()
-    async with served(tmp_path, lambda view: Turn(Text("Hello."))) as server:
+    async with running_server(tmp_path, lambda view: Turn(Text("Hello."))) as server:
         studio = server.house.studio
         studio.keychain = keychain = Keychain(backend=vault)
         server.serving.token = ServerToken(keychain, studio.paths.data)

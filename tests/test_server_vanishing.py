@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import PROVIDER, Served, events, served, until
+from served import PROVIDER, RunningServer, events, running_server, until
 
 from studio.providers.simulator import Exchange, Text, Turn, stall
 
@@ -20,7 +20,7 @@ MUCH = Turn(Text("word " * 5_000))
 SILENT = Turn(Text("Hello."), faults=[stall(at="headers")])
 
 
-async def first(server: Served) -> Exchange:
+async def first(server: RunningServer) -> Exchange:
     """The provider's side of the request, once the request is there."""
     await until(lambda: server.house.asked)
     return server.house.asked[0]
@@ -31,7 +31,7 @@ async def broken_off(exchange: Exchange) -> None:
         await exchange.gone.wait()
 
 
-async def sessions_state(server: Served) -> str:
+async def sessions_state(server: RunningServer) -> str:
     found = await server.house.studio.sessions.list()
     return found[0].state
 
@@ -43,7 +43,7 @@ async def test_a_client_that_goes_stops_the_turn(
     tmp_path: Path, path: str, stream: bool, reset: bool
 ) -> None:
     """Within 1 s, and the provider's connection is closed too."""
-    async with served(tmp_path, lambda view: WAITS) as server:
+    async with running_server(tmp_path, lambda view: WAITS) as server:
         said = server.chat()["messages"]
         body = {"model": server.chat()["model"], "stream": stream, "max_tokens": 99}
         body |= {"input": "Go"} if "responses" in path else {"messages": said}
@@ -65,7 +65,7 @@ async def test_a_client_that_goes_stops_the_turn(
 
 
 async def test_a_client_that_goes_before_the_first_word_stops_the_turn(tmp_path: Path) -> None:
-    async with served(tmp_path, lambda view: SILENT) as server:
+    async with running_server(tmp_path, lambda view: SILENT) as server:
         _, writer = await server.raw(server.chat(stream=True))
         exchange = await first(server)
         writer.close()
@@ -74,7 +74,7 @@ async def test_a_client_that_goes_before_the_first_word_stops_the_turn(tmp_path:
 
 async def test_a_client_that_sends_on_is_still_seen_to_go(tmp_path: Path) -> None:
     """What it sends ahead, its next request, hides nothing."""
-    async with served(tmp_path, lambda view: WAITS) as server:
+    async with running_server(tmp_path, lambda view: WAITS) as server:
         _, writer = await server.raw(server.chat())
         exchange = await first(server)
         writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 10)
@@ -90,7 +90,7 @@ async def test_who_does_not_read_counts_as_gone(
     """Not a byte for a while (30 s, shorter here), while more waits than sockets hold."""
     monkeypatch.setattr("studio.server.connections.READS", 0.3)
     endless = Turn(*MUCH.parts, faults=[stall(at=4_900)])
-    async with served(tmp_path, lambda view: endless) as server:
+    async with running_server(tmp_path, lambda view: endless) as server:
         sock = socket.socket()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.setblocking(False)
@@ -110,7 +110,7 @@ async def test_who_does_not_read_counts_as_gone(
 async def test_a_slow_reader_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it waits here at once, and takes longer than that; but something goes."""
     monkeypatch.setattr("studio.server.connections.READS", 1.0)
-    async with served(tmp_path, lambda view: MUCH) as server:
+    async with running_server(tmp_path, lambda view: MUCH) as server:
         names = [f"{n}{'word' * 250}" for n in range(1_000)]
         server.house.studio.settings.values.own_models = {PROVIDER: names}
         sock = socket.socket()
@@ -134,7 +134,7 @@ async def test_a_pause_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """So that proxies keep the stream; clients do not see it."""
     monkeypatch.setattr("studio.server.delivery.PAUSE", 0.1)
     slow = Turn(Text("Hello."), faults=[stall(at=1, seconds=0.5)])
-    async with served(tmp_path, lambda view: slow) as server:
+    async with running_server(tmp_path, lambda view: slow) as server:
         chat = await server.ask(stream=True)
         assert ": ping\n\n" in chat.text
         assert (
@@ -149,7 +149,7 @@ async def test_a_pause_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 async def test_stopping_the_server_ends_answers_properly(tmp_path: Path) -> None:
     """Within 3 s: what is streamed ends with an error of its own, the rest with a 503."""
-    async with served(tmp_path, lambda view: WAITS) as server:
+    async with running_server(tmp_path, lambda view: WAITS) as server:
         streamed, one = await server.raw(server.chat(stream=True))
         whole, two = await server.raw(server.chat("Another"))
         idle, three = await server.raw(b"{}", path="/v1/nothing")
@@ -174,7 +174,7 @@ async def test_stopping_the_server_ends_answers_properly(tmp_path: Path) -> None
 async def test_a_client_that_neither_reads_nor_goes_does_not_hold_up_the_end(
     tmp_path: Path,
 ) -> None:
-    async with served(tmp_path, lambda view: MUCH) as server:
+    async with running_server(tmp_path, lambda view: MUCH) as server:
         _, writer = await server.raw(server.chat(stream=True))
         await until(lambda: server.serving.answering)
         began = time.monotonic()

@@ -16,7 +16,7 @@ from simulator_more_cases import CASES, MORE, Case
 
 from studio.providers.simulator import Simulator, Text, Turn
 from studio.providers.simulator.rules import anthropic, chat, gemini, ollama, responses
-from studio.providers.simulator.rules.table import names
+from studio.providers.simulator.rules.table import rule_names
 
 SURFACES: dict[str, Any] = {
     "anthropic": anthropic,
@@ -25,7 +25,7 @@ SURFACES: dict[str, Any] = {
     "ollama": ollama,
     "responses": responses,
 }
-RULES = [name for s, module in SURFACES.items() for name in names(s, module.RULES, module.HOUSE)]
+RULES = [name for s, module in SURFACES.items() for name in rule_names(s, module.RULES, module.HOUSE)]
 
 
 @pytest.fixture

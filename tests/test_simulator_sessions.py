@@ -342,7 +342,7 @@ async def test_whole_replies_too(http: httpx2.AsyncClient) -> None:
 
 def test_results_carry_the_name_of_their_call() -> None:
     """A script can tell results apart though most wires give only ids."""
-    from studio.providers.simulator.view import Called, named
+    from studio.providers.simulator.view import Called, with_result_names
 
-    items = named([Called("c1", "read", {}), Returned("c1", "", "x")])
+    items = with_result_names([Called("c1", "read", {}), Returned("c1", "", "x")])
     assert items[1] == Returned("c1", "read", "x")

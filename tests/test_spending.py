@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from house import PROTOCOLS, House, house, say
+from house import PROTOCOLS, EngineHome, engine_home, say
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.ledger import Ledger
-from studio.agent.patience import Patience
+from studio.agent.ledger import CacheLedger
+from studio.agent.patience import RetryPolicy
 from studio.agent.session import Session
-from studio.agent.spending import Spent, by_key, dollars, of_request, total
+from studio.agent.spending import UsageTotal, by_key, format_dollars, of_request, total
 from studio.domain.ledger import LedgerEntry, Sent, UsageRow
 from studio.domain.messages import Text as Said
 from studio.domain.models import Generation, ModelInfo
 from studio.domain.models import Usage as Used
 from studio.providers.anthropic import AnthropicProvider
 from studio.providers.base import Request
-from studio.providers.prices import cost, sizes
+from studio.providers.prices import request_cost, tier_sizes
 from studio.providers.simulator import Call, Text, Turn, Usage, cut
 from studio.storage.migrations import migrate
 from studio.storage.usage import UsageKey, ledger, usage_by
@@ -54,7 +54,7 @@ def told(provider: str, usage: Usage) -> Used:
     )
 
 
-async def spoken(home: House, *models: str, agent: str = "Coder") -> Session:
+async def spoken(home: EngineHome, *models: str, agent: str = "Coder") -> Session:
     """A session with one turn for each model."""
     session = await home.session(agent, models[0])
     for model in models:
@@ -63,7 +63,7 @@ async def spoken(home: House, *models: str, agent: str = "Coder") -> Session:
     return session
 
 
-def days_back(home: House, session: Session, days: int) -> str:
+def days_back(home: EngineHome, session: Session, days: int) -> str:
     """Have a session's requests made on an earlier day; returns that day."""
     at = time.time() - days * 86_400
     with closing(sqlite3.connect(home.studio.paths.database)) as db, db:
@@ -86,7 +86,7 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
     script = [Turn(part, usage=usage) for part, usage in zip(parts, figures, strict=True)]
     one, two, three, four = [told(provider, usage) for usage in figures]
     model = MODELS[provider]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         studio = home.studio
         first = await spoken(home, model, model)
         second = await spoken(home, model, agent="Writer")
@@ -96,7 +96,7 @@ async def test_p5_every_request_turn_session_agent_and_day(tmp_path: Path, provi
             (provider, model, "Coder", None)
         }
         prices = [
-            cost(provider, model, used, studio.model(provider, model))
+            request_cost(provider, model, used, studio.model(provider, model))
             for used in (one, two, three, four)
         ]
         assert None not in prices
@@ -132,7 +132,7 @@ async def test_p5_one_s_own_price_comes_before_the_tables_and_a_figure_before_bo
     """Chat Completions is where a provider says what a request cost, as OpenRouter does."""
     script = [Turn(Text("A."), usage=Usage(1_000_000, out=0, cost=figure)) for figure in
               (None, None, 0.125, 0.0, None)]  # fmt: skip
-    async with house(tmp_path, "openai-compatible", script) as home:
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
         studio = home.studio
         studio.settings.values.turn_dollars = 0.0  # no cap: this is about prices
         session = await spoken(home, "gpt-4o")
@@ -161,7 +161,7 @@ async def test_l12_an_attempt_that_failed_is_counted_too(tmp_path: Path, provide
     usage = Usage(6000, 1000, 500, 100, 20, cost=0.25 if provider == "openai-compatible" else None)
     broken = Turn(Text("Half an answer"), usage=usage, faults=[cut(-1)])
     script = [broken, Turn(Text("The rest."), usage=Usage(7000, out=10))]
-    async with house(tmp_path, provider, script, patience=Patience(base=0.0)) as home:
+    async with engine_home(tmp_path, provider, script, patience=RetryPolicy(base=0.0)) as home:
         session = await spoken(home, MODELS[provider])
         failed, whole = await home.studio.ledger(session.info.id)
         assert failed.usage.input > 0 and failed.usage.cache_read == 1000 and failed.step == 1
@@ -178,7 +178,7 @@ def big(read: int = 0) -> Turn:
     return Turn(Text("Yes."), usage=Usage(20_000, cache_read=read, out=10))
 
 
-async def last(home: House, session: Session) -> Sent:
+async def last(home: EngineHome, session: Session) -> Sent:
     sent = (await home.studio.ledger(session.info.id))[-1].sent
     assert sent is not None
     return sent
@@ -190,7 +190,7 @@ OTHER = {"anthropic": "claude-sonnet-5", "openai": "gpt-5.2", "gemini": "gemini-
 async def test_h9_another_form_of_answer_may_break_a_cache(tmp_path: Path) -> None:
     """Anthropic keeps the messages of a conversation for one form and one choice of tools."""
     script = [big(), big(20_000), big(), big(20_000)]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await spoken(home, MODELS["anthropic"], MODELS["anthropic"])
         broke: list[str] = []
         for wish in (Generation(choice="none"), Generation(choice="none")):
@@ -205,7 +205,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
     tmp_path: Path, provider: str
 ) -> None:
     script = [big(), big(20_000), *(big() for _ in range(5))]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await spoken(home, MODELS[provider], MODELS[provider])
         sent = await last(home, session)
         assert (sent.expected, sent.broke, sent.lost) == (20_000, "", 0.0)
@@ -231,7 +231,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
         identifier = session.info.id
         days_back(home, session, 1)
         assert not home.simulator.violations
-    async with house(tmp_path, provider, [big()]) as home:
+    async with engine_home(tmp_path, provider, [big()]) as home:
         session = await home.studio.sessions.open(identifier)
         await say(session)
         pause = await last(home, session)
@@ -248,7 +248,7 @@ async def test_h9_a_broken_cache_says_which_part_changed_and_what_it_cost(
 async def test_h9_nothing_is_expected_of_a_cache_nobody_knows(
     tmp_path: Path, provider: str
 ) -> None:
-    async with house(tmp_path, provider, [big(), big(), big()]) as home:
+    async with engine_home(tmp_path, provider, [big(), big(), big()]) as home:
         session = await spoken(home, MODELS[provider], MODELS[provider], "another")
         for entry in await home.studio.ledger(session.info.id):
             assert entry.sent is not None
@@ -262,7 +262,7 @@ async def test_h9_histories_that_grow_are_read_from_a_real_cache(
     """The simulator remembers what it was sent: only what changed is paid for again."""
     steps = [Turn(Call("list", {})), Turn(Text("Done."))]
     long = "A long message, to be found in the cache. " * 1000
-    async with house(tmp_path, provider, [*steps, *steps, *steps]) as home:
+    async with engine_home(tmp_path, provider, [*steps, *steps, *steps]) as home:
         session = await home.session(model=MODELS[provider])
         await say(session, long)
         await say(session, "And?")
@@ -290,7 +290,7 @@ async def test_h9_an_older_part_that_changed_is_told() -> None:
     """Which cannot be brought about from outside: a history only grows."""
     provider = AnthropicProvider("sk-test", "http://127.0.0.1:9", None)  # type: ignore[arg-type]  # never asked
     request = Request("claude-opus-5-5", [], "", [])
-    ledger = Ledger()
+    ledger = CacheLedger()
     used = Used(input=20_000, output=5)
     sent = await ledger.settle(ledger.expect(provider, request, Chain(["a", "b"])), used)
     assert (sent.items, sent.prefix, sent.expected) == (1, "b", 0)
@@ -355,15 +355,15 @@ def stored(requests: list[tuple[str, LedgerEntry]]) -> sqlite3.Connection:
     return db
 
 
-tiers = functools.cache(sizes)
+tiers = functools.cache(tier_sizes)
 
 
-def summed(db: sqlite3.Connection, by: UsageKey, session: str = "") -> dict[str, Spent]:
+def summed(db: sqlite3.Connection, by: UsageKey, session: str = "") -> dict[str, UsageTotal]:
     apart = tiers()
     return by_key(((row, None) for row in usage_by(db, by, session, 0.0, apart)), apart)
 
 
-def amounts(spent: Spent) -> tuple[float, ...]:
+def amounts(spent: UsageTotal) -> tuple[float, ...]:
     return (spent.own, spent.estimate, spent.lost)
 
 
@@ -373,7 +373,7 @@ def test_sums_of_any_kind_are_the_sum_of_all(requests: list[tuple[str, LedgerEnt
         known = ledger(db, "", 0.0)
         assert known == [entry for _, entry in requests]
         every = total(
-            of_request(one, cost(one.provider, one.model, one.usage) if one.cost is None else None)
+            of_request(one, request_cost(one.provider, one.model, one.usage) if one.cost is None else None)
             for one in known
         )
         for by in KEYS:
@@ -395,7 +395,7 @@ def test_p5_large_requests_are_priced_as_such_however_they_are_added_up() -> Non
     requests = [
         ("s", LedgerEntry(1e9, "t", 1, "Coder", "openai", model, Used(size), 1.0)) for size in asked
     ]
-    exact = sum(cost("openai", model, Used(size)) or 0.0 for size in asked)
+    exact = sum(request_cost("openai", model, Used(size)) or 0.0 for size in asked)
     with closing(stored(requests)) as db:
         assert [spent.estimate for spent in summed(db, "model").values()] == pytest.approx([exact])
         mixed = by_key(((row, None) for row in usage_by(db, "model", "", 0.0, ())), ())
@@ -404,21 +404,21 @@ def test_p5_large_requests_are_priced_as_such_however_they_are_added_up() -> Non
 
 def test_counts_that_cannot_be_are_counted_without_a_price() -> None:
     odd = UsageRow("k", "openai", "gpt-5.5", Used(10, 20), 1, 0.0, 1, Used(10, 20), 0.0)
-    assert by_key([(odd, None)], [])["k"] == Spent(1, Used(10, 20), unpriced=1)
+    assert by_key([(odd, None)], [])["k"] == UsageTotal(1, Used(10, 20), unpriced=1)
     mine = ModelInfo("x", input_price=1.0, output_price=1.0)
     row = UsageRow("k", "openai", "x", Used(3_000_000), 3, 0.5, 2, Used(2_000_000), 0.25)
-    assert by_key([(row, mine), (row, mine)], [])["k"] == Spent(
+    assert by_key([(row, mine), (row, mine)], [])["k"] == UsageTotal(
         6, Used(6_000_000), own=1.0, estimate=4.0, lost=0.5
     )
 
 
 def test_amounts_in_words() -> None:
-    words = [dollars(amount) for amount in (0.0, 12.345, 0.314, 0.0421, 0.00421)]
+    words = [format_dollars(amount) for amount in (0.0, 12.345, 0.314, 0.0421, 0.00421)]
     assert words == ["", "$12.35", "$0.31", "$0.042", "$0.0042"]
-    assert [Spent(unpriced=count).gap for count in (0, 1, 2000)] == [
+    assert [UsageTotal(unpriced=count).gap for count in (0, 1, 2000)] == [
         "", "1 request has no known price", "2,000 requests have no known price",
     ]  # fmt: skip
-    kinds = [Spent(own=1.0), Spent(estimate=1.0), Spent(own=1.0, estimate=1.0), Spent(unpriced=1)]
+    kinds = [UsageTotal(own=1.0), UsageTotal(estimate=1.0), UsageTotal(own=1.0, estimate=1.0), UsageTotal(unpriced=1)]
     assert [kind.source for kind in kinds] == [
         "The provider’s figure", "Estimate", "Partly an estimate", "",
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from studio.providers.http import Http
 from studio.providers.ollama import OllamaProvider
 from studio.providers.simulator import Simulator, Think, Turn
 from studio.providers.simulator import Text as Say
-from studio.providers.spoken_calls import spoken_calls
+from studio.providers.spoken_calls import find_text_calls
 
 SEARCH = ToolSpec(
     "search",
@@ -142,7 +142,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("text", CALLS)
 def test_l7_a_call_written_as_text(text: str) -> None:
-    spoken = spoken_calls(text, TOOLS)
+    spoken = find_text_calls(text, TOOLS)
     assert spoken is not None
     assert spoken.calls == (("read_file", A),)
     assert "read_file" not in spoken.before
@@ -150,7 +150,7 @@ def test_l7_a_call_written_as_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_l7_an_answer_stays_one(text: str) -> None:
-    assert spoken_calls(text, TOOLS) is None
+    assert find_text_calls(text, TOOLS) is None
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_l7_an_answer_stays_one(text: str) -> None:
     ],
 )
 def test_l7_several_calls(text: str) -> None:
-    spoken = spoken_calls(text, TOOLS)
+    spoken = find_text_calls(text, TOOLS)
     assert spoken is not None
     assert spoken.calls == (("read_file", A), ("now", {}))
 
@@ -179,24 +179,24 @@ def test_l7_several_calls(text: str) -> None:
 )
 def test_l7_arguments_that_fit(name: str, arguments: Any) -> None:
     text = json.dumps({"name": name, "arguments": arguments})
-    spoken = spoken_calls(text, TOOLS)
+    spoken = find_text_calls(text, TOOLS)
     assert spoken is not None
     assert spoken.calls == ((name, arguments),)
 
 
 def test_l7_nothing_is_a_call_without_tools() -> None:
-    assert spoken_calls(PLAIN, ()) is None
+    assert find_text_calls(PLAIN, ()) is None
 
 
 @given(st.sampled_from([text for text in CALLS if not text.endswith(("\n", " "))]), st.data())
 def test_l7_a_call_cut_off_inside_its_json_is_none(text: str, data: Any) -> None:
     end = data.draw(st.integers(0, text.rindex("}") - 1))
-    assert spoken_calls(text[:end], TOOLS) is None
+    assert find_text_calls(text[:end], TOOLS) is None
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_judged(text: str) -> None:
-    spoken_calls(text, TOOLS)
+    find_text_calls(text, TOOLS)
 
 
 @pytest.mark.parametrize("surface", ["chat", "ollama"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.stall import FRUITLESS, MESSAGE, Made, Stall
+from studio.agent.stall import FRUITLESS, MESSAGE, Made, LoopGuard
 from studio.domain.events import (
     Event,
     StepStarted,
@@ -24,7 +24,7 @@ from studio.domain.tools import Effect
 from studio.providers.simulator import Call, Turn
 from studio.providers.simulator import Text as Words
 from studio.tools import tool
-from tests.house import PROTOCOLS, house, say
+from tests.house import PROTOCOLS, engine_home, say
 
 
 def made(
@@ -64,7 +64,7 @@ CIRCLES: dict[str, list[list[Made]]] = {
 
 @pytest.mark.parametrize("case", CIRCLES)
 def test_l8_circles_are_noticed(case: str) -> None:
-    stall = Stall()
+    stall = LoopGuard()
     *before, last = CIRCLES[case]
     assert not any(stall.circles(step) for step in before)
     assert stall.circles(last)
@@ -87,18 +87,18 @@ WORKING: dict[str, list[list[Made]]] = {
 
 @pytest.mark.parametrize("case", WORKING)
 def test_l8_work_is_not_a_circle(case: str) -> None:
-    stall = Stall()
+    stall = LoopGuard()
     assert not any(stall.circles(step) for step in WORKING[case])
 
 
 def test_l8_the_order_of_keys_does_not_matter() -> None:
-    stall = Stall()
+    stall = LoopGuard()
     assert not stall.circles([made("grep", {"a": 1, "b": {"c": 2, "d": 3}}, "x")])
     assert stall.circles([made("grep", {"b": {"d": 3, "c": 2}, "a": 1}, "x")])
 
 
 def test_l8_after_the_person_did_something_it_is_new() -> None:
-    stall = Stall()
+    stall = LoopGuard()
     assert not stall.circles([look()])
     stall.changed()
     assert not stall.repeats([look().call]) and not stall.circles([look()])
@@ -113,7 +113,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_l8_a_step_with_a_call_never_made_is_no_circle(steps: list[list[tuple[str, int]]]) -> None:
-    stall, known = Stall(), set[tuple[str, int]]()
+    stall, known = LoopGuard(), set[tuple[str, int]]()
     for step in steps:
         circles = stall.circles([made(name, {"n": n}, name) for name, n in step])
         if not known.issuperset(step):
@@ -132,7 +132,7 @@ READ = Call("read", {"path": "a.txt"})
 async def test_l8_h6_one_message_then_the_end(provider: str, tmp_path: Path) -> None:
     """The message reaches the provider; an agent that ignores it is stopped."""
     script = [Turn(READ, stop="tool_use") for _ in range(3)]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("one\n")
         events = await say(await home.session())
         told = [e for e in events if isinstance(e, Told) and e.topic == "stall"]
@@ -146,7 +146,7 @@ async def test_l8_h6_one_message_then_the_end(provider: str, tmp_path: Path) -> 
 
 async def test_l8_an_agent_that_heeds_the_message_is_done(tmp_path: Path) -> None:
     script = [Turn(READ, stop="tool_use"), Turn(READ, stop="tool_use"), Turn(Words("One."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("one\n")
         events = await say(await home.session())
         end = events[-1]
@@ -156,7 +156,7 @@ async def test_l8_an_agent_that_heeds_the_message_is_done(tmp_path: Path) -> Non
 async def test_l8_another_way_after_the_message_may_go_on(tmp_path: Path) -> None:
     other = Call("list", {"path": "."})
     script = [Turn(c, stop="tool_use") for c in (READ, READ, other)] + [Turn(Words("One."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("one\n")
         events = await say(await home.session())
         end = events[-1]
@@ -165,7 +165,7 @@ async def test_l8_another_way_after_the_message_may_go_on(tmp_path: Path) -> Non
 
 async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: Path) -> None:
     script = [Turn(READ, stop="tool_use"), Turn(READ, stop="tool_use"), Turn(Words("One."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("one\n")
         session = await home.session()
 
@@ -190,7 +190,7 @@ async def test_l8_l9_a_draft_that_is_approved_meanwhile_is_a_change(tmp_path: Pa
         Turn(READ, stop="tool_use"),
         Turn(Words("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "a.txt").write_text("one\n")
         waiting, decided = asyncio.Event(), asyncio.Event()
 
@@ -227,7 +227,7 @@ async def test_l9_reading_is_remembered_until_something_is_written(tmp_path: Pat
         Turn(Call("list", {"path": "."}), READ, stop="tool_use"),
         Turn(Words("Done.")),
     ]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         file = home.folder / "a.txt"
         file.write_text("one\n")
         session = await home.session()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import holding
 import pytest
-from house import House, house
+from house import EngineHome, engine_home
 
 from studio.agent.budget import Amount
 from studio.agent.session import Session
@@ -67,10 +67,10 @@ def seen(kind: type, times: int = 1) -> Callable[[list[Event]], bool]:
     return lambda events: sum(isinstance(event, kind) for event in events) == times
 
 
-async def goes_on(home: House, session: Session, *, at_once: bool = False) -> None:
+async def goes_on(home: EngineHome, session: Session, *, at_once: bool = False) -> None:
     """Nothing is left of the stopped turn, and the next one is accepted."""
     if not at_once:
-        await holding.quiet()
+        await holding.check_nothing_runs()
     events = [event async for event in session.turn([Text("And now?")])]
     end = events[-1]
     assert isinstance(end, TurnComplete) and end.reason == "done", end
@@ -78,7 +78,7 @@ async def goes_on(home: House, session: Session, *, at_once: bool = False) -> No
 
 
 async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
-    async with house(tmp_path, "anthropic", [Turn(Words("Done."))]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("Done."))]) as home:
         session = await home.session()
         await session.change(caps=Caps(tokens=12_000))
         agent = await home.studio.agent("Coder", home.folder)
@@ -94,7 +94,7 @@ async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
 async def test_while_a_summary_is_written(tmp_path: Path) -> None:
     long = Words("Many words about nothing. " * 400)
     script = [Turn(long)] * 3 + [Turn(faults=(stall("headers"),)), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         for _ in range(3):
             async for _ in session.turn([Text("Go")]):
@@ -112,7 +112,7 @@ async def test_while_a_summary_is_written(tmp_path: Path) -> None:
 
 async def test_while_a_large_folder_is_looked_at_for_the_first_time(tmp_path: Path) -> None:
     script = [Turn(Call("run", {"command": "true"}), stop="tool_use"), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         await asyncio.to_thread(_fill, home.folder)
         session = await home.session()
         events = await stopped(session, seen(ToolStarted), "run", after=0.0)
@@ -140,7 +140,7 @@ async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
     port = server.sockets[0].getsockname()[1]
     call = Call("fetch", {"url": f"http://127.0.0.1:{port}/"})
     script = [Turn(call, stop="tool_use"), Turn(Words("Done."))]
-    async with server, house(tmp_path, "anthropic", script) as home:
+    async with server, engine_home(tmp_path, "anthropic", script) as home:
         home.studio.settings.values.fetch_private = True
         session = await home.session("Researcher")
         events = await stopped(session, seen(ToolStarted), "fetch", after=arrived)
@@ -152,7 +152,7 @@ async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
 async def test_while_a_question_is_open(tmp_path: Path, asked: str) -> None:
     given = {"command": "true"} if asked == "run" else {"question": "Which?"}
     script = [Turn(Call(asked, given), stop="tool_use"), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         await stopped(session, lambda events: bool(_open(events)))
         assert session.info.state == "cancelled" and not session.transcript.questions
@@ -166,7 +166,7 @@ def _open(events: list[Event]) -> list[Event]:
 async def test_while_three_commands_run(tmp_path: Path) -> None:
     calls = [Call("run", {"command": f"sleep {n}"}) for n in (60, 61, 62)]
     script = [Turn(*calls, stop="tool_use"), Turn(Words("Done."))]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         events = await stopped(session, seen(ToolStarted, 3), "run", after=0.2)
         assert not any(isinstance(event, AwaitingPermission) for event in events)

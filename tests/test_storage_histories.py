@@ -20,7 +20,7 @@ from studio.domain import events as ev
 from studio.domain.codec import encode_event
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
-from studio.domain.ledger import LedgerEntry, Sent, UsageRow, beginning, link, written
+from studio.domain.ledger import LedgerEntry, Sent, UsageRow, chain_start, chain_next, canonical_json
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.sessions import SessionInfo
@@ -108,9 +108,9 @@ async def test_each_item_carries_the_chain_to_it(db: Database, store: SessionSto
     await begun(store)
     native = await store.native("s")
     assert native is not None and native.damage == "" and native.items == ITEMS
-    chain = [beginning("You help.", TOOLS)]
+    chain = [chain_start("You help.", TOOLS)]
     for item in ITEMS:
-        chain.append(link(chain[-1], written(item)))
+        chain.append(chain_next(chain[-1], canonical_json(item)))
     assert (native.beginning, native.digest) == (chain[0], chain[-1])
     rows = await db.read(lambda c: c.execute("SELECT digest FROM native ORDER BY seq").fetchall())
     assert [digest for (digest,) in rows] == chain[1:]
@@ -130,7 +130,7 @@ async def test_older_epochs_stay_readable(store: SessionStore) -> None:
     old, now = await store.native("s", first), await store.native("s")
     assert old is not None and old.items == ITEMS and old.why == ""
     assert now is not None and now.why == "The model changed." and now.damage == ""
-    assert now.digest == now.beginning == beginning("", [])
+    assert now.digest == now.beginning == chain_start("", [])
     assert await store.native("s", 99) is None
 
 
@@ -385,7 +385,7 @@ def first_version(path: Path) -> None:
                 "'done', '', 1, 1.0)",
                 (session_id,),
             )
-            bodies = [written(encode_event(event)) for event in turn("t1")]
+            bodies = [canonical_json(encode_event(event)) for event in turn("t1")]
             if session_id == "hurt":
                 bodies[2] = bodies[2][:-1]
             db.executemany(
@@ -397,12 +397,12 @@ def first_version(path: Path) -> None:
                 (session_id,),
             )
             for epoch in (1, 2):
-                tools = "[" if (session_id, epoch) == ("hurt", 2) else written(TOOLS)
+                tools = "[" if (session_id, epoch) == ("hurt", 2) else canonical_json(TOOLS)
                 db.execute(
                     "INSERT INTO epochs VALUES (?, ?, 1.0, 'p', 'q', 'm', ?, ?)",
-                    (session_id, epoch, written("You help."), tools),
+                    (session_id, epoch, canonical_json("You help."), tools),
                 )
-                items = [written(item) for item in ITEMS]
+                items = [canonical_json(item) for item in ITEMS]
                 if session_id == "hurt":
                     items[1] = "[1"
                 db.executemany(
@@ -443,7 +443,7 @@ async def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> N
     assert [epoch.items for epoch in await store.epochs("s")] == [3, 3]
     native = await store.native("s")
     assert native is not None and native.items == ITEMS and native.damage == ""
-    assert native.beginning == beginning("You help.", TOOLS)
+    assert native.beginning == chain_start("You help.", TOOLS)
     await store.append_native("s", 2, ITEMS)
     native = await store.native("s")
     assert native is not None and native.items == ITEMS * 2 and native.damage == ""

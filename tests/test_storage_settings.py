@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.domain.errors import StorageError
-from studio.storage.files import alone, write_atomically
+from studio.storage.files import exclusive_access, write_atomically
 from studio.storage.paths import HOME_VARIABLE, Paths, private_folder
 from studio.storage.settings import Settings, SettingsFile
 
@@ -149,7 +149,7 @@ def test_where_files_cannot_be_locked_nothing_waits(
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with alone(tmp_path / "s.json"):
+    with exclusive_access(tmp_path / "s.json"):
         assert len(tries) == 1
 
 

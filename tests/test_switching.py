@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from house import PROTOCOLS
-from stage import Stage, enclosing, plain, read, stage, switch
+from stage import SwitchScene, enclosing, plain, read, switch_scene, switch
 
 from studio.agent.session import Session
 from studio.domain.agents import Limits
@@ -30,7 +30,7 @@ from studio.providers.simulator import (
 # What happens before the switch
 
 
-async def thinking(on: Stage, session: Session) -> None:
+async def thinking(on: SwitchScene, session: Session) -> None:
     """Signed, sealed, encrypted, between calls: whatever each protocol has."""
     replies = [
         Turn(Think("Deep thoughts."), Think("", redacted=True), Text("I look."), read("a.txt")),
@@ -40,20 +40,20 @@ async def thinking(on: Stage, session: Session) -> None:
     await on.say(session, Words("Think hard."), replies=replies)
 
 
-async def stopped(on: Stage, session: Session) -> None:
+async def stopped(on: SwitchScene, session: Session) -> None:
     """The person stops while one tool has its result and one waits."""
     replies = [Turn(Text("I ask."), read("a.txt"), Call("ask", {"question": "Which?"}))]
     await on.say(session, Words("Ask me."), replies=replies, stop_at=AwaitingReply)
 
 
-async def limited(on: Stage, session: Session) -> None:
+async def limited(on: SwitchScene, session: Session) -> None:
     """The last thing in the history is a result."""
     replies = [Turn(Text("I read."), read("a.txt"), read("b.txt"))]
     events = await on.say(session, Words("Read."), replies=replies, limits=Limits(1, 30.0))
     assert isinstance(events[-1], TurnComplete) and events[-1].reason == "step_limit"
 
 
-async def alike(on: Stage, session: Session) -> None:
+async def alike(on: SwitchScene, session: Session) -> None:
     """Names and ids come twice in one reply, and the ids again in the next."""
     calls = [read("a.txt", "same"), read("a.txt", "same"), read("b.txt", "other")]
     replies = [Turn(*calls), Turn(Text("Again."), *calls), Turn(Text("The same."))]
@@ -61,7 +61,7 @@ async def alike(on: Stage, session: Session) -> None:
     await on.say(session, Words("And again."), replies=[Turn(*calls), Turn(Text("Still."))])
 
 
-async def broken(on: Stage, session: Session) -> None:
+async def broken(on: SwitchScene, session: Session) -> None:
     """Half an answer stays, half a call does not."""
     replies = [Turn(Text("Half of an answer that goes on."), read("a.txt"), faults=[eof(at=-4)])]
     events = await on.say(session, Words("Tell me."), replies=replies)
@@ -70,7 +70,7 @@ async def broken(on: Stage, session: Session) -> None:
     await on.say(session, Words("Once more."), replies=replies)
 
 
-async def unreadable(on: Stage, session: Session) -> None:
+async def unreadable(on: SwitchScene, session: Session) -> None:
     replies = [
         Turn(read("a.txt"), faults=[tool_json("invalid")]),
         Turn(Text("I try again."), read("a.txt")),
@@ -79,7 +79,7 @@ async def unreadable(on: Stage, session: Session) -> None:
     await on.say(session, Words("Read."), replies=replies)
 
 
-async def cut_short(on: Stage, session: Session) -> None:
+async def cut_short(on: SwitchScene, session: Session) -> None:
     """The output limit in the middle of a call."""
     replies = [
         Turn(Text("I begin."), read("a.txt"), stop="max_tokens", faults=[tool_json("truncated")]),
@@ -88,7 +88,7 @@ async def cut_short(on: Stage, session: Session) -> None:
     await on.say(session, Words("Write a lot."), replies=replies)
 
 
-SITUATIONS: list[Callable[[Stage, Session], Awaitable[None]]] = [
+SITUATIONS: list[Callable[[SwitchScene, Session], Awaitable[None]]] = [
     plain,
     thinking,
     stopped,
@@ -104,9 +104,9 @@ SITUATIONS: list[Callable[[Stage, Session], Awaitable[None]]] = [
 @pytest.mark.parametrize("first", PROTOCOLS)
 @pytest.mark.parametrize("situation", SITUATIONS, ids=lambda one: one.__name__)
 async def test_h7_every_pair_there_and_back(
-    tmp_path: Path, first: str, situation: Callable[[Stage, Session], Awaitable[None]]
+    tmp_path: Path, first: str, situation: Callable[[SwitchScene, Session], Awaitable[None]]
 ) -> None:
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         for other in PROTOCOLS:
             if other == first:
                 continue
@@ -121,7 +121,7 @@ async def test_h7_every_pair_there_and_back(
 async def test_h7_a_crash_in_the_middle_of_tools(tmp_path: Path, first: str) -> None:
     """The program dies while a tool runs; after the restart another provider goes on."""
     sessions: dict[str, str] = {}
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         database = on.home.studio.paths.database
         crashed = database.with_name("crashed.db")
         turns = []
@@ -143,7 +143,7 @@ async def test_h7_a_crash_in_the_middle_of_tools(tmp_path: Path, first: str) -> 
     for companion in ("-wal", "-shm"):
         database.with_name(database.name + companion).unlink(missing_ok=True)
     shutil.move(crashed, database)
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         for other, identifier in sessions.items():
             if other != first:
                 session = await on.home.studio.sessions.open(identifier)
@@ -171,10 +171,10 @@ async def test_h7_from_model_to_model(
     tmp_path: Path,
     provider: str,
     models: Sequence[str],
-    situation: Callable[[Stage, Session], Awaitable[None]],
+    situation: Callable[[SwitchScene, Session], Awaitable[None]],
 ) -> None:
     """Plain thinking to preserved thinking and back, unsigned calls to signed ones."""
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         session = await on.session(provider, models[0])
         await situation(on, session)
         for model in (*models[1:], *models):

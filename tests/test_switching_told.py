@@ -14,13 +14,13 @@ from stage import (
     NOTES,
     PHOTO,
     PLAN,
-    Stage,
+    SwitchScene,
     base64_of,
     enclosing,
     plain,
     read,
     said_of,
-    stage,
+    switch_scene,
     switch,
 )
 
@@ -52,7 +52,7 @@ from studio.providers.simulator import (
 
 
 async def test_h7_a_blind_model_gets_words_and_the_next_one_the_pictures(tmp_path: Path) -> None:
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         await on.home.studio.list_models("ollama")  # says which models see
         session = await on.session("anthropic")
         await enclosing(on, session)
@@ -80,7 +80,7 @@ async def test_h7_rebuilt_for_a_model_that_reads_only_words(tmp_path: Path, prov
         Message("assistant", (ToolCall("c", "read", {"path": "photo.png"}),)),
         Message("user", (ToolResult("c", "read", (Words("[photo.png]"), PHOTO)),)),
     ]
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         one = await on.home.studio.provider(provider)
         body = json.dumps(one.rebuild(messages, blind), ensure_ascii=False)
         assert body.count("(Left out: picture. ") == 2 and "(Left out: plan.pdf. " in body
@@ -93,7 +93,7 @@ async def test_h7_rebuilt_for_a_model_that_reads_only_words(tmp_path: Path, prov
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_h7_how_drafts_ended_is_told_again(tmp_path: Path, provider: str) -> None:
     """H-6: what was told beside the conversation is not in it; the next model is told anew."""
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         session = await on.session(provider)
         writes = [Call("write", {"path": f"{n}.txt", "content": "new"}) for n in "cdefg"]
         await on.say(session, Words("Write."), replies=[Turn(*writes), Turn(Text("Written."))])
@@ -115,7 +115,7 @@ async def test_h7_how_drafts_ended_is_told_again(tmp_path: Path, provider: str) 
         identifier, told = session.info.id, body.count("The draft of c.txt is written.")
         await on.say(session, Words("More?"))
         assert json.dumps(on.views[-1].body).count("The draft of c.txt is written.") == told == 1
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         session = await on.home.studio.sessions.open(identifier)
         await on.say(session, Words("And now?"))
         assert json.dumps(on.views[-1].body).count("The draft of c.txt is written.") == 1
@@ -168,7 +168,7 @@ def test_h7_what_is_left_out_is_named(blocks: list[Block], thought: bool, words:
 @pytest.mark.parametrize("first", PROTOCOLS)
 async def test_h7_sealed_thoughts_are_missed_too(tmp_path: Path, first: str) -> None:
     """What a model thought is lost also where the person was never shown it, and only then said."""
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         session = await on.session(first, "sim-gemini-25" if first == "gemini" else "")
         await plain(on, session)
         await session.change(model="sim-other")
@@ -253,7 +253,7 @@ def table_of(page: str) -> dict[str, dict[str, str]]:
     }
 
 
-async def found_of(on: Stage, first: str, other: str) -> dict[str, str]:
+async def found_of(on: SwitchScene, first: str, other: str) -> dict[str, str]:
     """What is really carried over, in the words of the page; None of what was not there."""
     session = await on.session(first)
     one = await on.home.studio.provider(first)
@@ -292,7 +292,7 @@ async def test_h7_the_page_is_true(tmp_path: Path, first: str) -> None:
     """Each pair really carries what docs/switching.md says."""
     table = table_of(PAGE.read_text(encoding="utf-8"))
     assert table.keys() == PROTOCOLS.keys()
-    async with stage(tmp_path) as on:
+    async with switch_scene(tmp_path) as on:
         (on.home.folder / "other.png").write_bytes(OTHER)
         for other in PROTOCOLS:
             if other != first:

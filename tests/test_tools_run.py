@@ -13,7 +13,7 @@ import pytest
 from studio.domain.errors import ToolFailed
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
-from studio.tools.processes import KEPT, Capture, Plain
+from studio.tools.processes import KEPT, OutputCapture, TerminalText
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
 
@@ -176,13 +176,13 @@ async def test_wrong_calls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_terminal_output_becomes_text(size: int) -> None:
     raw = "\x1b[1;31mrot\x1b[0m\r\n50 %\r100 %\n\x1b]0;title\x07ö\x1b(Bend".encode()
-    text = Plain()
+    text = TerminalText()
     pieces = [text.feed(raw[i : i + size]) for i in range(0, len(raw), size)]
     assert "".join([*pieces, text.feed(b"", final=True)]) == "rot\n50 %\n100 %\nöend"
 
 
 def test_capture_keeps_both_ends() -> None:
-    capture = Capture(lambda: None, kept=100)
+    capture = OutputCapture(lambda: None, kept=100)
     for number in range(100):
         capture.add(f"{number:04}\n")
     text, left_out = capture.whole()

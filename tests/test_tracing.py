@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
 
@@ -90,7 +90,7 @@ def about(span: Any) -> dict[str, Any]:
     return found
 
 
-async def traced(home: House, url: str, *, content: bool = False) -> None:
+async def traced(home: EngineHome, url: str, *, content: bool = False) -> None:
     """One turn that is traced, with everything sent when this returns."""
     values = home.studio.settings.values
     values.trace_endpoint, values.trace_content = url, content
@@ -101,7 +101,7 @@ async def traced(home: House, url: str, *, content: bool = False) -> None:
 async def test_a_turn_becomes_spans_with_the_conventions_names(tmp_path: Path) -> None:
     """L-15: the agent, each request and each tool, one below the other, with what was used."""
     with collector() as at:
-        async with house(tmp_path, "anthropic", SCRIPT) as home:
+        async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
             await traced(home, at.url)
         assert set(at.paths) == {"/v1/traces"}
         spans = {span.name: span for span in at.spans}
@@ -146,7 +146,7 @@ async def test_a_turn_becomes_spans_with_the_conventions_names(tmp_path: Path) -
 
 async def test_content_is_sent_where_it_is_wanted_and_secrets_never(tmp_path: Path) -> None:
     with collector() as at:
-        async with house(tmp_path, "anthropic", SCRIPT) as home:
+        async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
             await traced(home, at.url + "/v1/traces/", content=True)
         assert set(at.paths) == {"/v1/traces"}
         told = [about(span) for span in at.spans]
@@ -159,7 +159,7 @@ async def test_content_is_sent_where_it_is_wanted_and_secrets_never(tmp_path: Pa
 
 async def test_it_is_off_by_default_and_nothing_is_imported(tmp_path: Path) -> None:
     with collector() as at:
-        async with house(tmp_path, "anthropic", SCRIPT) as home:
+        async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
             assert not home.studio.settings.values.trace_endpoint
             assert not home.studio.settings.values.trace_content
             await say(await home.session(), answer="once")
@@ -174,7 +174,7 @@ async def test_it_is_off_by_default_and_nothing_is_imported(tmp_path: Path) -> N
 
 async def test_a_failed_turn_says_what_kind_of_fault_it_met(tmp_path: Path) -> None:
     with collector() as at:
-        async with house(tmp_path, "anthropic", [Turn(Text("x"), faults=[status(400)])]) as home:
+        async with engine_home(tmp_path, "anthropic", [Turn(Text("x"), faults=[status(400)])]) as home:
             await traced(home, at.url)
         spans = {span.name: span for span in at.spans}
         for name in ("invoke_agent Coder", "chat sim-model"):
@@ -194,12 +194,12 @@ async def test_a_dead_collector_is_told_once_and_nothing_waits_for_it(
             server = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
             server.server_close()
             url = f"http://127.0.0.1:{server.server_port}"
-        async with house(tmp_path, "anthropic", SCRIPT * 2) as home:
+        async with engine_home(tmp_path, "anthropic", SCRIPT * 2) as home:
             values = home.studio.settings.values
             values.trace_endpoint = url
             told: list[str] = []
             heard = asyncio.Event()
-            home.studio.on_trouble(lambda text: (told.append(text), heard.set()))
+            home.studio.on_problem(lambda text: (told.append(text), heard.set()))
             for _ in range(2):
                 events = await say(await home.session(), answer="once")
                 assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
@@ -216,9 +216,9 @@ async def test_without_the_extra_it_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    async with house(tmp_path, "anthropic", SCRIPT) as home:
+    async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
         told: list[str] = []
-        home.studio.on_trouble(told.append)
+        home.studio.on_problem(told.append)
         await traced(home, "http://127.0.0.1:9")
         await asyncio.sleep(0)
         assert len(told) == 1 and "agent-studio[traces]" in told[0]
@@ -228,7 +228,7 @@ async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(tmp_path: Pa
     open_ones: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, w: open_ones.append(w), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
-    async with house(tmp_path, "anthropic", SCRIPT) as home:
+    async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
         began = time.monotonic()
         await traced(home, f"http://127.0.0.1:{port}")
         assert time.monotonic() - began < 8

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from house import PROTOCOLS, held, house, say
+from house import PROTOCOLS, is_locked, engine_home, say
 
 from studio.domain.agents import Limits
 from studio.domain.blocks import ToolBlock
@@ -64,7 +64,7 @@ async def test_two_steps_with_parallel_calls(tmp_path: Path, provider: str) -> N
         Turn(read("b.txt"), read("missing.txt"), stop="tool_use"),
         Turn(Text("Done."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         (home.folder / "b.txt").write_text("beta\n")
         session = await home.session()
@@ -91,13 +91,13 @@ async def test_two_steps_with_parallel_calls(tmp_path: Path, provider: str) -> N
 async def test_restart_goes_on_in_the_same_session(tmp_path: Path, provider: str) -> None:
     """H-1: what was stored is what the next request is made of, byte for byte."""
     script = [Turn(Think("hm"), read("a.txt"), stop="tool_use"), Turn(Text("First."), stop="end")]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         await say(session, "One")
         before = list((await home.studio.store.native(session.info.id)).items)  # type: ignore[union-attr]
         session_id, sent = session.info.id, home.asked[-1].json
-    async with house(tmp_path, provider, [Turn(Text("Second."), stop="end")]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Text("Second."), stop="end")]) as home:
         session = await home.studio.sessions.open(session_id)
         assert session.info.title == "One" and session.info.state == "done"
         assert [b.text for b in session.transcript.blocks if hasattr(b, "live")][-1] == "First."
@@ -124,7 +124,7 @@ async def test_permission_once_session_and_deny(tmp_path: Path, provider: str) -
         Turn(run("printf no"), stop="tool_use"),
         Turn(Text("."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = await say(session, answer="session")
         asked = [e for e in events if isinstance(e, AwaitingPermission)]
@@ -150,7 +150,7 @@ async def test_draft_is_approved_and_undone(tmp_path: Path, provider: str) -> No
         Turn(Text("Drafted."), stop="end"),
         Turn(Text("Good."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = await say(session)
         draft = next(e.draft for e in events if isinstance(e, DraftCreated))
@@ -177,7 +177,7 @@ async def test_edits_in_one_reply_happen_in_call_order(tmp_path: Path, provider:
         Turn(read("a.txt"), *steps, read("a.txt"), stop="tool_use"),
         Turn(Text("."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("count: 0\n")
         session = await home.session()
         events = await say(session)
@@ -196,7 +196,7 @@ async def test_draft_never_overwrites_a_changed_file(tmp_path: Path, provider: s
         Turn(Call("write", {"path": "n.txt", "content": "agent\n"}), stop="tool_use"),
         Turn(Text("."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         await say(session)
         (home.folder / "n.txt").write_text("person\n")
@@ -210,7 +210,7 @@ async def test_cancel_in_the_stream_then_go_on(tmp_path: Path, provider: str) ->
         Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
         Turn(Text("Here again."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = []
         began = 0.0
@@ -239,7 +239,7 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
         Turn(Call("run", {"command": command}), read("a.txt"), stop="tool_use"),
         Turn(Text("Fine."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         began, up, read_done = 0.0, False, False
@@ -247,11 +247,11 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
             up = up or (isinstance(event, ToolOutput) and "up" in event.text)
             read_done = read_done or isinstance(event, ToolFinished)
             if up and read_done and not began:
-                assert held(home.folder / "child")
+                assert is_locked(home.folder / "child")
                 began = time.monotonic()
                 session.stop()
         assert 0 < time.monotonic() - began < 5
-        assert not held(home.folder / "child")
+        assert not is_locked(home.folder / "child")
         states = {b.name: b.state for b in session.transcript.blocks if isinstance(b, ToolBlock)}
         assert states == {"run": "cancelled", "read": "done"}
         events = await say(session, "Again")
@@ -272,7 +272,7 @@ async def test_bad_calls_reach_the_model_as_errors(tmp_path: Path, provider: str
         ),
         Turn(Text("Sorry."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (tmp_path / "secret").write_text("hidden")
         session = await home.session()
         events = await say(session, answer="deny")  # a place outside is asked about (T-7)
@@ -288,7 +288,7 @@ async def test_step_limit_is_an_explanation(tmp_path: Path, provider: str) -> No
     script = [Turn(Call("list", {"path": "."}), stop="tool_use")] * 2 + [
         Turn(Text("On."), stop="end")
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = [e async for e in session.turn([Words("Go")], limits=Limits(2, 30))]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "step_limit"
@@ -311,7 +311,7 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
             return Turn(Call("ask", {"question": "Which one?"}), stop="tool_use")
         return Turn(Text("slow " * 50), faults=[stall(at=4)])
 
-    async with house(tmp_path, provider, play) as home:
+    async with engine_home(tmp_path, provider, play) as home:
         for seconds in (1.0, 3.0, 9.0, 27.0):
             session = await home.session()
             events: list[Event] = []
@@ -321,7 +321,7 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
                 if isinstance(event, AwaitingReply):
                     asked, wait = time.monotonic(), seconds * 1.2
                     asyncio.get_running_loop().call_later(
-                        wait, session.reply, event.call_id, "Blue"
+                        wait, session.answer_question, event.call_id, "Blue"
                     )
                 if isinstance(event, StepStarted) and event.step == 2:
                     came = time.monotonic()
@@ -335,7 +335,7 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
 async def test_provider_errors_keep_the_message(tmp_path: Path, provider: str) -> None:
     """A failed turn is explained, and trying again answers the same message."""
     script = [Turn(Text("x"), faults=[status(500)]), Turn(Text("Now."), stop="end")]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = await say(session, "Remember me")
         failed = next(e for e in events if isinstance(e, Failed))
@@ -355,7 +355,7 @@ async def test_a_broken_stream_is_an_error_and_the_session_goes_on(
         Turn(Text("Half an answer that breaks off somewhere."), faults=[fault]),  # type: ignore[list-item]
         Turn(Text("Whole."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         events = await say(session)
         assert events[-1].reason == "error"  # type: ignore[union-attr]
@@ -366,12 +366,12 @@ async def test_a_broken_stream_is_an_error_and_the_session_goes_on(
 async def test_a_wrong_key_says_so_without_the_key(tmp_path: Path, provider: str) -> None:
     key = "bad-0123456789-secret"
     if provider == "ollama":  # has no keys: another fault of the set-up
-        async with house(tmp_path, provider, []) as home:
+        async with engine_home(tmp_path, provider, []) as home:
             session = await home.session(model="")
             events = await say(session)
             assert any(isinstance(e, Failed) and "model" in e.title for e in events)
         return
-    async with house(tmp_path, provider, [], key=key) as home:
+    async with engine_home(tmp_path, provider, [], key=key) as home:
         session = await home.session()
         events = await say(session)
         failed = next(e for e in events if isinstance(e, Failed))
@@ -382,7 +382,7 @@ async def test_a_wrong_key_says_so_without_the_key(tmp_path: Path, provider: str
 async def test_a_crash_between_call_and_result_is_repaired(tmp_path: Path, provider: str) -> None:
     """H-5: the program dies while a tool runs; the session opens, says so, and goes on."""
     script = [Turn(Call("ask", {"question": "?"}), read("a.txt"), stop="tool_use")]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         turn = session.turn([Words("Go")])
         async for event in turn:
@@ -406,7 +406,7 @@ async def test_a_crash_between_call_and_result_is_repaired(tmp_path: Path, provi
         )
         copied = copy.info.id
         await turn.aclose()
-    async with house(tmp_path, provider, [Turn(Text("Back."), stop="end")]) as home:
+    async with engine_home(tmp_path, provider, [Turn(Text("Back."), stop="end")]) as home:
         session = await home.studio.sessions.open(copied)
         events = await say(session, "Go on")
         assert events[-1].reason == "done" and not home.simulator.violations  # type: ignore[union-attr]
@@ -424,12 +424,12 @@ async def test_another_provider_takes_over_in_the_middle(tmp_path: Path, provide
     ]
     names = list(PROTOCOLS)
     other = names[(names.index(provider) + 1) % len(names)]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         await say(session)
         session_id = session.info.id
-    async with house(tmp_path, other, [Turn(Text("Mine now."), stop="end")]) as home:
+    async with engine_home(tmp_path, other, [Turn(Text("Mine now."), stop="end")]) as home:
         session = await home.studio.sessions.open(session_id)
         await session.change(provider=other, model="sim-other")
         events = await say(session, "Go on")

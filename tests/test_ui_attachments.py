@@ -18,7 +18,7 @@ from studio.domain.blocks import UserBlock
 from studio.domain.messages import File, Image
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Text, Turn
-from studio.ui.chat.chip import Chip
+from studio.ui.chat.chip import AttachmentChip
 from studio.ui.chat.opening import safe_name
 from studio.ui.transcript.said import UserItem
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
 
-def chips(person: Person) -> list[Chip]:
+def chips(person: Person) -> list[AttachmentChip]:
     return person.composer.attachments.chips
 
 
@@ -73,7 +73,7 @@ class Handler(QObject):
         self._opened.append(Path(url.toLocalFile()))
 
 
-async def settled(person: Person, count: int) -> list[Chip]:
+async def settled(person: Person, count: int) -> list[AttachmentChip]:
     """The chips, once every file was read."""
     files = person.composer.attachments
     await until(lambda: len(files.chips) == count and not files.reading, what=f"{count} files")

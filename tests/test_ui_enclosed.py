@@ -7,7 +7,7 @@ from documents import moving, pdf, picture
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QSignalSpy, QTest
-from shown import Shown, shown
+from shown import TranscriptWindow, shown
 from window import Key, place_of
 
 from studio.domain.codec import decode_event, encode_event
@@ -33,7 +33,7 @@ def said(*parts: Text | Image | File) -> list[Event]:
 
 
 @pytest.fixture
-def view(shown: Shown) -> TranscriptView:
+def view(shown: TranscriptWindow) -> TranscriptView:
     return shown.view
 
 

@@ -16,7 +16,7 @@ from studio.providers.simulator import Usage as Used
 from studio.ui.inspection import request_rows
 from studio.ui.inspector import Inspector
 from studio.ui.run_page import RunFacts, RunPage
-from studio.ui.spending import Spending
+from studio.ui.spending import ChatCosts
 from studio.ui.theme import Theme
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -34,7 +34,7 @@ BROKEN = Sent(1, 4, "ab", 70_000, "The model changed.", 0.042)
 def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
     """H-9: what was cached, and when a cache broke which part changed and what it cost."""
     asked = [(request(1), 0.5), (request(2, BROKEN, 0.31), 0.31)]
-    spent = Spending([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
+    spent = ChatCosts([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
     newest, oldest = request_rows(spent)
     assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
     assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke

@@ -24,7 +24,7 @@ from studio.ui.controls import (
     MenuItem,
     Segmented,
     Status,
-    Ticker,
+    AnimationTimer,
     Toggle,
 )
 from studio.ui.theme import ICONS_OF_AGENTS, Theme, tokens
@@ -197,8 +197,8 @@ def test_the_focus_ring_shows_for_the_keyboard_only(theme: Theme, qtbot: QtBot) 
 
 
 def test_the_timer_runs_only_while_something_spins(theme: Theme, qtbot: QtBot) -> None:
-    ticker = Ticker.of(theme)
-    assert Ticker.of(theme) is ticker
+    ticker = AnimationTimer.of(theme)
+    assert AnimationTimer.of(theme) is ticker
     spinner = Status(theme, "Looking", "busy")
     qtbot.addWidget(spinner)
     spinner.show()

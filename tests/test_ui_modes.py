@@ -100,7 +100,7 @@ async def test_l1_words_steer_the_running_turn(tmp_path: Path) -> None:
         person.say("Go")
         await until(lambda: person.window.chat.session is not None)
         await until(lambda: person.session.transcript.questions)
-        person.session.answer(person.session.transcript.questions[0].id, "once")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "once")
         await until(lambda: person.composer.state == "running")
         person.composer.setFocus()
         person.say("Louder")

@@ -23,7 +23,7 @@ from studio.domain.events import AwaitingReply, TextDelta, TurnComplete
 from studio.domain.sessions import SessionInfo
 from studio.providers.simulator import Call, RequestView, Text, Turn
 from studio.storage.settings import SettingsFile
-from studio.ui.notifying import NAME, PATH, words
+from studio.ui.notifying import NAME, PATH, notification_text
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),
@@ -118,16 +118,16 @@ async def works_unseen(person: Person, words: str) -> None:
     await until(lambda: session.transcript.questions)
     person.window.new_chat()
     await until(lambda: person.window.chat.session is None)
-    session.answer(session.transcript.questions[0].id, "once")
+    session.answer_permission(session.transcript.questions[0].id, "once")
 
 
 def test_what_is_told_has_no_contents() -> None:
-    assert words(AwaitingReply("c", "secret?"), INFO) == "Coder needs your answer"
-    assert words(TurnComplete("done", "secret"), INFO) == "Fix flaky retry test is done"
-    assert words(TurnComplete("error", "secret"), INFO) == "Fix flaky retry test failed"
-    ended = words(TurnComplete("money_limit", "secret"), INFO)
+    assert notification_text(AwaitingReply("c", "secret?"), INFO) == "Coder needs your answer"
+    assert notification_text(TurnComplete("done", "secret"), INFO) == "Fix flaky retry test is done"
+    assert notification_text(TurnComplete("error", "secret"), INFO) == "Fix flaky retry test failed"
+    ended = notification_text(TurnComplete("money_limit", "secret"), INFO)
     assert ended == "Fix flaky retry test stopped at a limit"
-    assert words(TurnComplete("cancelled"), INFO) == words(TextDelta("x"), INFO) == ""
+    assert notification_text(TurnComplete("cancelled"), INFO) == notification_text(TextDelta("x"), INFO) == ""
 
 
 @on_window_loop
@@ -147,7 +147,7 @@ async def test_a_chat_out_of_sight_asks_is_opened_by_a_click_and_is_done(
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
         (session,) = person.window._runs.running
-        session.answer(session.transcript.questions[0].id, "once")
+        session.answer_permission(session.transcript.questions[0].id, "once")
         await until(lambda: seen.shown.get(2) == "First is done")
         await person.open_chat("First")
         await until(lambda: 2 not in seen.shown)  # it was seen
@@ -167,7 +167,7 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
         (session,) = person.window._runs.running
-        session.answer(session.transcript.questions[0].id, "once")
+        session.answer_permission(session.transcript.questions[0].id, "once")
         await until(lambda: not session.running)
         person.studio.settings.values.notify = True
         await leave(person, "Second")
@@ -195,7 +195,7 @@ async def test_l13_a_turn_that_the_next_tier_takes_over_is_no_news(
         await until(lambda: seen.shown == {1: "Coder needs your answer"})
         (session,) = person.window._runs.running
         call = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
-        session.reply(call.call_id, "Yes")
+        session.answer_question(call.call_id, "Yes")
         await until(lambda: "What is here? is done" in seen.shown.values())
         assert session.info.model == "big" and len(seen.bodies) == 2
 

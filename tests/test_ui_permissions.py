@@ -19,7 +19,7 @@ from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Turn
 from studio.ui.controls import Tag
 from studio.ui.settings.permissions import PermissionsPage
-from studio.ui.transcript.prompt import PromptItem, covered
+from studio.ui.transcript.prompt import ApprovalItem, covered
 from studio.ui.transcript.tools import ToolsItem
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -30,10 +30,10 @@ def runs(command: str) -> Call:
     return Call("run", {"command": command, "reason": "To see what is there."})
 
 
-async def asked(person: Person) -> PromptItem:
+async def asked(person: Person) -> ApprovalItem:
     """The card of the question that is open, once keys count."""
-    await until(lambda: person.composer.state == "waiting" and person.item(PromptItem))
-    item = person.item(PromptItem)
+    await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
+    item = person.item(ApprovalItem)
     person.view.grab()
     await until(lambda: item.shown_at is not None)
     later = person.view.context.now
@@ -41,7 +41,7 @@ async def asked(person: Person) -> PromptItem:
     return item
 
 
-def words(item: PromptItem) -> str:
+def words(item: ApprovalItem) -> str:
     return "\n".join(leaf.text for leaf in item.leaves)
 
 
@@ -290,7 +290,7 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
         await until(person.composer.editor.hasFocus)
         person.say("Go")
         await asked(person)
-        person.session.answer(person.session.transcript.questions[0].id, "session")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "session")
         await until(lambda: "run(echo *)" in line.removes)  # while it is looked at
         shown = {str(one.rule): (one.about, one.rule.verdict) for one in line._shown or ()}
         assert shown == {
@@ -313,14 +313,14 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
         line.field.setText("run(pwd)")
         line.button.click()
         await until(lambda: "run(pwd)" in line.removes)
-        person.session.answer(person.session.transcript.questions[0].id, "once")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "once")
         await until(lambda: question() == "echo two")  # what was allowed is not any more
-        person.session.answer(person.session.transcript.questions[0].id, "once")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "once")
         await until(lambda: question() == "echo three")  # and “pwd” was
         line.removes["run(pwd)"].click()
         await until(lambda: "run(pwd)" not in line.removes)
         assert await person.session.rules.list() == []
-        person.session.answer(person.session.transcript.questions[0].id, "deny")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "deny")
         await person.done()
         await person.session.rules.add(Rule("allow", "run", "true"))
         page.refresh()

@@ -10,13 +10,13 @@ import pytest
 from window import Key, Person, alone, at_window, on_window_loop, until
 
 from studio.ui.settings import SettingsDialog
-from studio.ui.settings.pull_row import PullRow
+from studio.ui.settings.pull_row import ModelDownloadRow
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
 
-async def row(person: Person) -> PullRow:
+async def row(person: Person) -> ModelDownloadRow:
     person.window.preferences.open("providers", "ollama")
     dialog = person.window.preferences.dialog
     assert isinstance(dialog, SettingsDialog)

@@ -9,7 +9,7 @@ from urllib.request import urlopen
 from corpus_injections import SECRET, Listener
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
-from shown import Shown, shown
+from shown import TranscriptWindow, shown
 
 import studio.ui
 from studio.domain.events import TextDelta, ToolFinished, ToolQueued, TurnComplete
@@ -17,7 +17,7 @@ from studio.domain.events import TextDelta, ToolFinished, ToolQueued, TurnComple
 __all__ = ["shown"]
 
 
-def test_pictures_in_an_answer_are_not_loaded(shown: Shown, qapp: QApplication) -> None:
+def test_pictures_in_an_answer_are_not_loaded(shown: TranscriptWindow, qapp: QApplication) -> None:
     listener = Listener()
     try:
         url = f"{listener.url}/collect?d={SECRET}"

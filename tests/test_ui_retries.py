@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
-from shown import Shown, shown
+from shown import TranscriptWindow, shown
 
 from studio.domain.blocks import EndBlock, RetryBlock
 from studio.domain.events import (
@@ -21,7 +21,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text
 from studio.domain.transcript import Transcript
-from studio.ui.controls import Ticker
+from studio.ui.controls import AnimationTimer
 from studio.ui.transcript import model
 from studio.ui.transcript.retry import RetryItem
 
@@ -30,20 +30,20 @@ __all__ = ["shown"]
 SCHEDULED = RetryScheduled(2, 5, 30.0, "overloaded", "Anthropic is overloaded.", "anthropic")
 
 
-def retry(shown: Shown) -> RetryItem:
+def retry(shown: TranscriptWindow) -> RetryItem:
     item = shown.view.canvas.items[-1]
     assert isinstance(item, RetryItem)
     return item
 
 
-def clock(shown: Shown) -> list[float]:
+def clock(shown: TranscriptWindow) -> list[float]:
     """The view's clock, to be set by hand."""
     now = [1000.0]
     shown.view.context.now = lambda: now[0]
     return now
 
 
-def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: Shown) -> None:
+def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: TranscriptWindow) -> None:
     """L-12: visible countdown, “try now”, “stop”; nothing shown before it is lost."""
     now = clock(shown)
     shown.ask()
@@ -76,7 +76,7 @@ def test_a_wait_is_a_card_that_counts_down_and_then_a_line(shown: Shown) -> None
     ]  # fmt: skip
 
 
-def test_nothing_moves_while_attempt_after_attempt_fails(shown: Shown) -> None:
+def test_nothing_moves_while_attempt_after_attempt_fails(shown: TranscriptWindow) -> None:
     """L-12: a card stays one until something comes of the attempt, or the turn is over."""
     shown.ask()
     shown.tell(TextDelta("Words.\n\n" * 30), SCHEDULED)
@@ -92,7 +92,7 @@ def test_nothing_moves_while_attempt_after_attempt_fails(shown: Shown) -> None:
     assert not second.hits and second.height < first.height * 2
 
 
-def test_a_wait_that_was_stopped_says_so(shown: Shown) -> None:
+def test_a_wait_that_was_stopped_says_so(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(SCHEDULED, TurnComplete("cancelled"))
     item = shown.view.canvas.items[-2]
@@ -100,7 +100,7 @@ def test_a_wait_that_was_stopped_says_so(shown: Shown) -> None:
     assert not item.hits
 
 
-def test_a_wait_from_disk_never_counts_down(shown: Shown) -> None:
+def test_a_wait_from_disk_never_counts_down(shown: TranscriptWindow) -> None:
     transcript = Transcript([TurnStarted("s", "t", (Text("Hi"),), "Coder", "p", "M", "inline")])
     transcript.apply(SCHEDULED)
     assert isinstance(transcript.blocks[-1], RetryBlock)
@@ -116,7 +116,7 @@ def test_a_wait_from_disk_never_counts_down(shown: Shown) -> None:
     assert item.animated and item._begun(shown.view.context) == now[0] - 12
 
 
-def test_less_motion_moves_the_bar_once_a_second(shown: Shown) -> None:
+def test_less_motion_moves_the_bar_once_a_second(shown: TranscriptWindow) -> None:
     shown.view.theme.set(still=True)
     now = clock(shown)
     shown.ask()
@@ -129,12 +129,12 @@ def test_less_motion_moves_the_bar_once_a_second(shown: Shown) -> None:
     assert shown.view.grab().toImage() != before
 
 
-def test_the_countdown_stops_when_it_is_not_seen(shown: Shown, qapp: QApplication) -> None:
+def test_the_countdown_stops_when_it_is_not_seen(shown: TranscriptWindow, qapp: QApplication) -> None:
     """The shared timer has nothing to do for what is hidden."""
     shown.ask()
     shown.tell(SCHEDULED)
     shown.view.grab()
-    ticker = Ticker.of(shown.view.theme)
+    ticker = AnimationTimer.of(shown.view.theme)
     assert ticker.running
     shown.view.hide()
     QTest.qWait(120)
@@ -155,7 +155,7 @@ def test_the_countdown_stops_when_it_is_not_seen(shown: Shown, qapp: QApplicatio
         ("refused", "The model declined to answer.", []),
     ],
 )
-def test_ends_offer_a_way_on(shown: Shown, reason: str, detail: str, offered: list[str]) -> None:
+def test_ends_offer_a_way_on(shown: TranscriptWindow, reason: str, detail: str, offered: list[str]) -> None:
     """L-7: the output limit is offered to continue; a full context has three ways out."""
     shown.ask()
     shown.tell(TurnComplete(reason, detail))  # type: ignore[arg-type]
@@ -173,16 +173,16 @@ def test_ends_offer_a_way_on(shown: Shown, reason: str, detail: str, offered: li
     assert item.hits == []
 
 
-def test_a_conversation_that_is_too_long_is_a_full_chat(shown: Shown) -> None:
+def test_a_conversation_that_is_too_long_is_a_full_chat(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(Failed("too_long", "It needs 212k tokens. Sonnet takes 200k.", "", "anthropic"))
     item = shown.view.canvas.items[-1]
     assert item.name == "This chat is full. It needs 212k tokens. Sonnet takes 200k."
     assert item.hits[0].text == "Compact and continue" and item.hits[0].style == "primary"
-    assert model.full(EndBlock("token_limit", "It fills the model's context."))
+    assert model.context_full(EndBlock("token_limit", "It fills the model's context."))
 
 
-def test_what_was_said_can_be_edited_and_branched_from(shown: Shown, qapp: QApplication) -> None:
+def test_what_was_said_can_be_edited_and_branched_from(shown: TranscriptWindow, qapp: QApplication) -> None:
     shown.ask("First")
     shown.tell(TextDelta("Yes."), TurnComplete("done"))
     wanted: list[tuple[str, str]] = []
@@ -210,6 +210,6 @@ def test_what_was_said_can_be_edited_and_branched_from(shown: Shown, qapp: QAppl
 
 
 def test_a_screen_reader_hears_of_waits_and_silence() -> None:
-    said = model.outcome(SCHEDULED, "Coder")
+    said = model.spoken_outcome(SCHEDULED, "Coder")
     assert said == "Anthropic is overloaded. Trying again in 30 s."
-    assert model.outcome(Silent(60.0), "Coder") == "Nothing has come for 1 m 0 s."
+    assert model.spoken_outcome(Silent(60.0), "Coder") == "Nothing has come for 1 m 0 s."

@@ -28,7 +28,7 @@ from studio.domain.events import (
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, RequestView, Text, Turn
 from studio.storage.settings import SettingsFile
-from studio.ui.inspection import TOLD, event_line
+from studio.ui.inspection import TOPIC_TEXTS, event_line
 from studio.ui.settings import SettingsDialog
 from studio.ui.theme.icons import Icons
 
@@ -157,7 +157,7 @@ async def test_every_event_has_words(tmp_path: Path) -> None:
             name = type(event).__name__
             assert (event_line(event, session) is None) == (name in small), name
             assert name in small or line(event).strip(), name
-        assert set(TOLD) == set(typing.get_args(events.Topic))
+        assert set(TOPIC_TEXTS) == set(typing.get_args(events.Topic))
         said = (Words("Also the tests"),)
         for shown, words in (
             (line(MessageQueued("m", said)), "Message queued"),

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from elsewhere import asker
+from elsewhere import other_program
 from PySide6.QtCore import QPoint, QRect, QSize
 from PySide6.QtGui import QColor, QFontDatabase, QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 from window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.agents import Caps
 from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
 from studio.domain.messages import Message, ToolCall, ToolResult
@@ -37,7 +37,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript.cards import EndItem, FailureItem
 from studio.ui.transcript.changed import FilesItem
 from studio.ui.transcript.draft import DraftItem
-from studio.ui.transcript.prompt import PromptItem
+from studio.ui.transcript.prompt import ApprovalItem
 from studio.ui.transcript.retry import RetryItem
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -134,7 +134,7 @@ def fonts() -> tuple[str, str] | None:
     return ("Inter", "JetBrains Mono") if {"Inter", "JetBrains Mono"} <= here else None
 
 
-async def earlier_chats(studio: Studio) -> None:
+async def earlier_chats(studio: Engine) -> None:
     now = time.time()
     for number, (title, agent, ago, state, unread) in enumerate(CHATS):
         info = SessionInfo(
@@ -191,7 +191,7 @@ async def allow(person: Person) -> None:
     question = await until(
         lambda: person.window.chat.session and person.session.transcript.questions
     )
-    person.session.answer(question[0].id, "once")
+    person.session.answer_permission(question[0].id, "once")
     await until(lambda: question[0] not in person.session.transcript.questions)
 
 
@@ -354,7 +354,7 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
     async with at_atlas(tmp_path, atlas, script) as person:
         person.press(Key.Key_I, CTRL)
         person.say("Fix it")
-        await until(lambda: person.composer.state == "waiting" and person.item(PromptItem))
+        await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
         await person.session.change(title="Fix flaky retry test")
         await person.window.listing.refresh()
         person.window.chat.show_choices()
@@ -363,7 +363,7 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
         for token in ("add_bg", "del_bg", "warn_line", "accent"):
             assert has_colour(taken["dark-1440"], view, colour(token, "dark")), token
         assert person.item(DraftItem).waiting and person.view.hasFocus()
-        person.session.answer(person.session.transcript.questions[0].id, "deny")
+        person.session.answer_permission(person.session.transcript.questions[0].id, "deny")
         await person.done()
 
 
@@ -785,7 +785,7 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("22-went-on", (LARGE, SMALL))
         person.press(Key.Key_I, CTRL)
 
-        async with asker(tmp_path / "studio", session.info.id) as program:
+        async with other_program(tmp_path / "studio", session.info.id) as program:
             await program.ask(
                 "q1",
                 "pytest tests/test_retry.py --count 50 && git push origin main:refs/heads/nightly",

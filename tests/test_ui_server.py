@@ -19,11 +19,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from window import Key, Person, alone, at_window, message, on_window_loop, until
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.providers.simulator import Text, Turn
 from studio.storage.keychain import KeychainUnavailable
 from studio.ui import beside as module
-from studio.ui.beside import Beside
+from studio.ui.beside import ServerProcess
 from studio.ui.settings.server import ServerPage
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -52,7 +52,7 @@ def post(base: str, token: str, model: str = "ollama/sim-model") -> tuple[int, d
             return error.code, json.load(error)
 
 
-async def saved(studio: Studio) -> None:
+async def saved(studio: Engine) -> None:
     """The child reads the settings from the disk."""
     await studio.settings.save()
 
@@ -160,8 +160,8 @@ sys.stdin.read()
 """
 
 
-def child(script: str) -> Beside:
-    return Beside((sys.executable, "-c", script))
+def child(script: str) -> ServerProcess:
+    return ServerProcess((sys.executable, "-c", script))
 
 
 @on_window_loop
@@ -209,7 +209,7 @@ async def test_what_is_wrong_is_said_without_secrets(
 @on_window_loop
 async def test_a_program_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST", 30.0)
-    beside = Beside(("/no/such/program",))
+    beside = ServerProcess(("/no/such/program",))
     beside.start()
     await until(lambda: beside.state == "failed", LONG)
     assert beside.words
@@ -375,7 +375,7 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
     async with at_window(tmp_path, "anthropic", script, setup=setup) as person:
         person.studio.settings.values.server_on = True
         await saved(person.studio)
-        person.window.serving.follow()
+        person.window.serving.apply_settings()
         beside = person.window.serving.beside
         await until(lambda: beside.state == "running", LONG)
         base, model = f"{beside.address}/v1", "anthropic/sim-model"

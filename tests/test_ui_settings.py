@@ -30,7 +30,7 @@ from studio.storage.keychain import ENVIRONMENT, Keychain
 from studio.storage.settings import SettingsFile
 from studio.ui.first_run import FirstRun
 from studio.ui.settings import SettingsDialog
-from studio.ui.settings.known import abilities, ago, mark, masked, price, recognise, tokens
+from studio.ui.settings.known import abilities, ago, mark, masked, price, provider_of_key, tokens
 from studio.ui.settings.model_list import ModelList
 from studio.ui.theme import Theme
 
@@ -394,7 +394,7 @@ async def test_p4_the_first_key_may_stay_in_memory(start: Start) -> None:
 
 
 def test_words_on_keys_prices_and_times() -> None:
-    assert [recognise(key) for key in ("sk-ant-x", " sk-proj-x", "AIzax", "sk-or-x", "x")] == [
+    assert [provider_of_key(key) for key in ("sk-ant-x", " sk-proj-x", "AIzax", "sk-or-x", "x")] == [
         "anthropic", "openai", "gemini", "", "",
     ]  # fmt: skip
     assert masked("short") == "•" * 14

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtTest import QTest
-from terminal import Terminal
+from terminal import Command
 from window import Key, Person, alone, at_window, on_window_loop, until
 
 from studio.storage.settings import SettingsFile
@@ -48,7 +48,7 @@ async def test_what_the_command_line_sets_counts_at_once(tmp_path: Path) -> None
         await watched(person)
         dialog = await opened(person, "permissions")
         assert not window.theme.dark and dialog.permissions.mode.current == "ask"
-        terminal = Terminal(tmp_path, AGENT_STUDIO_HOME=str(window.settings.path.parent))
+        terminal = Command(tmp_path, AGENT_STUDIO_HOME=str(window.settings.path.parent))
         ended = await terminal("config", "set", "default_permission_mode", "plan")
         assert ended.code == 0, ended.err
         await until(lambda: dialog.permissions.mode.current == choices.mode == "plan")

@@ -23,7 +23,7 @@ from window import (
 
 from studio.domain.permissions import Rule
 from studio.storage.settings import SettingsFile
-from studio.ui.controls import Field, FocusRing, Painted
+from studio.ui.controls import Field, FocusRing, PaintedButton
 from studio.ui.settings import SettingsDialog
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -122,8 +122,8 @@ async def test_tab_goes_down_each_page_and_every_ring_is_whole(tmp_path: Path) -
                 while (stop := press(dialog, Key.Key_Tab)) is not dialog.list:
                     assert page.isAncestorOf(stop) and stop not in seen, (name, stop)
                     seen.append(stop)
-                    assert isinstance(stop, Painted | Field), stop
-                    if isinstance(stop, Painted):
+                    assert isinstance(stop, PaintedButton | Field), stop
+                    if isinstance(stop, PaintedButton):
                         ring_is_whole(ring, stop)
                 assert len(seen) > 4
                 await until(partial(in_order, inner, seen), what=f"{name} is laid out")

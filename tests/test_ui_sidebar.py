@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from studio.domain.sessions import SearchHit, SessionInfo
-from studio.ui.chat_rows import ChatModel, age, grouped
-from studio.ui.controls import Ticker
+from studio.ui.chat_rows import ChatListModel, age, grouped
+from studio.ui.controls import AnimationTimer
 from studio.ui.history_page import HistoryFacts
 from studio.ui.inspector import Inspector
 from studio.ui.run_page import RunFacts, short_count
@@ -120,7 +120,7 @@ def test_new_states_repaint_and_keep_the_rows(sidebar: Sidebar, qtbot: QtBot) ->
     sidebar.set_sessions([chat("a", 1, "running"), chat("b", 2)], AGENTS)
     assert not resets
     assert sidebar.chats.chats.rows[1].status == "running"
-    ticker = Ticker.of(sidebar.theme)
+    ticker = AnimationTimer.of(sidebar.theme)
     qtbot.waitUntil(lambda: ticker.running)
     sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
     qtbot.waitUntil(lambda: not ticker.running)
@@ -202,7 +202,7 @@ def test_an_edited_row_with_an_unknown_agent_still_paints(sidebar: Sidebar) -> N
     sidebar.set_sessions([replace(chat("a", 1), agent="gone", title="")], AGENTS)
     assert shown(sidebar) == ["Today", "New chat"]
     assert not sidebar.grab().isNull()
-    assert sidebar.chats.indexAt(QPoint(30, 45)).data(ChatModel.RowRole).id == "a"
+    assert sidebar.chats.indexAt(QPoint(30, 45)).data(ChatListModel.RowRole).id == "a"
 
 
 def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
-from shown import Shown, shown
+from shown import TranscriptWindow, shown
 
 from studio.domain.events import (
     AwaitingPermission,
@@ -37,7 +37,7 @@ from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.ui.markdown import parse
 from studio.ui.transcript.document import TextItem
-from studio.ui.transcript.prompt import PromptItem
+from studio.ui.transcript.prompt import ApprovalItem
 
 __all__ = ["shown"]
 
@@ -69,7 +69,7 @@ LONG = "\n\n".join(f"Paragraph {n} " + "with some words " * 30 for n in range(60
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
-def test_streamed_looks_as_if_it_came_whole(shown: Shown, data: st.DataObject) -> None:
+def test_streamed_looks_as_if_it_came_whole(shown: TranscriptWindow, data: st.DataObject) -> None:
     source = (
         "# Title\n\nSome **bold** text with `code`.\n\n- one\n- two\n  - three\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n"
         "```python\ndef f():\n    return '''x\ny'''\n```\n\n> quote\n\nList<int> stays, <br> too. 🙂\n"
@@ -98,7 +98,7 @@ def test_streamed_looks_as_if_it_came_whole(shown: Shown, data: st.DataObject) -
     )  # fmt: skip
 
 
-def test_only_the_tail_is_laid_out_again(shown: Shown) -> None:
+def test_only_the_tail_is_laid_out_again(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta(LONG + "\n\n"))
     for _ in range(20):
@@ -107,7 +107,7 @@ def test_only_the_tail_is_laid_out_again(shown: Shown) -> None:
         assert shown.view.context.layouts - before <= 2
 
 
-def test_changes_in_one_frame_are_shown_at_once(shown: Shown) -> None:
+def test_changes_in_one_frame_are_shown_at_once(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("a "))
     before = shown.view._flushes
@@ -120,7 +120,7 @@ def test_changes_in_one_frame_are_shown_at_once(shown: Shown) -> None:
     assert shown.view.canvas.items[-1].name.count("word") == 100
 
 
-def test_heights_stay_the_sum_of_items(shown: Shown) -> None:
+def test_heights_stay_the_sum_of_items(shown: TranscriptWindow) -> None:
     for number in range(30):
         shown.ask(f"Question {number}")
         shown.tell(TextDelta(LONG[: 300 * number + 40]), TurnComplete("done"))
@@ -134,7 +134,7 @@ def test_heights_stay_the_sum_of_items(shown: Shown) -> None:
         assert 0 <= shown.view.scroller.value <= shown.view.scroller.most
 
 
-def test_long_transcripts_are_laid_out_where_they_are_seen(shown: Shown) -> None:
+def test_long_transcripts_are_laid_out_where_they_are_seen(shown: TranscriptWindow) -> None:
     transcript = Transcript()
     for _ in range(500):
         transcript.apply(TurnStarted("s", "t", (Text("Hi"),), "Coder", "p", "M", "inline"))
@@ -153,7 +153,7 @@ def test_long_transcripts_are_laid_out_where_they_are_seen(shown: Shown) -> None
 # -- scrolling ---------------------------------------------------------------------
 
 
-def test_the_end_is_followed_only_from_near_it(shown: Shown) -> None:
+def test_the_end_is_followed_only_from_near_it(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta(LONG))
     scroller = shown.view.scroller
@@ -172,7 +172,7 @@ def test_the_end_is_followed_only_from_near_it(shown: Shown) -> None:
     assert scroller.value == scroller.most
 
 
-def test_keys_scroll_to_both_ends(shown: Shown) -> None:
+def test_keys_scroll_to_both_ends(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta(LONG))
     shown.key(Qt.Key.Key_Home)
@@ -181,7 +181,7 @@ def test_keys_scroll_to_both_ends(shown: Shown) -> None:
     assert shown.view.scroller.value == shown.view.scroller.most and shown.view.scroller.following
 
 
-def test_what_is_read_stays_in_place_when_the_window_narrows(shown: Shown) -> None:
+def test_what_is_read_stays_in_place_when_the_window_narrows(shown: TranscriptWindow) -> None:
     for _ in range(20):
         shown.ask("A question")
         shown.tell(TextDelta(LONG[:3000]), TurnComplete("done"))
@@ -196,7 +196,7 @@ def test_what_is_read_stays_in_place_when_the_window_narrows(shown: Shown) -> No
 # -- what waits for the person ------------------------------------------------------
 
 
-def test_a_question_is_a_card_and_then_a_row(shown: Shown) -> None:
+def test_a_question_is_a_card_and_then_a_row(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(run(), question(PYTEST))
     assert shown.kinds()[-1] == "prompt"
@@ -212,7 +212,7 @@ def test_a_question_is_a_card_and_then_a_row(shown: Shown) -> None:
     assert shown.kinds()[-1] == "tools"
 
 
-def test_keys_answer_a_question_but_not_at_once(shown: Shown) -> None:
+def test_keys_answer_a_question_but_not_at_once(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
@@ -228,7 +228,7 @@ def test_keys_answer_a_question_but_not_at_once(shown: Shown) -> None:
     assert answers == [("q1", "once"), ("q1", "folder"), ("q1", "deny")]
 
 
-def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
+def test_tab_goes_through_the_buttons_of_a_question(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(run(), question(PYTEST))
     answers: list[tuple[str, str]] = []
@@ -241,13 +241,13 @@ def test_tab_goes_through_the_buttons_of_a_question(shown: Shown) -> None:
     assert answers == [("q1", "deny")]
 
 
-def test_a_question_that_allows_only_this_call_has_no_always(shown: Shown) -> None:
+def test_a_question_that_allows_only_this_call_has_no_always(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(run(), question())
     assert [hit.action for hit in shown.view.canvas.items[-1].hits] == ["allow_once", "deny"]
 
 
-def test_a_question_out_of_view_has_a_pill(shown: Shown) -> None:
+def test_a_question_out_of_view_has_a_pill(shown: TranscriptWindow) -> None:
     for _ in range(4):
         shown.ask()
         shown.tell(TextDelta(LONG[:4000]), TurnComplete("done"))
@@ -260,13 +260,13 @@ def test_a_question_out_of_view_has_a_pill(shown: Shown) -> None:
         shown.view.viewport(), Qt.MouseButton.LeftButton, pos=pill[1].center().toPoint()
     )
     item = shown.view.focus.item
-    assert isinstance(item, PromptItem)
+    assert isinstance(item, ApprovalItem)
     index = shown.view.canvas.index(item)
     assert index is not None
     assert shown.view.viewport().rect().contains(shown.view.place_of(index))
 
 
-def test_the_whole_command_is_shown(shown: Shown) -> None:
+def test_the_whole_command_is_shown(shown: TranscriptWindow) -> None:
     command = "pytest " + " ".join(f"tests/test_{n}.py::test_case_{n}" for n in range(80))
     asked = AwaitingPermission(Question("q", "c1", "run", "May I", command))
     shown.ask()
@@ -276,7 +276,7 @@ def test_the_whole_command_is_shown(shown: Shown) -> None:
     assert item.height > 300
 
 
-def test_the_agents_question_has_choices(shown: Shown) -> None:
+def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
     shown.ask()
     queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
     shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", ("Red", "Blue")))
@@ -292,7 +292,7 @@ def test_the_agents_question_has_choices(shown: Shown) -> None:
     assert shown.kinds()[-1] == "tools"
 
 
-def test_a_draft_waits_and_then_is_a_row(shown: Shown) -> None:
+def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     """T-5: nothing is written before the person says so, and the card says that."""
     draft = Draft("d1", "src/a.py", "a\nb\nc\n", "a\nB\nc\n", "x")
     shown.ask()
@@ -328,7 +328,7 @@ def test_a_draft_waits_and_then_is_a_row(shown: Shown) -> None:
         (TurnComplete("cancelled"), []),
     ],
 )
-def test_l14_an_end_offers_the_ways_on(shown: Shown, end: TurnComplete, ways: list[str]) -> None:
+def test_l14_an_end_offers_the_ways_on(shown: TranscriptWindow, end: TurnComplete, ways: list[str]) -> None:
     shown.ask()
     shown.view.context.raised = lambda reason: "$4.00"
     shown.tell(end)
@@ -343,7 +343,7 @@ def test_l14_an_end_offers_the_ways_on(shown: Shown, end: TurnComplete, ways: li
     assert asked == ways
 
 
-def test_a_failure_offers_what_helps(shown: Shown) -> None:
+def test_a_failure_offers_what_helps(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(Failed("bad_key", "Anthropic rejected the API key", "The key ending in 7Q4A."))
     actions: list[str] = []
@@ -356,7 +356,7 @@ def test_a_failure_offers_what_helps(shown: Shown) -> None:
 # -- tools and thoughts ---------------------------------------------------------------
 
 
-def test_rows_open_and_show_the_last_lines_while_running(shown: Shown) -> None:
+def test_rows_open_and_show_the_last_lines_while_running(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(
         run(), ToolStarted("c1"), ToolOutput("c1", "".join(f"line {n}\n" for n in range(20)))
@@ -372,7 +372,7 @@ def test_rows_open_and_show_the_last_lines_while_running(shown: Shown) -> None:
     assert QGuiApplication.clipboard().text() == "all of it"
 
 
-def test_thoughts_open_by_key(shown: Shown) -> None:
+def test_thoughts_open_by_key(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(ReasoningDelta("Let me think."), ReasoningEnded(6.0), TextDelta("Well."))
     item = shown.view.canvas.items[2]
@@ -388,12 +388,12 @@ def test_thoughts_open_by_key(shown: Shown) -> None:
 # -- copying ---------------------------------------------------------------------------
 
 
-def copied(shown: Shown) -> str:
+def copied(shown: TranscriptWindow) -> str:
     shown.view.copy()
     return QGuiApplication.clipboard().text()
 
 
-def test_all_is_copied_as_it_was_written(shown: Shown) -> None:
+def test_all_is_copied_as_it_was_written(shown: TranscriptWindow) -> None:
     source = "# Title\n\nSome **bold** List<int> and `code`.\n\n- one\n- two\n\n```py\nx = 1\n```"
     shown.ask("Look at `this`")
     shown.tell(TextDelta(source), StepEnded(1, "end", Usage(), 1.0), TurnComplete("done"))
@@ -401,7 +401,7 @@ def test_all_is_copied_as_it_was_written(shown: Shown) -> None:
     assert source in copied(shown) and "Look at `this`" in copied(shown)
 
 
-def test_a_dragged_selection_copies_across_blocks(shown: Shown) -> None:
+def test_a_dragged_selection_copies_across_blocks(shown: TranscriptWindow) -> None:
     shown.ask("First")
     shown.tell(
         TextDelta("Alpha beta **gamma**.\n\nMiddle *one*.\n\nLast words here."),
@@ -423,7 +423,7 @@ def test_a_dragged_selection_copies_across_blocks(shown: Shown) -> None:
     assert copied(shown) == "beta gamma.\n\nMiddle *one*.\n\nLast"
 
 
-def test_a_selection_outlives_what_is_laid_out(shown: Shown) -> None:
+def test_a_selection_outlives_what_is_laid_out(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("First words.\n\n" + LONG), TurnComplete("done"))
     for _ in range(8):
@@ -437,7 +437,7 @@ def test_a_selection_outlives_what_is_laid_out(shown: Shown) -> None:
     assert copied(shown) == "words"
 
 
-def test_the_focused_block_is_copied_by_c(shown: Shown) -> None:
+def test_the_focused_block_is_copied_by_c(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("Some **bold** words."), TurnComplete("done"))
     shown.view.focus_on(2)
@@ -445,7 +445,7 @@ def test_the_focused_block_is_copied_by_c(shown: Shown) -> None:
     assert QGuiApplication.clipboard().text() == "Some **bold** words."
 
 
-def test_links_are_told(shown: Shown) -> None:
+def test_links_are_told(shown: TranscriptWindow) -> None:
     shown.ask()
     shown.tell(TextDelta("[here](https://example.org)"))
     opened: list[str] = []
@@ -458,7 +458,7 @@ def test_links_are_told(shown: Shown) -> None:
     assert opened == ["https://example.org"]
 
 
-def test_a_screen_reader_sees_a_list_with_states(shown: Shown) -> None:
+def test_a_screen_reader_sees_a_list_with_states(shown: TranscriptWindow) -> None:
     shown.ask("Hi")
     shown.tell(run(), ToolStarted("c1"), ToolFinished("c1", "no", True, 2.0, "exit 1"))
     seen = QAccessible.queryAccessibleInterface(shown.view)
@@ -472,7 +472,7 @@ def test_a_screen_reader_sees_a_list_with_states(shown: Shown) -> None:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_every_kind_is_painted(shown: Shown, dark: bool) -> None:
+def test_every_kind_is_painted(shown: TranscriptWindow, dark: bool) -> None:
     """Paints all there is, at two text sizes; a fault in painting fails the test."""
     shown.view.theme.set("dark" if dark else "light", 1.4 if dark else 1.0)
     shown.ask("```py\nx\n```\nand `code`")
@@ -495,7 +495,7 @@ def test_every_kind_is_painted(shown: Shown, dark: bool) -> None:
     assert picture.pixel(3, 3) == ground
 
 
-def test_what_is_on_screen_is_what_a_full_repaint_shows(shown: Shown, qapp: QApplication) -> None:
+def test_what_is_on_screen_is_what_a_full_repaint_shows(shown: TranscriptWindow, qapp: QApplication) -> None:
     """Partial updates in several places erase what was there before (G-3)."""
     shown.ask()
     shown.view.flush()
@@ -513,7 +513,7 @@ def test_what_is_on_screen_is_what_a_full_repaint_shows(shown: Shown, qapp: QApp
     assert on_screen.size() == whole.size() and on_screen == whole
 
 
-def test_thoughts_that_are_not_shown_make_no_empty_box(shown: Shown) -> None:
+def test_thoughts_that_are_not_shown_make_no_empty_box(shown: TranscriptWindow) -> None:
     """Redacted reasoning has no words: nothing to open, and nothing at all if nobody timed it."""
     shown.ask()
     shown.tell(ReasoningDelta(""), ReasoningEnded(3.0), run(), ToolStarted("c1"))
@@ -527,7 +527,7 @@ def test_thoughts_that_are_not_shown_make_no_empty_box(shown: Shown) -> None:
     shown.tell(TurnComplete("done"), StepEnded(1, "end", Usage(), 1.0))
 
 
-def test_thoughts_between_calls_stay_apart(shown: Shown) -> None:
+def test_thoughts_between_calls_stay_apart(shown: TranscriptWindow) -> None:
     """Interleaved thinking: each thought stands where it was thought, and opens by itself."""
     shown.ask()
     for number in (1, 2):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.endings import ending
+from studio.agent.endings import describe_end
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
@@ -18,7 +18,7 @@ from studio.domain.events import Failed, TextDelta, TurnComplete
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule
 from studio.ui.transcript import model
-from studio.ui.transcript.heights import Heights
+from studio.ui.transcript.heights import HeightIndex
 from studio.ui.transcript.prompt import names, rule_name, scope
 
 WHOLE = st.integers(min_value=0, max_value=500).map(float)
@@ -34,7 +34,7 @@ def call(target: str = "a", **values: object) -> ToolBlock:
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40), st.lists(WHOLE, max_size=90))),
 )
 def test_heights_are_sums(values: list[float], splices: list[tuple[int, int, list[float]]]) -> None:
-    heights = Heights(values)
+    heights = HeightIndex(values)
     for start, length, fresh in splices:
         start = min(start, len(values))
         end = min(start + length, len(values))
@@ -60,7 +60,7 @@ def test_runs_of_calls_are_one_item_and_questions_stand_alone() -> None:
         UserBlock("t", (Text("hi"),)), AgentBlock("t", "A", "p", "m"), call("a"), call("b"), asks,
         call("c"), free, TextBlock("done"), EndBlock("step_limit", ""),
     ]  # fmt: skip
-    assert [(p.kind, p.first, p.last) for p in model.plan(blocks, 0, len(blocks))] == [
+    assert [(p.kind, p.first, p.last) for p in model.item_spans(blocks, 0, len(blocks))] == [
         ("user", 0, 1), ("agent", 1, 2), ("tools", 2, 4), ("prompt", 4, 5), ("tools", 5, 6),
         ("ask", 6, 7), ("text", 7, 8), ("end", 8, 9),
     ]  # fmt: skip
@@ -81,11 +81,11 @@ def test_adjacent_finished_reads_merge() -> None:
 def test_words_of_rows() -> None:
     assert model.verb(call(state="running")) == "Reading"
     assert model.verb(call(state="error")) == "Read"
-    assert model.result(call(state="running"), 72.4) == "1:12"
-    assert model.result(call(state="error", summary="exit 1\nmore"), None) == "exit 1"
-    assert model.result(call(seconds=2.44), None) == "2.4 s"
+    assert model.row_status(call(state="running"), 72.4) == "1:12"
+    assert model.row_status(call(state="error", summary="exit 1\nmore"), None) == "exit 1"
+    assert model.row_status(call(seconds=2.44), None) == "2.4 s"
     failed = call("pytest", state="error", done="Ran", summary="exit 1")
-    assert model.spoken(model.Row((failed,)), False) == "Ran pytest, failed, exit 1, collapsed"
+    assert model.spoken_row(model.ToolRow((failed,)), False) == "Ran pytest, failed, exit 1, collapsed"
 
 
 def test_times() -> None:
@@ -111,24 +111,24 @@ def test_always_says_what_it_covers() -> None:
 
 
 def test_errors_offer_what_helps() -> None:
-    assert [a.name for a in model.failure("bad_key")[2]] == ["replace_key", "use_another_provider"]
-    assert [a.name for a in model.failure("internal")[2]] == ["try_again"]
+    assert [a.name for a in model.failure_style("bad_key")[2]] == ["replace_key", "use_another_provider"]
+    assert [a.name for a in model.failure_style("internal")[2]] == ["try_again"]
 
 
 def test_a_screen_reader_is_told_once_how_a_turn_went() -> None:
-    assert model.outcome(TurnComplete("done"), "Coder") == "Coder is done."
-    assert model.outcome(TurnComplete("cancelled"), "Coder") == "Stopped."
+    assert model.spoken_outcome(TurnComplete("done"), "Coder") == "Coder is done."
+    assert model.spoken_outcome(TurnComplete("cancelled"), "Coder") == "Stopped."
     failed = Failed("network", "You’re offline", "Your message is kept.")
-    assert model.outcome(failed, "Coder") == "You’re offline. Your message is kept."
-    assert model.outcome(TurnComplete("error", "You’re offline"), "Coder") == ""
-    assert model.outcome(TextDelta("Hello"), "Coder") == ""
+    assert model.spoken_outcome(failed, "Coder") == "You’re offline. Your message is kept."
+    assert model.spoken_outcome(TurnComplete("error", "You’re offline"), "Coder") == ""
+    assert model.spoken_outcome(TextDelta("Hello"), "Coder") == ""
 
 
 def test_a_refusal_says_why_in_plain_words() -> None:
     """L-7: its category, and the provider's explanation if it gives one."""
 
     def told(detail: str) -> str:
-        return ending("refused", detail)
+        return describe_end("refused", detail)
 
     assert told("cyber: It asks for malware.") == (
         "The model declined to answer (computer security). It asks for malware."
@@ -136,13 +136,13 @@ def test_a_refusal_says_why_in_plain_words() -> None:
     assert told("other") == "The model declined to answer."
     assert told("PROHIBITED_CONTENT") == "The model declined to answer (prohibited content)."
     assert told("") == told("The model declined to answer.") == "The model declined to answer."
-    assert model.outcome(TurnComplete("refused", "SAFETY"), "Coder").endswith("(safety).")
+    assert model.spoken_outcome(TurnComplete("refused", "SAFETY"), "Coder").endswith("(safety).")
 
 
 def test_the_first_sentence_is_the_title() -> None:
     failed = FailureBlock("server", "Gemini had an error of its own. Try 2.5. Later.", "Kept.")
-    card = model.card(failed)
+    card = model.error_card(failed)
     assert (card.title, card.detail) == (
         "Gemini had an error of its own", "Try 2.5. Later. Kept.",
     )  # fmt: skip
-    assert model.parted("No end") == ("No end", "")
+    assert model.split_title("No end") == ("No end", "")

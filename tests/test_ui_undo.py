@@ -10,14 +10,14 @@ from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QUrl, Slot
 from PySide6.QtGui import QAccessible, QDesktopServices, QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
-from shown import Shown, shown
+from shown import TranscriptWindow, shown
 from window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, place_of, until
 
 from studio.domain.blocks import FilesBlock
 from studio.domain.events import FilesChanged, FilesRestored, TextDelta, TurnComplete, TurnStarted
 from studio.domain.messages import Text as Words
 from studio.providers.simulator import Call, Text, Turn
-from studio.ui.chat.opening import Opening
+from studio.ui.chat.opening import FileViewer
 from studio.ui.transcript.access import spoken
 from studio.ui.transcript.changed import MOST_PATHS, FilesItem
 from studio.ui.transcript.items import Hit
@@ -42,7 +42,7 @@ async def allow(person: Person) -> None:
     question = await until(
         lambda: person.window.chat.session and person.session.transcript.questions
     )
-    person.session.answer(question[0].id, "once")
+    person.session.answer_permission(question[0].id, "once")
 
 
 async def works(person: Person, words: str, turns: int) -> None:
@@ -216,7 +216,7 @@ async def test_a_path_is_shown_and_never_run(tmp_path: Path) -> None:
         finally:
             QDesktopServices.unsetUrlHandler("file")
         (root / "notes.txt").unlink()
-        opening = Opening()
+        opening = FileViewer()
         assert await opening.show(str(root), "notes.txt") == "notes.txt is no longer there."
         (root / "out").symlink_to(tmp_path)
         assert await opening.show(str(root), "out/studio") == "out/studio is no longer there."
@@ -226,7 +226,7 @@ async def test_a_path_is_shown_and_never_run(tmp_path: Path) -> None:
 # -- the row by itself ---------------------------------------------------------------
 
 
-def end(shown: Shown, turn: str, *paths: str) -> FilesItem:
+def end(shown: TranscriptWindow, turn: str, *paths: str) -> FilesItem:
     shown.tell(TurnStarted("s", turn, (Words("Go"),), "Coder", "p", "Model", "inline"))
     shown.tell(TextDelta("Done."), FilesChanged(turn, paths), TurnComplete("done"))
     shown.view.turned()
@@ -234,7 +234,7 @@ def end(shown: Shown, turn: str, *paths: str) -> FilesItem:
     return next(i for i in reversed(shown.view.canvas.items) if isinstance(i, FilesItem))
 
 
-def test_a_turn_that_changed_nothing_shows_no_row(shown: Shown) -> None:
+def test_a_turn_that_changed_nothing_shows_no_row(shown: TranscriptWindow) -> None:
     item = end(shown, "t1")
     assert (item.height, item.hits, item.name) == (0.0, [], "")
     shown.tell(FilesChanged("t1", ("a.py",)))
@@ -243,7 +243,7 @@ def test_a_turn_that_changed_nothing_shows_no_row(shown: Shown) -> None:
     assert item.height == 0.0
 
 
-def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(shown: Shown) -> None:
+def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(shown: TranscriptWindow) -> None:
     paths = [f"src/module_{n}.py" for n in range(60)]
     item = end(shown, "t0", *paths)
     shown.click("toggle")
@@ -263,7 +263,7 @@ def test_many_paths_are_listed_on_demand_and_rows_far_away_are_not_laid_out(show
     )  # fmt: skip
 
 
-def test_a_screen_reader_and_the_keyboard_know_the_row(shown: Shown) -> None:
+def test_a_screen_reader_and_the_keyboard_know_the_row(shown: TranscriptWindow) -> None:
     asked: list[tuple[str, str]] = []
     shown.view.files_action.connect(lambda turn, what: asked.append((turn, what)))
     item = end(shown, "t1", "a.py", "b.py")
@@ -288,7 +288,7 @@ def test_a_screen_reader_and_the_keyboard_know_the_row(shown: Shown) -> None:
     assert len(asked) == 3, "only the row with the focus"
 
 
-def test_a_damaged_chat_offers_nothing(shown: Shown) -> None:
+def test_a_damaged_chat_offers_nothing(shown: TranscriptWindow) -> None:
     end(shown, "t1", "a.py")
     shown.view.set_transcript(shown.transcript, read_only=True)
     shown.view.flush()

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import house, say
+from house import engine_home, say
 
 from studio.agent.session import Session
-from studio.cli import command, parser
+from studio.cli import command, build_parser
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -92,7 +92,7 @@ def fill(folder: Path) -> None:
 
 async def test_what_a_command_did_is_undone_and_done_again(tmp_path: Path) -> None:
     script = turns(run(COMMAND), run("true"))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         fill(home.folder)
         before = tree(home.folder)
         session = await home.session()
@@ -121,14 +121,14 @@ async def test_what_a_command_did_is_undone_and_done_again(tmp_path: Path) -> No
 
 
 async def test_after_a_restart_and_in_a_branch(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, turns(run(COMMAND))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run(COMMAND))) as home:
         fill(home.folder)
         before = tree(home.folder)
         session = await home.session()
         await say(session, rules=ALLOWED)
         after = tree(home.folder)
         session_id, turn_id = session.info.id, files(session)[0].turn_id
-    async with house(tmp_path, PROVIDER, turns(run("true"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("true"))) as home:
         session = await home.studio.sessions.open(session_id)
         await session.undo_turn(turn_id)
         assert tree(home.folder) == before
@@ -140,14 +140,14 @@ async def test_after_a_restart_and_in_a_branch(tmp_path: Path) -> None:
         await branch.undo_turn(turn_id)
         assert tree(home.folder) == before
         branch_id = branch.info.id
-    async with house(tmp_path, PROVIDER, turns(run("true"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("true"))) as home:
         branch = await home.studio.sessions.open(branch_id)
         await say(branch, rules=ALLOWED)  # what was undone is told once, also after a restart
         assert str(home.asked[0].json).count("undid what you changed") == 1
 
 
 async def test_what_another_hand_changed_since_is_left(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, turns(run(COMMAND))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run(COMMAND))) as home:
         fill(home.folder)
         session = await home.session()
         await say(session, rules=ALLOWED)
@@ -169,7 +169,7 @@ async def test_what_another_hand_changed_since_is_left(tmp_path: Path) -> None:
 async def test_the_persons_edits_during_a_turn_are_not_the_turns(tmp_path: Path) -> None:
     """Between two commands somebody else works in the same folder, on other files and the same."""
     script = turns((run("echo 1 > one; echo 1 > both"), run("echo 2 > two; echo 2 > both")))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
         commands = 0
         async for event in session.turn([Words("Go")]):
@@ -178,7 +178,7 @@ async def test_the_persons_edits_during_a_turn_are_not_the_turns(tmp_path: Path)
                 if commands == 2:
                     (home.folder / "mine").write_text("mine")
                     (home.folder / "both").write_text("mine")
-                session.answer(event.question.id, "once")
+                session.answer_permission(event.question.id, "once")
         assert files(session)[0].paths == ("both", "one", "two")
         undone = await session.undo_turn(files(session)[0].turn_id)
         assert undone.left == ("both",), "somebody wrote it in between"
@@ -187,7 +187,7 @@ async def test_the_persons_edits_during_a_turn_are_not_the_turns(tmp_path: Path)
 
 async def test_a_later_turn_is_undone_first(tmp_path: Path) -> None:
     script = turns(run("echo 1 > a; echo 1 > b"), run("echo 2 > a"))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
         await say(session, rules=ALLOWED)
         await say(session, "More", rules=ALLOWED)
@@ -204,7 +204,7 @@ async def test_a_later_turn_is_undone_first(tmp_path: Path) -> None:
 async def test_drafts_and_turns_agree(tmp_path: Path) -> None:
     """Written in the turn, approved after it, undone alone: the truth is in the file."""
     script = turns((write("a.txt", "A\n"), write("b.txt", "B\n"), run("echo C >> a.txt")))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         (home.folder / "b.txt").write_text("b\n")
         session = await home.session()
         await say(session, rules=(Rule("allow", "run"), Rule("allow", "write", "a.txt")))
@@ -247,7 +247,7 @@ async def test_two_chats_side_by_side(tmp_path: Path) -> None:
         Turn(Text("Done."), stop="end"),
         Turn(Text("Done."), stop="end"),
     ]
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         (home.folder / "own").write_text("own")
         one, two = await home.session(), await home.session()
         runs = asyncio.Event()
@@ -269,7 +269,7 @@ async def test_a_folder_that_is_too_big_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = turns((write("a.txt", "A\n"), run("echo 1 > b.txt")), run("true"))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         for number in range(30):
             (home.folder / f"f{number}").touch()
         home.studio.folders.bounds = Bounds(files=20)
@@ -285,7 +285,7 @@ async def test_a_folder_that_is_too_big_says_so(
 
 
 async def test_what_cannot_be_undone_says_why(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, turns(run("true"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("true"))) as home:
         session = await home.session()
         events = await say(session, rules=ALLOWED)
         assert not [e for e in events if isinstance(e, FilesChanged)]
@@ -297,7 +297,7 @@ async def test_what_cannot_be_undone_says_why(tmp_path: Path) -> None:
 
 async def test_a_stopped_command_can_be_undone(tmp_path: Path) -> None:
     script = turns(run("echo 1 > a; echo started; sleep 60"))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
 
         session.subscribe(
@@ -311,7 +311,7 @@ async def test_a_stopped_command_can_be_undone(tmp_path: Path) -> None:
 
 async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
     """What its commands did until then is known, and can be undone with the next start."""
-    async with house(tmp_path, PROVIDER, turns((run("echo 1 > a"), run("true")))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns((run("echo 1 > a"), run("true")))) as home:
         session = await home.session()
         await say(session, rules=ALLOWED)
         info, turn_id = session.info, files(session)[0].turn_id
@@ -325,7 +325,7 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
 
 
 async def test_nothing_is_undone_while_a_turn_runs(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, turns(run("echo 1 > a"), run("true"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("echo 1 > a"), run("true"))) as home:
         session = await home.session()
         await say(session, rules=ALLOWED)
         async for event in session.turn([Words("More")], rules=ALLOWED):
@@ -336,7 +336,7 @@ async def test_nothing_is_undone_while_a_turn_runs(tmp_path: Path) -> None:
 
 
 async def test_what_is_too_old_is_let_go(tmp_path: Path) -> None:
-    async with house(tmp_path, PROVIDER, turns(run("rm a.txt"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("rm a.txt"))) as home:
         fill(home.folder)
         session = await home.session()
         await say(session, rules=ALLOWED)
@@ -353,14 +353,14 @@ async def test_what_is_too_old_is_let_go(tmp_path: Path) -> None:
 
 async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = turns(run("echo 1 > a; echo 1 > b"), run("echo 2 > a"))
-    async with house(tmp_path, PROVIDER, script) as home:
+    async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
         await say(session, rules=ALLOWED)
         await say(session, "More", rules=ALLOWED)
         start, (first, second) = session.info.id[:8], (b.turn_id for b in files(session))
 
         async def typed(*words: str) -> tuple[int, str, str]:
-            code = await command(home.studio, parser().parse_args(["sessions", *words]))
+            code = await command(home.studio, build_parser().parse_args(["sessions", *words]))
             out, err = capsys.readouterr()
             return code, out, err
 
@@ -380,7 +380,7 @@ async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 async def test_h5_what_could_not_be_recorded_is_said(tmp_path: Path) -> None:
     """The turn ends as it did; only its undo is lost, and the person knows."""
-    async with house(tmp_path, PROVIDER, turns(run("echo x > b.txt"))) as home:
+    async with engine_home(tmp_path, PROVIDER, turns(run("echo x > b.txt"))) as home:
         session = await home.session()
         events: list[Event] = []
         async for event in session.turn([Words("Go")], rules=ALLOWED):

@@ -21,15 +21,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from studio.agent.drafts import SessionDrafts
+from studio.agent.drafts import DraftStore
 from studio.agent.undo import Undo
-from studio.agent.watching import Folders
+from studio.agent.watching import FolderTracker
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Event, FilesChanged, TurnStarted
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
-from studio.storage.contents import Contents, digest_of
+from studio.storage.contents import BlobStore, digest_of
 from studio.storage.database import Database
 from studio.storage.sessions import SessionStore
 from studio.tools import DraftConflict, Workspace, make_draft, make_move
@@ -82,7 +82,7 @@ class Chat:
             "s", "", str(folder), "Coder", "simulator", "m", "ask", created=now, updated=now
         )
         self.transcript = Transcript()
-        self.drafts = SessionDrafts()
+        self.drafts = DraftStore()
 
     def record(self, event: Event) -> None:
         self.transcript.apply(event)
@@ -103,7 +103,7 @@ class Folder(RuleBasedStateMachine):
         store = SessionStore(self.db)
         self.chat = Chat(self.root)
         self.do(store.create(self.chat.info))
-        self.folders = Folders(Contents(self.home / "snapshots.db"), store.changes, lambda: ())
+        self.folders = FolderTracker(BlobStore(self.home / "snapshots.db"), store.changes, lambda: ())
         self.undo = Undo(self.chat, self.folders, store.changes, self.chat.record)
         self.chat.drafts.around = self.undo.writing
         self.workspace = Workspace(self.root)

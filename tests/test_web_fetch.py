@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from house import house, say
+from house import engine_home, say
 from hypothesis import given
 from hypothesis import strategies as st
-from loopback import Asked, Site, site
+from loopback import SiteRequest, Site, site
 
 from studio.agent.permission.policy import Policy
 from studio.domain.errors import ToolFailed
@@ -20,10 +20,10 @@ from studio.domain.events import ToolFinished
 from studio.domain.permissions import Rule
 from studio.providers.simulator import Call, Text, Turn
 from studio.tools.builtin.fetch import fetch
-from studio.tools.web import Client, Limits, Network, Web
+from studio.tools.web import Client, WebLimits, NetworkGuard, Web
 from studio.tools.web.addresses import is_public, parse
 from studio.tools.web.cache import freshness
-from studio.tools.web.client import Answer
+from studio.tools.web.client import WebResponse
 from studio.tools.web.web import NoWeb
 
 END = Turn(Text("Done."), stop="end")
@@ -32,7 +32,7 @@ OPEN = NoWeb(fetch_private=True)
 CLOSED = NoWeb()
 
 
-def to(where: Site, *answers: list[str], proxy: str = "") -> Network:
+def to(where: Site, *answers: list[str], proxy: str = "") -> NetworkGuard:
     """Names lead to these addresses, one list a look-up; a public one is really ``where``."""
     left = list(answers) or [[PUBLIC]]
 
@@ -42,11 +42,11 @@ def to(where: Site, *answers: list[str], proxy: str = "") -> Network:
     def dial(ip: str, port: int) -> tuple[str, int]:
         return ("127.0.0.1", where.port) if ip == PUBLIC else (ip, port)
 
-    return Network(look_up, dial, proxy=lambda address: proxy)
+    return NetworkGuard(look_up, dial, proxy=lambda address: proxy)
 
 
-def web(network: Network | None = None, choices: NoWeb = CLOSED, **limits: float) -> Web:
-    client = Client(network or Network(proxy=lambda address: ""), replace(Limits(), **limits))
+def web(network: NetworkGuard | None = None, choices: NoWeb = CLOSED, **limits: float) -> Web:
+    client = Client(network or NetworkGuard(proxy=lambda address: ""), replace(WebLimits(), **limits))
     return Web(lambda: choices, client=client)
 
 
@@ -179,7 +179,7 @@ async def test_all_addresses_of_a_host_must_be_public_and_the_next_is_tried() ->
         here.page("/", "good")
         with pytest.raises(ToolFailed, match="own network"):
             await web(to(here, [PUBLIC, "10.0.0.1"])).page("http://example.com/")
-        closed = Network(
+        closed = NetworkGuard(
             look_up=to(here, ["127.0.0.2", "127.0.0.1"]).look_up, proxy=lambda address: ""
         )
         page = await web(closed, OPEN).page(f"http://example.com:{here.port}/")
@@ -191,7 +191,7 @@ async def test_a_body_that_never_ends_is_left() -> None:
     dripping = False
     async with site() as here:
 
-        async def drip(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        async def drip(asked: SiteRequest, writer: asyncio.StreamWriter) -> None:
             nonlocal dripping
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n")
             while True:
@@ -200,7 +200,7 @@ async def test_a_body_that_never_ends_is_left() -> None:
                 await writer.drain()
                 await asyncio.sleep(0.02)
 
-        async def silent(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        async def silent(asked: SiteRequest, writer: asyncio.StreamWriter) -> None:
             await asyncio.sleep(30)
 
         here.pages["/drip"], here.pages["/silent"] = drip, silent
@@ -280,7 +280,7 @@ async def test_fresh_answers_are_kept_as_the_server_says() -> None:
 def test_freshness() -> None:
     def seconds(status: int = 200, **headers: str) -> float:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return freshness(Answer(parse("http://a.org/"), status, named, b""))
+        return freshness(WebResponse(parse("http://a.org/"), status, named, b""))
 
     assert seconds() == 900 and seconds(500) == 0
     assert seconds(cache_control="max-age=99999") == 900
@@ -292,7 +292,7 @@ async def test_what_was_private_is_not_served_when_that_is_forbidden_again() -> 
     async with site() as here:
         here.page("/", "secret")
         choices = [OPEN]
-        one = Web(lambda: choices[0], client=Client(Network(proxy=lambda address: "")))
+        one = Web(lambda: choices[0], client=Client(NetworkGuard(proxy=lambda address: "")))
         assert (await one.page(here.url)).text == "secret"
         choices[0] = NoWeb()
         with pytest.raises(ToolFailed, match="own network"):
@@ -311,7 +311,7 @@ async def test_a_proxy_is_asked_by_name_and_not_for_places_nearby() -> None:
         assert len(proxy.asked) == 1
 
 
-async def answer_words(asked: Asked, writer: asyncio.StreamWriter) -> None:
+async def answer_words(asked: SiteRequest, writer: asyncio.StreamWriter) -> None:
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nby proxy"
     )
@@ -331,7 +331,7 @@ async def test_a_redirect_to_another_host_is_not_covered_by_the_first_ones_permi
             Call("fetch", {"url": f"{here.url}{path}"}) for path in ("/a", "/home", "/a", "/a")
         ]
         script = [turn for call in calls for turn in (Turn(call, stop="tool_use"), END)]
-        async with house(tmp_path, "anthropic", script) as home:
+        async with engine_home(tmp_path, "anthropic", script) as home:
             home.studio.settings.values.fetch_private = True
             session = await home.session("Assistant")
 

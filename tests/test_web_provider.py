@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from house import House, house, say
+from house import EngineHome, engine_home, say
 
 from studio.domain.blocks import NoticeBlock, ToolBlock
 from studio.domain.events import HistoryBegun, TurnComplete
@@ -17,7 +17,7 @@ MODELS = {"anthropic": "sim-model", "openai": "gpt-5.6", "gemini": "sim-gemini-3
 FOUND = ServerTool("web_search", "boats", (Found("Boats", "https://example.org/boats"),))
 
 
-def declared(home: House, request: int = -1) -> list[dict[str, Any]]:
+def declared(home: EngineHome, request: int = -1) -> list[dict[str, Any]]:
     return home.asked[request].json["tools"]  # type: ignore[return-value]
 
 
@@ -28,7 +28,7 @@ async def test_the_provider_searches_and_its_blocks_go_back(tmp_path: Path, prov
         Turn(FOUND, Text("Boats float."), stop="end"),
         Turn(Text("They do."), stop="end"),
     ]
-    async with house(tmp_path, provider, script) as home:
+    async with engine_home(tmp_path, provider, script) as home:
         home.studio.settings.values.web_search = "provider"
         session = await home.session("Assistant", MODELS[provider])
         for _ in range(2):
@@ -49,7 +49,7 @@ async def test_the_provider_searches_and_its_blocks_go_back(tmp_path: Path, prov
 async def test_a_change_of_who_searches_begins_anew(tmp_path: Path) -> None:
     """H-9: what a provider runs itself nobody here could refuse."""
     script = [Turn(Text(word), stop="end") for word in ("one", "two", "three")]
-    async with house(tmp_path, "anthropic", script) as home:
+    async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session("Assistant")
         begun: list[int] = []
         for engine in ("ddgs", "provider", "ddgs"):
@@ -67,7 +67,7 @@ async def test_a_provider_without_a_search_says_so(tmp_path: Path) -> None:
         Turn(Call("web_search", {"query": "boats"}), stop="tool_use"),
         Turn(Text("I could not."), stop="end"),
     ]
-    async with house(tmp_path, "ollama", script) as home:
+    async with engine_home(tmp_path, "ollama", script) as home:
         home.studio.settings.values.web_search = "provider"
         session = await home.session("Assistant")
         await say(session, answer="once")
@@ -80,7 +80,7 @@ async def test_no_provider_searches_where_a_search_could_be_refused(
     tmp_path: Path, against: str
 ) -> None:
     """T-7: it asks nobody, so it is not declared in plan mode or beside a rule about searches."""
-    async with house(tmp_path, "anthropic", [Turn(Text("one"), stop="end")]) as home:
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("one"), stop="end")]) as home:
         home.studio.settings.values.web_search = "provider"
         session = await home.session("Assistant")
         rule = Rule.parse("web_search(*secret*)", "ask" if against == "ask" else "deny")

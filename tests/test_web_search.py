@@ -12,7 +12,7 @@ from loopback import Site, site
 from studio.domain.errors import ToolFailed
 from studio.tools import Context, Workspace
 from studio.tools.builtin.web_search import web_search
-from studio.tools.web import Client, Network, Web
+from studio.tools.web import Client, NetworkGuard, Web
 from studio.tools.web.search import Endpoints
 from studio.tools.web.web import NoWeb
 
@@ -47,7 +47,7 @@ def web(
 ) -> Web:
     ends = Endpoints(f"{here.url}/ddg", f"{here.url}/brave", f"{here.url}/tavily")
     choices = NoWeb(private, engine, searxng)
-    return Web(lambda: choices, key, Client(Network(proxy=lambda address: "")), ends)
+    return Web(lambda: choices, key, Client(NetworkGuard(proxy=lambda address: "")), ends)
 
 
 async def test_duckduckgo_without_a_key() -> None:

@@ -21,7 +21,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QMessageBox, QWidget
 
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.blocks import TranscriptBlock
 from studio.providers.simulator import Script, Simulator
@@ -126,7 +126,7 @@ class Person:
     # What is there
 
     @property
-    def studio(self) -> Studio:
+    def studio(self) -> Engine:
         assert self.window.studio is not None
         return self.window.studio
 
@@ -297,7 +297,7 @@ async def at_window(
     ready: bool = True,
     pace: bool = False,
     folder: Path | None = None,
-    prepare: Callable[[Studio], Awaitable[None]] | None = None,
+    prepare: Callable[[Engine], Awaitable[None]] | None = None,
     fonts: tuple[str, str] | None = None,
 ) -> AsyncIterator[Person]:
     """Open the window on what is in ``home`` (again: a restart), and close it at the end."""
@@ -318,7 +318,7 @@ async def at_window(
             values.last_folder = values.last_folder or str(folder)
         setup(settings)
 
-        async def making() -> Studio:
+        async def making() -> Engine:
             studio = await build(paths, settings)
             if provider != "ollama" and key:
                 studio.keychain.keep_for_session(provider, key)
@@ -339,7 +339,7 @@ async def at_window(
         person = Person(window, simulator, provider, folder)
         try:
             await asyncio.wait_for(window.painted, 60)
-            await window.live(making())
+            await window.load(making())
             if ready:
                 await until(window.isActiveWindow)
                 await until(window.ready.done)

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import holding
 import pytest
-from fate import Fate
+from fate import StoryActs
 from house import KEY, PROTOCOLS
 from story import (
     Branch,
@@ -51,10 +51,10 @@ from story import (
 
 from studio.agent.asking import REJECTED
 from studio.agent.context.summary import SYSTEM
-from studio.agent.patience import Patience
+from studio.agent.patience import RetryPolicy
 from studio.agent.session import Session
 from studio.agent.standing import MODES, dated
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
@@ -116,7 +116,7 @@ UNKEPT = [
     "ollama.one_message_a_turn",
 ]
 """House rules that our histories do not keep, on purpose."""
-PATIENCE = Patience(attempts=3, base=0.002, longest=0.05, silence=0.1, limit=0.4)
+PATIENCE = RetryPolicy(attempts=3, base=0.002, longest=0.05, silence=0.1, limit=0.4)
 FILES = {
     "a.txt": "alpha\n",
     "long.txt": "".join(f"line {n} of a long file\n" for n in range(200)),
@@ -166,7 +166,7 @@ class Ended(Exception):
 
 
 @dataclass
-class World:
+class StoryRunner:
     """One session, and those branched from it, in one home."""
 
     home: Path
@@ -192,7 +192,7 @@ class World:
     """What a file holds since a draft of it was decided, by path; None where there is none."""
     children: list[Session] = field(default_factory=list)
     answer: Answer | Literal["stop"] = "once"
-    fate: Fate | None = None
+    fate: StoryActs | None = None
     end: str = ""
     """How the last turn ended."""
     wrong: list[str] = field(default_factory=list)
@@ -227,7 +227,7 @@ class World:
                     async with self.house():
                         while left:
                             await self.step(left.pop(0))
-                            await holding.holds(self)
+                            await holding.check_all(self)
                         assert self.end == "done", self.session.transcript.blocks[-2:]
                 except Ended as ended:
                     self.ended(ended)
@@ -250,7 +250,7 @@ class World:
             settings.values.base_urls[name] = self.simulator.url(surface)  # type: ignore[arg-type]
         for name, value in self.preferences.items():
             setattr(settings.values, name, value)
-        self.studio: Studio = await build(paths, settings)
+        self.studio: Engine = await build(paths, settings)
         # A client of our own, for a TLS context takes longer than a whole story.
         self.studio.http._client = (
             httpx2.AsyncClient(verify=False, trust_env=False, timeout=20)
@@ -292,7 +292,7 @@ class World:
             assert not session.damage
             self.rows = []
         self.adopt(session)
-        await holding.holds(self)
+        await holding.check_all(self)
 
     async def only_read(self, session: Session) -> None:
         for attempt in (
@@ -547,7 +547,7 @@ class World:
             )
             for path in restored.paths:
                 self.written.pop(path, None)
-            await holding.restored(self, restored)
+            await holding.check_restored_files(self, restored)
 
     async def summary(self, step: Summary) -> None:
         session, self.summaries = self.session, list(step.replies)
@@ -583,7 +583,7 @@ class World:
         said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda event, _: recorded.append(event))
-        self.fate = fate = Fate(self, say.acts)
+        self.fate = fate = StoryActs(self, say.acts)
         events: list[Event] = []
         try:
             async with asyncio.timeout(30):
@@ -615,9 +615,9 @@ class World:
             if self.answer == "stop":
                 self.session.stop()
             elif isinstance(event, AwaitingPermission):
-                session.answer(event.question.id, self.answer)
+                session.answer_permission(event.question.id, self.answer)
             else:
-                session.reply(event.call_id, "Blue")
+                session.answer_question(event.call_id, "Blue")
 
     def delegate(self) -> Tool:
         @tool(effect="read", time_limit=None)

@@ -17,28 +17,28 @@ from typing import TYPE_CHECKING, TextIO, cast
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 __all__ = ["serve"]
 
 
-async def serve(studio: Studio, agent: str = "") -> None:
+async def serve(studio: Engine, agent: str = "") -> None:
     """Speak with the editor until it hangs up. Standard output belongs to the protocol.
 
     Raises ConfigurationError if no editor can be there: the streams are files, say.
     """
     from acp import Agent, run_agent, stdio_streams
 
-    from .door import Door
-    from .lines import LONGEST, Lines
+    from .door import AcpAgent
+    from .lines import LONGEST, StdioTransport
 
     if not (_speaks(sys.stdin) and _speaks(sys.stdout)):
         raise ConfigurationError(
             "An editor starts this command, and speaks with it through pipes. "
             "Its settings take it as: agent-studio acp"
         )
-    door = Door(studio, agent)
-    lines = Lines(*await stdio_streams(limit=LONGEST))
+    door = AcpAgent(studio, agent)
+    lines = StdioTransport(*await stdio_streams(limit=LONGEST))
     try:
         await run_agent(cast("Agent", door), lines)  # what is not offered has no method here
     finally:

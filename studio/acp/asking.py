@@ -11,12 +11,12 @@ from acp.interfaces import Client
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 from pydantic import ValidationError
 
-from studio.agent.permission.showing import whole
+from studio.agent.permission.showing import escape_invisible
 from studio.agent.session import Session
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
 
-from .telling import Telling, words
+from .telling import SessionUpdates, text_content
 
 NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
 UNANSWERED = "nobody answered in the editor"
@@ -26,13 +26,13 @@ DRAFT = [
 ]
 
 
-class Asking:
+class ClientRequests:
     """The questions of one prompt. What the editor does not answer is a no."""
 
     def __init__(self, session: Session, editor: Client) -> None:
         self._session = session
         self._editor = editor
-        self._telling = Telling(session.info.folder)
+        self._telling = SessionUpdates(session.info.folder)
         self._tasks: set[asyncio.Task[None]] = set()
         self._deciding: asyncio.Task[None] | None = None
         self.stopped = False
@@ -74,7 +74,7 @@ class Asking:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=whole(f"{draft.action.capitalize()} {draft.place}"),
+                title=escape_invisible(f"{draft.action.capitalize()} {draft.place}"),
                 kind="edit",
                 content=[self._telling.change(draft)],
             )
@@ -111,14 +111,14 @@ class Asking:
             tool_call_id=question.call_id,
             title=f"{question.title}: {question.detail}",
             status="pending",
-            content=words("\n".join(filter(None, lines))),
+            content=text_content("\n".join(filter(None, lines))),
         )
         chosen = ""
         try:
             chosen = await self._chosen(call, options)
         finally:
             by = "" if chosen else UNANSWERED
-            self._session.answer(question.id, cast("Answer", chosen or "deny"), by)
+            self._session.answer_permission(question.id, cast("Answer", chosen or "deny"), by)
 
     async def _reply(self, asked: AwaitingReply) -> None:
         """Its suggestions are what an editor can show."""
@@ -129,11 +129,11 @@ class Asking:
                     PermissionOption(option_id=str(number), name=choice, kind="allow_once")
                     for number, choice in enumerate(asked.choices)
                 ]
-                call = ToolCallUpdate(tool_call_id=asked.call_id, title=whole(asked.text))
+                call = ToolCallUpdate(tool_call_id=asked.call_id, title=escape_invisible(asked.text))
                 if chosen := await self._chosen(call, options):
                     text = asked.choices[int(chosen)]
         finally:
-            self._session.reply(asked.call_id, text)
+            self._session.answer_question(asked.call_id, text)
 
     async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen; empty if none was."""

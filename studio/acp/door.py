@@ -35,18 +35,18 @@ from acp.schema import (
 )
 
 from studio import __version__
-from studio.agent.permission.showing import line
+from studio.agent.permission.showing import escape_line
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
 from studio.domain.messages import Said
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 
-from .asking import Asking
-from .hearing import Content, invalid, said
-from .telling import STOPS, Telling, Update, last_words
+from .asking import ClientRequests
+from .hearing import Content, invalid, read_prompt
+from .telling import STOPS, SessionUpdates, Update, end_note
 
 PAGE = 50
 _ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -59,15 +59,15 @@ MODES: dict[PermissionMode, tuple[str, str]] = {
 }
 
 
-class Door:
+class AcpAgent:
     """The agent's side of the protocol, for one editor."""
 
-    def __init__(self, studio: Studio, agent: str = "") -> None:
+    def __init__(self, studio: Engine, agent: str = "") -> None:
         self._studio = studio
         self._agent = agent
         self._client: Client | None = None
         self._sessions: dict[str, Session] = {}
-        self._asking: dict[str, Asking] = {}
+        self._asking: dict[str, ClientRequests] = {}
         """Of the prompts that are being worked on, by their sessions."""
         self._servers: dict[str, bool] = {}
         """MCP servers that the editor offers, and whether it was told of them."""
@@ -129,7 +129,7 @@ class Door:
     ) -> LoadSessionResponse:
         session = await self._opened(cwd, session_id)
         self._offered(mcp_servers)
-        for update in Telling(session.info.folder).again(session.transcript.blocks):
+        for update in SessionUpdates(session.info.folder).for_blocks(session.transcript.blocks):
             await self._tell(session, update)
         return LoadSessionResponse(
             modes=_modes(session), config_options=await self._options(session)
@@ -183,7 +183,7 @@ class Door:
             if config_id == "agent":
                 found = await self._studio.agent(wanted, Path(session.info.folder))
                 await session.change(agent=found.name)
-            elif config_id == "model" and provider in TITLES and model:
+            elif config_id == "model" and provider in PROVIDER_TITLES and model:
                 await session.change(provider=provider, model=model)
             else:
                 raise invalid(f"There is no option {config_id} with the value {wanted}.")
@@ -197,7 +197,7 @@ class Door:
         session = self._session(session_id)
         if session.running or session_id in self._asking:
             raise RequestError(-32600, "This session is still working. Stop it first, or wait.")
-        asking = self._asking[session_id] = Asking(session, self._editor)
+        asking = self._asking[session_id] = ClientRequests(session, self._editor)
         try:
             reason = await self._answered(session, prompt, asking)
         except StudioError as error:
@@ -214,10 +214,10 @@ class Door:
             session.stop()
 
     async def _answered(
-        self, session: Session, prompt: Sequence[Content], asking: Asking
+        self, session: Session, prompt: Sequence[Content], asking: ClientRequests
     ) -> StopReason:
-        await self._studio.follow()
-        words = await said(prompt)
+        await self._studio.refresh_settings()
+        words = await read_prompt(prompt)
         if new := [name for name, told in self._servers.items() if not told]:
             self._servers |= dict.fromkeys(new, True)
             await self._tell(session, update_agent_message_text(UNUSED.format(", ".join(new))))
@@ -236,13 +236,13 @@ class Door:
             await asking.drafts()
         return STOPS[end.reason]
 
-    async def _turn(self, session: Session, words: Sequence[Said], asking: Asking) -> TurnComplete:
-        telling = Telling(session.info.folder)
+    async def _turn(self, session: Session, words: Sequence[Said], asking: ClientRequests) -> TurnComplete:
+        telling = SessionUpdates(session.info.folder)
         end = TurnComplete("error")
         fault = ""
         async with aclosing(session.turn(words, mode="background")) as events:
             async for event in events:
-                for update in telling.of(event):
+                for update in telling.for_event(event):
                     await self._tell(session, update)
                 match event:
                     case AwaitingPermission():
@@ -257,7 +257,7 @@ class Door:
                         pass
         if end.reason == "error":
             return TurnComplete("error", fault or end.detail)
-        if why := last_words(end.reason, end.detail):
+        if why := end_note(end.reason, end.detail):
             await self._tell(session, update_agent_message_text(f"\n\n{why}"))
         return end
 
@@ -279,7 +279,7 @@ class Door:
 
     def _offered(self, servers: Sequence[Any]) -> None:
         for server in servers:
-            self._servers.setdefault(line(server.name, 100), False)
+            self._servers.setdefault(escape_line(server.name, 100), False)
 
     async def _opened(self, cwd: str, session_id: str) -> Session:
         folder = _folder(cwd)
@@ -355,7 +355,7 @@ def _folder(cwd: str) -> Path:
 
 
 def _unknown(session_id: str) -> RequestError:
-    why = f"There is no session {line(session_id, 100)}. Begin a new one."
+    why = f"There is no session {escape_line(session_id, 100)}. Begin a new one."
     return RequestError(-32002, why, {"uri": session_id})
 
 

@@ -20,7 +20,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from studio.agent.input import given, picture, weigh
+from studio.agent.input import given, picture, check_total_size
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Said, Text
 
@@ -33,11 +33,11 @@ Content: TypeAlias = (
 )
 
 
-async def said(prompt: Sequence[Content]) -> list[Said]:
+async def read_prompt(prompt: Sequence[Content]) -> list[Said]:
     """Raises RequestError for what no model here can be given, and where nothing is said."""
     try:
         found = [block for one in prompt if (block := await _block(one)) is not None]
-        weigh(found)
+        check_total_size(found)
     except ConfigurationError as error:
         raise invalid(str(error)) from error
     if not found:

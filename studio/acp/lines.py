@@ -11,7 +11,7 @@ LONGEST = 50_000_000
 _BROKEN, _NO_REQUEST = -32700, -32600
 
 
-class Lines:
+class StdioTransport:
     """Takes messages and sends them (the library's ``Transport``).
 
     What is no message is answered with an error, and the connection goes on.

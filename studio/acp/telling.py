@@ -21,8 +21,8 @@ from acp import (
 )
 from acp.schema import StopReason, ToolCallLocation, ToolCallStatus, ToolKind
 
-from studio.agent.endings import ending
-from studio.agent.permission.showing import whole
+from studio.agent.endings import describe_end
+from studio.agent.permission.showing import escape_invisible
 from studio.domain.blocks import (
     DraftBlock,
     ReasoningBlock,
@@ -86,7 +86,7 @@ _KIND_OF: dict[Effect, ToolKind] = {
 _STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": "completed"}
 
 
-class Telling:
+class SessionUpdates:
     """The updates of one session, in its folder."""
 
     def __init__(self, folder: str) -> None:
@@ -95,7 +95,7 @@ class Telling:
         self._changes: dict[str, Any] = {}
         self._open: dict[str, None] = {}
 
-    def of(self, event: Event) -> Iterator[Update]:
+    def for_event(self, event: Event) -> Iterator[Update]:
         """What an editor is told of an event; nothing of most."""
         match event:
             case TextDelta():
@@ -140,7 +140,7 @@ class Telling:
             case _:
                 return
 
-    def again(self, blocks: Sequence[TranscriptBlock]) -> Iterator[Update]:
+    def for_blocks(self, blocks: Sequence[TranscriptBlock]) -> Iterator[Update]:
         """A conversation that was led before, for an editor that opens it again."""
         for block in blocks:
             match block:
@@ -175,7 +175,7 @@ class Telling:
         """A draft of earlier, and what became of it."""
         return start_tool_call(
             f"draft-{draft.id}",
-            whole(f"{draft.action.capitalize()} {draft.place} ({draft.status})"),
+            escape_invisible(f"{draft.action.capitalize()} {draft.place} ({draft.status})"),
             kind="edit",
             status=_STATES.get(draft.status, "failed"),
             content=[self.change(draft)],
@@ -198,12 +198,12 @@ class Telling:
         return [ToolCallLocation(path=str(self._folder / path))]
 
 
-def last_words(reason: CompletionReason, detail: str) -> str:
+def end_note(reason: CompletionReason, detail: str) -> str:
     """Why a turn ended that did not end by itself; empty where the protocol says it."""
-    return "" if reason in ("done", "cancelled", "handed_over") else ending(reason, detail)
+    return "" if reason in ("done", "cancelled", "handed_over") else describe_end(reason, detail)
 
 
-def words(text: str) -> list[Any] | None:
+def text_content(text: str) -> list[Any] | None:
     """Words as the content of a call; None where there are none."""
     return [_words(text)] if text.strip() else None
 
@@ -211,7 +211,7 @@ def words(text: str) -> list[Any] | None:
 def _content(text: str, images: Sequence[Image], change: Any = None) -> list[Any] | None:
     """What a call came to, whole: it stands in the place of what was told before."""
     changes = [] if change is None else [change]
-    return [*changes, *(words(text) or ()), *(tool_content(_image(one)) for one in images)] or None
+    return [*changes, *(text_content(text) or ()), *(tool_content(_image(one)) for one in images)] or None
 
 
 def _image(image: Image) -> Any:

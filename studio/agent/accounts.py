@@ -12,9 +12,9 @@ from studio.domain.sessions import SessionInfo
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import Settings, SettingsFile
 
-from .budget import HOUR, Account, Amount, Budget, Rate
+from .budget import HOUR, Account, Amount, Budget, RequestRate
 from .session import Session
-from .spending import Spent, total
+from .spending import UsageTotal, total
 
 LOOK = 2.0
 """A day may have thousands of requests, and a server thousands of turns."""
@@ -30,7 +30,7 @@ def session_caps(session: SessionInfo, values: Settings) -> Caps:
     return Caps(values.session_tokens, values.session_dollars)
 
 
-class Accounts:
+class UsageAccounting:
     """Knows what may be used, and learns from storage what was.
 
     Other programs with the same data book on accounts of their own: what they
@@ -41,9 +41,9 @@ class Accounts:
         self,
         settings: SettingsFile,
         store: SessionStore,
-        spent: Callable[..., Awaitable[dict[str, Spent]]],
+        spent: Callable[..., Awaitable[dict[str, UsageTotal]]],
     ) -> None:
-        self.rate = Rate(lambda: settings.values.requests_per_hour)
+        self.rate = RequestRate(lambda: settings.values.requests_per_hour)
         self._settings = settings
         self._store = store
         self._spent = spent

@@ -30,14 +30,14 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 
 from .budget import Reservation
-from .ledger import Ledger, Prefix
-from .patience import Patience
-from .purse import Purse
+from .ledger import CacheLedger, Prefix
+from .patience import RetryPolicy
+from .purse import RequestMeter
 
 RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
 BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
@@ -108,7 +108,7 @@ class _Attempt:
             self.timeout.reschedule(asyncio.get_running_loop().time())
 
 
-class Asking:
+class ModelRequests:
     """The requests of one turn.
 
     ``request`` makes the next one of what the history holds by then, ``tokens``
@@ -121,9 +121,9 @@ class Asking:
         self,
         provider: Provider,
         history: History,
-        ledger: Ledger,
-        purse: Purse,
-        patience: Patience,
+        ledger: CacheLedger,
+        purse: RequestMeter,
+        patience: RetryPolicy,
         *,
         request: Callable[[], Request],
         tokens: Callable[[], Awaitable[int]],
@@ -279,7 +279,7 @@ class Asking:
             if not attempt.timeout.expired():
                 raise
             name = self._provider.name
-            text = f"{TITLES.get(name, name)} stopped answering."
+            text = f"{PROVIDER_TITLES.get(name, name)} stopped answering."
             raise ProviderError("network", text, provider=name) from error
         finally:
             self._attempt = None

@@ -21,14 +21,14 @@ from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths
 from studio.storage.settings import SettingsFile
 
-from .connections import Connections, Local
-from .studio import Studio
+from .connections import ProviderFactory, EmbeddedProvider
+from .studio import Engine
 
 if TYPE_CHECKING:
     from studio.providers.demo import DemoProvider
 
 
-async def build(paths: Paths, settings: SettingsFile) -> Studio:
+async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
     try:
         await asyncio.to_thread(paths.create)
@@ -43,21 +43,21 @@ async def build(paths: Paths, settings: SettingsFile) -> Studio:
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
     )
     local = {"simulator": _demo(http), "builtin": _builtin(paths, settings, keychain)}
-    studio = Studio(
+    studio = Engine(
         paths=paths,
         settings=settings,
         keychain=keychain,
         http=http,
         database=database,
         catalogue=catalogue,
-        connections=Connections(settings, keychain, http, local),
+        connections=ProviderFactory(settings, keychain, http, local),
         snapshot_date=made,
     )
     await asyncio.to_thread(studio.discover_tools)
     return studio
 
 
-def _demo(http: Http) -> Local:
+def _demo(http: Http) -> EmbeddedProvider:
     """The simulator inside this program, started with the first request."""
     running: list[DemoProvider] = []
 
@@ -76,20 +76,20 @@ def _demo(http: Http) -> Local:
         while running:
             await running.pop().aclose()
 
-    return Local(start, stop)
+    return EmbeddedProvider(start, stop)
 
 
-def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> Local:
+def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> EmbeddedProvider:
     """The built-in model, in a child process that starts with the first request."""
     made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
 
     def make(chosen: str) -> tuple[Provider, Callable[[], Awaitable[None]]]:
-        from studio.providers.builtin import BuiltinModel, BuiltinProvider
+        from studio.providers.builtin import ModelProcess, LocalModelProvider
 
         path = Path(chosen) if chosen else None
         environment = child_environment(secrets=keychain.known())
-        model = BuiltinModel(path, paths.resources, environment)
-        return BuiltinProvider(model), model.aclose
+        model = ModelProcess(path, paths.resources, environment)
+        return LocalModelProvider(model), model.aclose
 
     async def start() -> Provider:
         chosen = settings.values.builtin_model
@@ -103,4 +103,4 @@ def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> Local:
         while made:
             await made.pop()[2]()
 
-    return Local(start, stop)
+    return EmbeddedProvider(start, stop)

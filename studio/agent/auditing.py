@@ -43,7 +43,7 @@ async def export(store: SessionStore, wanted: AuditFilter, path: Path) -> int:
     return count
 
 
-def line(entry: AuditEntry) -> str:
+def audit_line(entry: AuditEntry) -> str:
     """One call as a line of JSONL, in ASCII."""
     return json.dumps(entry.to_json())
 
@@ -54,4 +54,4 @@ def _open(path: Path) -> TextIO:
 
 
 def _write(file: TextIO, page: Sequence[AuditEntry]) -> None:
-    file.write("".join(f"{line(entry)}\n" for entry in page))
+    file.write("".join(f"{audit_line(entry)}\n" for entry in page))

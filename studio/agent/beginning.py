@@ -55,7 +55,7 @@ def starter(name: str) -> str:
     return _TEXT.replace("@NAME@", quoted).replace("@HUES@", ", ".join(HUES))
 
 
-def start(folder: Path, name: str, taken: Iterable[str]) -> Path:
+def create_agent_file(folder: Path, name: str, taken: Iterable[str]) -> Path:
     """Write a starter file into a folder that is there; returns its path.
 
     Never overwrites. Raises ConfigurationError if the name is none for an agent,

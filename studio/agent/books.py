@@ -8,14 +8,14 @@ from datetime import datetime
 
 from studio.domain.ledger import LedgerEntry
 from studio.domain.models import ModelInfo
-from studio.providers.prices import cost, is_local, sizes
+from studio.providers.prices import request_cost, is_local, tier_sizes
 from studio.storage.sessions import SessionStore
 from studio.storage.usage import UsageKey
 
-from .spending import Spent, by_key
+from .spending import UsageTotal, by_key
 
 
-class Books:
+class UsageCosts:
     """Of all sessions; ``model`` knows the facts of a provider's model."""
 
     def __init__(self, store: SessionStore, model: Callable[[str, str], ModelInfo]) -> None:
@@ -37,7 +37,7 @@ class Books:
         known = [(entry, self._model(entry.provider, entry.model)) for entry in entries]
         return await asyncio.to_thread(
             lambda: [
-                cost(entry.provider, entry.model, entry.usage, facts)
+                request_cost(entry.provider, entry.model, entry.usage, facts)
                 if entry.cost is None
                 else entry.cost
                 for entry, facts in known
@@ -46,7 +46,7 @@ class Books:
 
     async def spent(
         self, by: UsageKey, session_id: str = "", since: float = 0.0
-    ) -> dict[str, Spent]:
+    ) -> dict[str, UsageTotal]:
         """What requests used and cost by turn, session, agent, day or model, oldest first.
 
         Of one session or of all, from the time ``since`` on. A day is a local
@@ -55,7 +55,7 @@ class Books:
         apart: tuple[int, ...] = ()
         rows = await self._store.usage_by(by, session_id, since)
         if any(row.unpriced and not is_local(row.provider, row.model) for row in rows):
-            apart = await asyncio.to_thread(sizes)
+            apart = await asyncio.to_thread(tier_sizes)
             rows = await self._store.usage_by(by, session_id, since, apart)
         known = [(row, self._model(row.provider, row.model)) for row in rows]
         return await asyncio.to_thread(by_key, known, apart)

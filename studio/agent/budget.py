@@ -141,7 +141,7 @@ class Budget:
         return any(account.nearly for account in self.accounts)
 
 
-class Rate:
+class RequestRate:
     """At most ``limit()`` requests an hour; 0 is no limit. Times are ``time.time``."""
 
     def __init__(self, limit: Callable[[], int]) -> None:

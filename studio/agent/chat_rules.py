@@ -8,21 +8,21 @@ from typing import TypeAlias
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule
-from studio.storage.rules import ChatRule, ChatRuleStore
+from studio.storage.rules import SessionRule, SessionRuleStore
 
 from .permission.policy import Policy
 
 # ``list`` is a method's name in the class below.
-_Listed: TypeAlias = list[ChatRule]
+_Listed: TypeAlias = list[SessionRule]
 
 
-class ChatRules:
+class SessionRules:
     """What the person answered “for this session”, and what else they gave one chat.
 
     Every coroutine raises StorageError.
     """
 
-    def __init__(self, store: ChatRuleStore, session_id: str) -> None:
+    def __init__(self, store: SessionRuleStore, session_id: str) -> None:
         self._store = store
         self._session_id = session_id
         self._policy: Policy | None = None

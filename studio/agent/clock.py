@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-class Clock:
+class WorkClock:
     """Seconds of work: stands still while the person is asked (L-11)."""
 
     def __init__(self) -> None:

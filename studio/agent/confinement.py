@@ -9,7 +9,7 @@ from pathlib import Path
 from studio.tools.sandbox import Sandbox, find_sandbox
 
 
-class Confinement:
+class SandboxProbe:
     """Tries what the system has, once, when the first command is near; ``private`` is hidden."""
 
     def __init__(self, private: Sequence[Path], wanted: Callable[[], bool]) -> None:

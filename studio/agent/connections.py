@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.models import ModelInfo
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.providers.base import Provider
 from studio.providers.http import Http, from_environment
 from studio.storage.keychain import ENVIRONMENT, Keychain, environment_key
@@ -29,7 +29,7 @@ BASE_URL_VARIABLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class EmbeddedProvider:
     """A provider inside this program, started on first use: the model, the demo."""
 
     start: Callable[[], Awaitable[Provider]]
@@ -46,11 +46,11 @@ class _Later:
         return await (await self.start()).models()
 
 
-class Connections:
+class ProviderFactory:
     """Makes each provider once, and again when its key or address changed."""
 
     def __init__(
-        self, settings: SettingsFile, keychain: Keychain, http: Http, local: dict[str, Local]
+        self, settings: SettingsFile, keychain: Keychain, http: Http, local: dict[str, EmbeddedProvider]
     ) -> None:
         self._settings = settings
         self._keychain = keychain
@@ -61,8 +61,8 @@ class Connections:
 
     async def provider(self, name: str) -> Provider:
         """Ready to use. Raises ProviderError(no_key) or ConfigurationError."""
-        if name not in TITLES:
-            raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(TITLES)}.")
+        if name not in PROVIDER_TITLES:
+            raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}.")
         if name in self._local:
             async with self._starting:
                 return await self._local[name].start()
@@ -162,6 +162,6 @@ def no_key(name: str) -> ProviderError:
     variable = ENVIRONMENT[name][0]
     return ProviderError(
         "no_key",
-        f"There is no API key for {TITLES[name]}. Add one in the settings, or set {variable}.",
+        f"There is no API key for {PROVIDER_TITLES[name]}. Add one in the settings, or set {variable}.",
         provider=name,
     )

@@ -13,13 +13,13 @@ from studio.domain.events import DraftCreated, DraftResolved, Event
 from studio.domain.tools import Draft, DraftStatus
 from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
 
-from .unbroken import Unbroken
+from .unbroken import BackgroundTasks
 
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 """A person still has to say what becomes of it."""
 
 
-class SessionDrafts:
+class DraftStore:
     """Knows each draft's latest state; says what became of it as events.
 
     ``trash`` is the folder where deleted files are kept; it may touch the disk.
@@ -31,7 +31,7 @@ class SessionDrafts:
         self._drafts = {draft.id: draft for draft in drafts}
         self._trash = trash
         self._writing = asyncio.Lock()
-        self._unbroken = Unbroken()
+        self._unbroken = BackgroundTasks()
         self.settled = self._unbroken.settled
         self.around: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         """Entered around each change of a file, so that it is known whose it was."""
@@ -172,7 +172,7 @@ class TurnDrafts:
     """The session's drafts as a turn's tools reach them."""
 
     def __init__(
-        self, drafts: SessionDrafts, workspace: Workspace, emit: Callable[[Event], None]
+        self, drafts: DraftStore, workspace: Workspace, emit: Callable[[Event], None]
     ) -> None:
         self._drafts = drafts
         self._workspace = workspace

@@ -29,7 +29,7 @@ _CATEGORIES = {
 _CATEGORY = re.compile(r"([A-Za-z_]{3,40})(?:: (.*))?", re.DOTALL)
 
 
-def ending(reason: CompletionReason, detail: str) -> str:
+def describe_end(reason: CompletionReason, detail: str) -> str:
     """One line. ``detail`` is what ``TurnComplete`` says; of a refusal it is the
     provider's category, then perhaps its explanation."""
     if reason == "refused" and (found := _CATEGORY.fullmatch(detail)):

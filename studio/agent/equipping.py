@@ -17,18 +17,18 @@ from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Tool, Workspace
 from studio.tools.notes import Notes
-from studio.tools.sandbox import Hiding, Sandbox
+from studio.tools.sandbox import HidingSandbox, Sandbox
 
-from .chat_rules import ChatRules
-from .clock import Clock
-from .drafts import SessionDrafts, TurnDrafts
-from .execution import Execution
-from .ground import Ground, Surroundings
-from .incoming import Incoming
-from .permission.gate import Gate
+from .chat_rules import SessionRules
+from .clock import WorkClock
+from .drafts import DraftStore, TurnDrafts
+from .execution import ToolRunner
+from .ground import AgentSetup, Services
+from .incoming import ContentFilter
+from .permission.gate import Approvals
 from .permission.policy import Policy
 from .permission.unreadable import unreadable
-from .risk import Risk
+from .risk import ExfiltrationGuard
 from .undo import Undo
 
 
@@ -37,20 +37,20 @@ class Chat(Protocol):
 
     info: SessionInfo
     transcript: Transcript
-    drafts: SessionDrafts
+    drafts: DraftStore
     files: Undo
-    rules: ChatRules
+    rules: SessionRules
 
 
 @dataclass(frozen=True, slots=True)
-class Equipment:
+class ToolAccess:
     """Of one turn. The policy grows by what the person allows, the risk by what is met."""
 
     policy: Policy
     offered: list[ToolSpec]
     workspace: Workspace
     sandbox: Sandbox
-    risk: Risk
+    risk: ExfiltrationGuard
     spill: Path
     """Where results are kept that are too long for the model."""
 
@@ -60,17 +60,17 @@ class Equipment:
         return any(spec.effect == "act" for spec in self.offered)
 
 
-class Equipping:
+class ToolAccessBuilder:
     """Equips the turns of one session."""
 
-    def __init__(self, chat: Chat, surroundings: Surroundings) -> None:
+    def __init__(self, chat: Chat, surroundings: Services) -> None:
         self._chat = chat
         self._around = surroundings
-        self._incoming = Incoming(chat.transcript)
+        self._incoming = ContentFilter(chat.transcript)
 
     async def equipment(
-        self, ground: Ground, rules: Sequence[Rule], within: Policy | None = None
-    ) -> Equipment:
+        self, ground: AgentSetup, rules: Sequence[Rule], within: Policy | None = None
+    ) -> ToolAccess:
         """``rules`` are the turn's own; ``within`` is what it may do at most, in its folder
         or, of the turn that began it, in that one's.
 
@@ -96,28 +96,28 @@ class Equipping:
         workspace = workspace.hiding(policy.hides)
         sandbox = await self._around.sandbox()
         if sandbox.kind != "none":
-            sandbox = Hiding(sandbox, lambda: unreadable(policy.unreadable(), workspace))
-        risk = Risk(
+            sandbox = HidingSandbox(sandbox, lambda: unreadable(policy.unreadable(), workspace))
+        risk = ExfiltrationGuard(
             self._chat.transcript,
             contained=sandbox.kind != "none",
             trusted=ground.layers.trust == "trusted",
         )
         offered = [spec for spec in ground.offered if spec.external or policy.offers(spec)]
         spill = self._around.spill(self._chat.info.id)
-        return Equipment(policy, offered, workspace, sandbox, risk, spill)
+        return ToolAccess(policy, offered, workspace, sandbox, risk, spill)
 
     def execution(
         self,
-        equipment: Equipment,
-        ground: Ground,
+        equipment: ToolAccess,
+        ground: AgentSetup,
         limits: Limits,
         emit: Callable[[Event], None],
-        clock: Clock,
+        clock: WorkClock,
         most: int | None,
-    ) -> Execution:
+    ) -> ToolRunner:
         """What runs a turn's calls with this equipment, ``most`` of them."""
         info, risk, workspace = self._chat.info, equipment.risk, equipment.workspace
-        gate = Gate(
+        gate = Approvals(
             agent=ground.agent.name,
             policy=equipment.policy,
             workspace=workspace,
@@ -128,7 +128,7 @@ class Equipping:
             objection=risk.objection,
             earlier=lambda: self._earlier(ground.tools),
         )
-        return Execution(
+        return ToolRunner(
             session_id=info.id,
             agent=ground.agent.name,
             tools=ground.tools,

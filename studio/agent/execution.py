@@ -27,11 +27,11 @@ from studio.tools.result import render, shorten
 from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
-from .incoming import Incoming
-from .permission.gate import Gate, Permit, Refused
+from .incoming import ContentFilter
+from .permission.gate import Approvals, Permit, Refused
 from .permission.policy import target_of
 from .reads import Reads
-from .risk import Risk
+from .risk import ExfiltrationGuard
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class DraftBox(Protocol):
     async def withdraw(self, draft: Draft) -> None: ...
 
 
-class Execution:
+class ToolRunner:
     """The tools of one turn, with everything a call needs around it."""
 
     def __init__(
@@ -64,15 +64,15 @@ class Execution:
         agent: str,
         tools: Mapping[str, Tool],
         offered: Sequence[ToolSpec],
-        gate: Gate,
-        risk: Risk,
+        gate: Approvals,
+        risk: ExfiltrationGuard,
         workspace: Workspace,
         drafts: DraftBox,
         environment: Callable[[], dict[str, str]],
         sandbox: Sandbox,
         web: Web,
         notes: Notes,
-        incoming: Incoming,
+        incoming: ContentFilter,
         spill: Path,
         parallel: int,
         emit: Callable[[Event], None],
@@ -339,7 +339,7 @@ class _CallDrafts(Drafts):
     """The session's drafts as one call sees them."""
 
     def __init__(
-        self, box: DraftBox, gate: Gate, spec: ToolSpec, call_id: str, approve: bool
+        self, box: DraftBox, gate: Approvals, spec: ToolSpec, call_id: str, approve: bool
     ) -> None:
         self._box = box
         self._gate = gate

@@ -11,7 +11,7 @@ from studio.domain.events import Failed
 log = logging.getLogger(__name__)
 
 
-def failure(error: Exception) -> Failed:
+def describe_error(error: Exception) -> Failed:
     """What the person is told of an error that ended a turn, or kept it from beginning."""
     match error:
         case ProviderError():

@@ -28,10 +28,10 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.domain.sessions import SessionInfo
-from studio.providers.wire import mended
+from studio.providers.wire import repair_surrogates
 from studio.tools import pictures
 
-from .transfer import MARK, Conversation, conversation_of, distinct, of_json
+from .transfer import MARK, PortableConversation, conversation_of, distinct, of_json
 
 Body: TypeAlias = dict[str, Any]
 KNOWN = (
@@ -40,7 +40,7 @@ KNOWN = (
 )
 
 
-def read(data: bytes) -> list[Conversation]:
+def read_conversations(data: bytes) -> list[PortableConversation]:
     """All conversations of a file; ValueError says what is wrong with it, and where."""
     if data[:4] == b"PK\x03\x04":
         raise ValueError("it is an archive. Unpack it, and import its conversations.json")
@@ -60,7 +60,7 @@ def read(data: bytes) -> list[Conversation]:
         raise ValueError(f"it holds no conversation. {KNOWN}")
     if all(isinstance(one, dict) and "role" in one for one in value):
         return [_plain({"messages": value})]
-    found: list[Conversation] = []
+    found: list[PortableConversation] = []
     for number, one in enumerate(value, 1):
         try:
             found.append(_reader(one)(cast("JsonObject", one)))
@@ -76,7 +76,7 @@ def _named(number: int, value: Json) -> str:
     return f"conversation {number} “{title}”" if title else f"conversation {number}"
 
 
-def _reader(value: Json) -> Callable[[JsonObject], Conversation]:
+def _reader(value: Json) -> Callable[[JsonObject], PortableConversation]:
     if isinstance(value, dict):
         readers = {"mapping": _chatgpt, "chat_messages": _claude, "messages": _plain}
         for key in readers.keys() & value.keys():
@@ -84,7 +84,7 @@ def _reader(value: Json) -> Callable[[JsonObject], Conversation]:
     raise ValueError(f"this is no conversation. {KNOWN}")
 
 
-def _session(data: JsonObject) -> Conversation:
+def _session(data: JsonObject) -> PortableConversation:
     """``agent-studio sessions events ID``."""
     try:
         events = [decode_event(one) for one in _list(data["events"])]
@@ -96,7 +96,7 @@ def _session(data: JsonObject) -> Conversation:
 # ChatGPT: a tree of messages; the conversation is the branch that was shown last
 
 
-def _chatgpt(data: JsonObject) -> Conversation:
+def _chatgpt(data: JsonObject) -> PortableConversation:
     nodes = cast("dict[str, Body]", data["mapping"])
     branch: list[Body] = []
     at, seen = data.get("current_node") or _newest(nodes), set[str]()
@@ -106,7 +106,7 @@ def _chatgpt(data: JsonObject) -> Conversation:
             branch.append(nodes[at]["message"])
         at = nodes[at].get("parent")
     messages = [_chatgpt_message(one) for one in reversed(branch) if not _hidden(one)]
-    return Conversation(
+    return PortableConversation(
         title=_text(data.get("title")),
         messages=_joined(messages),
         updated=_seconds(data.get("update_time") or data.get("create_time")),
@@ -161,9 +161,9 @@ def _missing(part: Body) -> str:
 # Claude: a list of messages, each of blocks
 
 
-def _claude(data: JsonObject) -> Conversation:
+def _claude(data: JsonObject) -> PortableConversation:
     messages = [_claude_message(one) for one in cast("list[Body]", data["chat_messages"])]
-    return Conversation(
+    return PortableConversation(
         title=_text(data.get("name")),
         messages=_joined(messages),
         updated=_seconds(data.get("updated_at") or data.get("created_at")),
@@ -205,7 +205,7 @@ def _lost(name: str) -> str:
 # Lists of messages, as the APIs take them
 
 
-def _plain(data: JsonObject) -> Conversation:
+def _plain(data: JsonObject) -> PortableConversation:
     messages: list[tuple[str, list[Block]]] = []
     instructions: list[str] = [_text(data.get("system"))]
     names: dict[str, str] = {}
@@ -230,7 +230,7 @@ def _plain(data: JsonObject) -> Conversation:
             raise ValueError(f"message {number}: {error}") from error
     title = _text(data.get("title")) or _text(data.get("name"))
     words = "\n\n".join(filter(None, instructions))
-    return Conversation(title=title, messages=_joined(messages), instructions=words)
+    return PortableConversation(title=title, messages=_joined(messages), instructions=words)
 
 
 def _call(call: Body, names: dict[str, str]) -> ToolCall:
@@ -310,7 +310,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    return mended(value) if isinstance(value, str) else ""
+    return repair_surrogates(value) if isinstance(value, str) else ""
 
 
 def _seconds(value: Any) -> float:

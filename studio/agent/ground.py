@@ -21,14 +21,14 @@ from studio.tools import Tool, Workspace
 from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
-from .budget import Budget, Rate
+from .budget import Budget, RequestRate
 from .incoming import AnyKind
-from .patience import Patience
+from .patience import RetryPolicy
 from .permission.policy import Policy
-from .permission.rules import Layers, Rules, Trust
-from .routing import Routing
-from .standing import Standing
-from .watching import Folders
+from .permission.rules import RuleLayers, StandingRules, Trust
+from .routing import ModelRouter
+from .standing import SystemPrompt
+from .watching import FolderTracker
 
 SEARCH = "web_search"
 CLIENT = (
@@ -38,7 +38,7 @@ CLIENT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LoadedAgent:
     """What the disk holds of a turn's ground: files as they are now."""
 
     agent: Agent
@@ -48,10 +48,10 @@ class Found:
     workspace: Workspace
 
 
-class Surroundings(Protocol):
+class Services(Protocol):
     """What a session needs of the rest of the house for one turn."""
 
-    async def found(self, session: SessionInfo, trust: Trust) -> Found: ...
+    async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent: ...
     def workspace(self, session: SessionInfo) -> Workspace: ...
     async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent: ...
     async def provider(self, name: str) -> Provider: ...
@@ -70,21 +70,21 @@ class Surroundings(Protocol):
     def summarise(self) -> bool: ...
     def spill(self, session_id: str) -> Path: ...
     @property
-    def folders(self) -> Folders: ...
+    def folders(self) -> FolderTracker: ...
     def trash(self) -> Path: ...
     def today(self) -> date: ...
     @property
-    def rules(self) -> Rules: ...
+    def rules(self) -> StandingRules: ...
     @property
-    def rate(self) -> Rate: ...
+    def rate(self) -> RequestRate: ...
     @property
-    def routing(self) -> Routing: ...
+    def routing(self) -> ModelRouter: ...
     @property
-    def patience(self) -> Patience: ...
+    def patience(self) -> RetryPolicy: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class AgentSetup:
     """What a turn stands on."""
 
     agent: Agent
@@ -92,19 +92,19 @@ class Ground:
     model: str
     tools: dict[str, Tool]
     offered: list[ToolSpec]
-    layers: Layers
-    standing: Standing
+    layers: RuleLayers
+    standing: SystemPrompt
     masks: list[AnyKind]
     workspace: Workspace
 
 
-async def ground_of(
+async def load_agent_setup(
     info: SessionInfo,
-    around: Surroundings,
+    around: Services,
     given: Mapping[Layer, Sequence[Rule]] | None = None,
     ceiling: Policy | None = None,
     external: Sequence[ToolSpec] = (),
-) -> Ground:
+) -> AgentSetup:
     """Raises ConfigurationError or ProviderError for whatever is missing.
 
     ``given`` are rules of the session and the turn, ``ceiling`` is what it may
@@ -116,7 +116,7 @@ async def ground_of(
     layers = await around.rules.layers(folder)
     if layers.gone:
         raise FolderGone(f"The folder {info.folder} is not there any more. Choose another folder.")
-    found = await around.found(info, layers.trust)
+    found = await around.load_agent(info, layers.trust)
     agent, tools = found.agent, found.tools
     provider = await around.provider(info.provider)
     if not info.model:
@@ -138,13 +138,13 @@ async def ground_of(
         if spec.name not in theirs and (not spec.hosted or whole.hands_over(spec))
     ]
     offered += external
-    standing = Standing(
+    standing = SystemPrompt(
         None if agent.bare else around.today(),
         info.permission_mode,
         _instructions(agent, folder, info.instructions),
         frozenset(spec.name for spec in offered),
     )
-    return Ground(
+    return AgentSetup(
         agent,
         provider,
         info.model,

@@ -17,13 +17,13 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event, HistoryBegun, Notice
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import beginning, link, written
+from studio.domain.ledger import chain_start, chain_next, canonical_json
 from studio.domain.messages import Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
 from studio.providers.conversation import has_reasoning
-from studio.storage.sessions import Native, SessionStore
+from studio.storage.sessions import StoredHistory, SessionStore
 
 from .switching import carried_over
 
@@ -163,7 +163,7 @@ class NativeHistory:
         provider, messages = fresh.provider, fresh.conversation()
         items: list[JsonObject] = []
         tools = cast("list[JsonObject]", encode(fresh.tools))
-        chain = [beginning(fresh.system, tools)]
+        chain = [chain_start(fresh.system, tools)]
         if messages:
             items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
             await asyncio.to_thread(_lengthen, chain, items)
@@ -182,7 +182,7 @@ class NativeHistory:
         self.chain = chain
         return HistoryBegun(self.epoch, provider.name, fresh.model, why)
 
-    def _take(self, stored: Native) -> None:
+    def _take(self, stored: StoredHistory) -> None:
         self.epoch, self.why = stored.epoch, stored.why
         self.items, self.chain = stored.items, stored.chain
         self.system = stored.system
@@ -190,7 +190,7 @@ class NativeHistory:
             cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
         )
 
-    async def _misfit(self, stored: Native, fresh: _Fresh) -> str:
+    async def _misfit(self, stored: StoredHistory, fresh: _Fresh) -> str:
         """Why the stored epoch cannot be gone on with; empty if it can."""
         provider, model = fresh.provider, fresh.model
         written_by = (stored.provider, stored.protocol, stored.model)
@@ -229,7 +229,7 @@ class NativeHistory:
 def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
     """Add the digest after each item. Takes long for many items, or large ones."""
     for item in items:
-        chain.append(link(chain[-1], written(item)))
+        chain.append(chain_next(chain[-1], canonical_json(item)))
 
 
 def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:

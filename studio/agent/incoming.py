@@ -75,7 +75,7 @@ def _any(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DataKind:
     """One kind of personal data: how it looks, and what decides among what looks so."""
 
     name: str
@@ -101,7 +101,7 @@ class OwnKind:
         return True
 
     def replaced(self, text: str, place: Callable[[str], str]) -> str:
-        """As of ``Kind``; raises ToolFailed when it takes too long: then nothing comes in."""
+        """As of ``PartKind``; raises ToolFailed when it takes too long: then nothing comes in."""
         try:
             return self.pattern.sub(
                 lambda match: place(match[0]), text, concurrent=True, timeout=PATIENCE
@@ -113,19 +113,19 @@ class OwnKind:
             ) from None
 
 
-AnyKind: TypeAlias = "Kind | OwnKind"
+AnyKind: TypeAlias = "DataKind | OwnKind"
 
 
 KINDS = {
     kind.name: kind
     for kind in (
-        Kind(
+        DataKind(
             "email",
             re.compile(
                 r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.){1,8}[^\W\d_][\w-]{1,62}(?![\w-])"
             ),
         ),
-        Kind(
+        DataKind(
             "iban",
             re.compile(
                 r"(?<!\w)[A-Z]{2}\d\d(?:[ \u00a0-]?[A-Z0-9]{4}){2,7}"
@@ -133,8 +133,8 @@ KINDS = {
             ),
             _iban,
         ),
-        Kind("card", re.compile(r"(?<![\d.])\d(?:[ \u00a0-]?\d){12,18}(?![\d.]\d|\d)"), _luhn),
-        Kind(
+        DataKind("card", re.compile(r"(?<![\d.])\d(?:[ \u00a0-]?\d){12,18}(?![\d.]\d|\d)"), _luhn),
+        DataKind(
             "ip",
             re.compile(
                 r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}(?!\.?\d)"
@@ -142,7 +142,7 @@ KINDS = {
             ),
             _ip,
         ),
-        Kind(
+        DataKind(
             "phone",
             re.compile(r"(?<![\w.+@/=-])\+?\(?\d(?:[ \u00a0()./-]{0,2}\d){6,14}(?![\w@-]|\.\d)"),
             _phone,
@@ -181,7 +181,7 @@ def kinds_of(entries: Iterable[str]) -> list[AnyKind]:
     return [found[name] for name in order]
 
 
-class Incoming:
+class ContentFilter:
     """The filter of one chat; ``kinds`` are what it masks now.
 
     What it masked is nowhere stored. After a restart the numbers go on where

@@ -11,9 +11,9 @@ from pathlib import Path
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.messages import File, Image, Said, Text
 from studio.domain.models import ModelInfo
-from studio.providers.attachments import left_out
+from studio.providers.attachments import left_out_text
 from studio.providers.base import Provider
-from studio.providers.wire import mended
+from studio.providers.wire import repair_surrogates
 from studio.tools import pdf, pictures
 from studio.tools.result import size
 from studio.tools.text import encoding_of
@@ -83,10 +83,10 @@ async def picture(data: bytes) -> Image:
 def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
     """The block, or words in its place: what was refused must not come back with the next words."""
     why = provider.refuses(block, facts)
-    return Text(left_out(block, why)) if why and not isinstance(block, Text) else block
+    return Text(left_out_text(block, why)) if why and not isinstance(block, Text) else block
 
 
-def weigh(blocks: Sequence[Said]) -> None:
+def check_total_size(blocks: Sequence[Said]) -> None:
     """Raises ConfigurationError if this is too much for one message."""
     total = sum(len(block.data) for block in blocks if not isinstance(block, Text))
     if total > TOGETHER:
@@ -104,9 +104,9 @@ def whole(said: Sequence[Said]) -> tuple[Said, ...]:
 def _whole(block: Said) -> Said:
     match block:
         case Text():
-            return Text(mended(block.text))
+            return Text(repair_surrogates(block.text))
         case File():
-            return replace(block, name=mended(block.name))
+            return replace(block, name=repair_surrogates(block.name))
         case Image():
             return block
 

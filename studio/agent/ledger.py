@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from studio.domain.ledger import LedgerEntry, Sent, written
+from studio.domain.ledger import LedgerEntry, Sent, canonical_json
 from studio.domain.models import Effort, ModelInfo, Usage
-from studio.providers.base import Caching, Provider, Request
+from studio.providers.base import PromptCache, Provider, Request
 from studio.providers.prices import cache_loss
 
 UNEXPLAINED = "Nothing changed here. The provider had dropped it."
@@ -45,7 +45,7 @@ class _Request:
     at: float = 0.0
 
 
-class Ledger:
+class CacheLedger:
     """Of one session; ``last`` is its last request before the program started."""
 
     def __init__(self, last: LedgerEntry | None = None) -> None:
@@ -89,7 +89,7 @@ class Ledger:
         return sent
 
     def _changed(
-        self, last: _Request, provider: str, request: Request, history: Prefix, caching: Caching
+        self, last: _Request, provider: str, request: Request, history: Prefix, caching: PromptCache
     ) -> str:
         """Which part of the request is not what it was, in words; empty if none."""
         if (last.provider, last.model) != (provider, request.model):
@@ -111,7 +111,7 @@ class Ledger:
 
 
 def _wish(request: Request) -> str:
-    return written([request.choice, request.only, request.schema])
+    return canonical_json([request.choice, request.only, request.schema])
 
 
 def _span(seconds: float) -> str:

@@ -68,7 +68,7 @@ class Agents:
         return next((a for a in self.by_name.values() if a.name.casefold() == wanted), None)
 
 
-class AgentLibrary:
+class AgentFiles:
     """Reads the folders afresh at each call: a file saved a moment ago counts."""
 
     def __init__(self, shipped: Path, own: Path) -> None:

@@ -14,9 +14,9 @@ from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import Event, Notice, Pinned, SummaryEdited, SummaryUndone
 from studio.domain.transcript import Transcript
 
-from .context import Context
-from .ground import Ground
-from .preparing import Preparing
+from .context import ContextUsage
+from .ground import AgentSetup
+from .preparing import TurnBuilder
 
 UNASKED = (
     "The model gets the whole conversation again. It is summed up again when you ask for it, or "
@@ -24,11 +24,11 @@ UNASKED = (
 )
 
 
-async def nothing_more(_: Ground) -> None:
+async def nothing_more(_: AgentSetup) -> None:
     """What is to be done besides, where nothing is."""
 
 
-class Memory:
+class ContextControl:
     """``alone`` holds the session for what is done to its history while no turn runs.
 
     ``sound`` raises ConfigurationError where a session can only be read, ``alone``
@@ -38,7 +38,7 @@ class Memory:
     def __init__(
         self,
         transcript: Transcript,
-        preparation: Preparing,
+        preparation: TurnBuilder,
         record: Callable[[Event], None],
         alone: Callable[[], AbstractAsyncContextManager[None]],
         sound: Callable[[], None],
@@ -52,7 +52,7 @@ class Memory:
         self._flush = flush
         self._work: set[asyncio.Future[None]] = set()
 
-    async def context(self) -> Context:
+    async def context(self) -> ContextUsage:
         """What takes how much of the model's context."""
         return await self._preparation.context()
 
@@ -109,7 +109,7 @@ class Memory:
             with suppress(StudioError, ProviderError):  # what is wrong, the next turn will say
                 await self._anew()
 
-    async def _anew(self, work: Callable[[Ground], Awaitable[None]] = nothing_more) -> None:
+    async def _anew(self, work: Callable[[AgentSetup], Awaitable[None]] = nothing_more) -> None:
         """Open the native history while no turn runs, and do something to it."""
         task = asyncio.ensure_future(self._open(work))
         self._work.add(task)
@@ -121,7 +121,7 @@ class Memory:
         if not task.cancelled():
             task.result()
 
-    async def _open(self, work: Callable[[Ground], Awaitable[None]]) -> None:
+    async def _open(self, work: Callable[[AgentSetup], Awaitable[None]]) -> None:
         async with self._alone():
             ground = await self._preparation.ground()
             for event in await self._preparation.open(ground):

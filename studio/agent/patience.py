@@ -10,7 +10,7 @@ from studio.domain.errors import RETRYABLE, ProviderError
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """All times in seconds.
 
     ``attempts`` counts the first one too. The wait before an attempt is drawn

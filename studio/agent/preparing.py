@@ -37,33 +37,33 @@ from studio.storage.sessions import SessionStore
 from studio.tools import Workspace
 
 from .budget import Budget
-from .chat_rules import ChatRules
-from .clock import Clock
-from .context import Context, Means, Room
-from .drafts import SessionDrafts
-from .equipping import Equipping
-from .execution import Execution
-from .ground import Ground, Surroundings, ground_of
+from .chat_rules import SessionRules
+from .clock import WorkClock
+from .context import ContextUsage, ModelAccess, Compactor
+from .drafts import DraftStore
+from .equipping import ToolAccessBuilder
+from .execution import ToolRunner
+from .ground import AgentSetup, Services, load_agent_setup
 from .history import NativeHistory
 from .input import readable
-from .ledger import Ledger
+from .ledger import CacheLedger
 from .permission.policy import Policy
-from .purse import Purse
-from .risk import Risk
+from .purse import RequestMeter
+from .risk import ExfiltrationGuard
 from .routing import STUCK, TAKE_OVER
-from .spending import rates_of
-from .standing import Standing
+from .spending import token_rates
+from .standing import SystemPrompt
 from .structured import FREE, in_words
-from .turn import Setting, Turn
+from .turn import TurnContext, Turn
 from .undo import Undo
-from .unheard import Unheard
+from .unheard import PendingInput
 
 NOT_BROUGHT = "Whoever runs this tool sent no result."
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class ParentTurn:
     """What a turn that another one begins has of it.
 
     It draws on the same budget, may never do more (T-6), and has met what the
@@ -72,12 +72,12 @@ class Parent:
 
     budget: Budget
     policy: Policy
-    risk: Risk
+    risk: ExfiltrationGuard
     record: Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TurnOptions:
     """What a door asks of one turn; the agent's file and the settings say the rest.
 
     ``rules`` count on top of the agent's and the session's. ``parent`` is of the
@@ -88,7 +88,7 @@ class Wish:
     rules: Sequence[Rule] = ()
     mode: Mode | None = None
     limits: Limits | None = None
-    parent: Parent | None = None
+    parent: ParentTurn | None = None
     within: Policy | None = None
     tools: Sequence[ToolSpec] = ()
     results: Sequence[ToolResult] = ()
@@ -116,29 +116,29 @@ class Chat(Protocol):
 
     info: SessionInfo
     transcript: Transcript
-    drafts: SessionDrafts
+    drafts: DraftStore
     files: Undo
-    rules: ChatRules
+    rules: SessionRules
 
     async def change(self, **fields: Any) -> None: ...
     async def flush(self) -> None: ...
 
 
-class Preparing:
+class TurnBuilder:
     """Makes the turns of one session; holds what they share."""
 
     def __init__(
         self,
         chat: Chat,
         store: SessionStore,
-        surroundings: Surroundings,
-        unheard: Unheard,
+        surroundings: Services,
+        unheard: PendingInput,
         record: Callable[[Event], None],
         *,
         new: bool = False,
     ) -> None:
         self.history = NativeHistory(store, chat.info.id, new=new)
-        self.room = Room(chat.transcript, self.history, lambda: surroundings.summarise, chat.flush)
+        self.room = Compactor(chat.transcript, self.history, lambda: surroundings.summarise, chat.flush)
         self.opened: list[Event] = []
         """What happened when the history was opened for the turn that is being made."""
         self._chat = chat
@@ -146,8 +146,8 @@ class Preparing:
         self._around = surroundings
         self._unheard = unheard
         self._record = record
-        self._ledger: Ledger | None = None
-        self._equipping = Equipping(chat, surroundings)
+        self._ledger: CacheLedger | None = None
+        self._equipping = ToolAccessBuilder(chat, surroundings)
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
         self._noticed = ""
@@ -155,10 +155,10 @@ class Preparing:
         self.rises: tuple[CompletionReason, ...] = ()
         """The ends of the running turn after which the next tier takes over."""
         self._allowed: Budget | None = None
-        self.parent: Parent | None = None
+        self.parent: ParentTurn | None = None
         """What the turns have that are begun by the one that runs."""
 
-    async def turn(self, started: TurnStarted, wish: Wish) -> Turn:
+    async def turn(self, started: TurnStarted, wish: TurnOptions) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
         self._bring(wish.results)
         if not wish.rises:
@@ -187,12 +187,12 @@ class Preparing:
             raise ConfigurationError("There is nothing to send. Write a message first.")
         last = None if new else await self._store.last_sent(info.id)
         if self._ledger is None:
-            self._ledger = Ledger(last)
+            self._ledger = CacheLedger(last)
         parent = wish.parent
         purse = self._purse(budget, ground, last)
         mode = routed[0].mode if routed else wish.mode or agent.mode
         limits = wish.limits or self._around.limits(agent, mode)
-        setting = Setting(
+        setting = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
             limits=limits,
             news=lambda: self._news(ground.standing, wish.generation.schema),
@@ -209,8 +209,8 @@ class Preparing:
         if parent is not None:
             self.opened += equipment.risk.taken(parent.risk.exposed)
 
-        def execution(emit: Callable[[Event], None], clock: Clock) -> Execution:
-            self.parent = Parent(budget, equipment.policy, equipment.risk, emit)
+        def execution(emit: Callable[[Event], None], clock: WorkClock) -> ToolRunner:
+            self.parent = ParentTurn(budget, equipment.policy, equipment.risk, emit)
             most = wish.generation.calls
             return self._equipping.execution(equipment, ground, limits, emit, clock, most)
 
@@ -218,15 +218,15 @@ class Preparing:
         await self._chat.files.begin(started.turn_id, root, acts=equipment.acts)
         return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
 
-    async def ground(self, wish: Wish | None = None) -> Ground:
+    async def ground(self, wish: TurnOptions | None = None) -> AgentSetup:
         """What a turn stands on; raises ConfigurationError or ProviderError."""
         rules = self._chat.rules
         await rules.look()  # another program may have changed them
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known}
         if wish is not None:
             given["turn"] = wish.rules
-        wish = wish or Wish()
-        return await ground_of(self._chat.info, self._around, given, wish.ceiling, wish.tools)
+        wish = wish or TurnOptions()
+        return await load_agent_setup(self._chat.info, self._around, given, wish.ceiling, wish.tools)
 
     def _bring(self, results: Sequence[ToolResult]) -> None:
         """Whoever asked for the last turn ran the calls that were handed over, or did not."""
@@ -242,7 +242,7 @@ class Preparing:
             )
             self._record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
-    async def _routed(self, said: Sequence[Said], wish: Wish) -> list[Routed]:
+    async def _routed(self, said: Sequence[Said], wish: TurnOptions) -> list[Routed]:
         """What the program chose for this turn, and the chat changed to it (L-13)."""
         routing = self._around.routing
         self.rises = ()
@@ -267,7 +267,7 @@ class Preparing:
             self.rises = STUCK[routed.mode if routed else wish.mode or agent.mode]
         return [routed] if routed else []
 
-    async def _budget(self, agent: Agent, wish: Wish) -> Budget:
+    async def _budget(self, agent: Agent, wish: TurnOptions) -> Budget:
         """What one message may use, whoever is asked about it and works on it (L-14)."""
         if self._allowed is None:
             capped = replace(agent, caps=wish.caps.within(agent.caps))
@@ -276,14 +276,14 @@ class Preparing:
             self._allowed = await self._around.budget(self._chat.info, capped, above, new=new)
         return self._allowed
 
-    async def _close(self, turn_id: str, parent: Parent | None) -> Sequence[Event]:
+    async def _close(self, turn_id: str, parent: ParentTurn | None) -> Sequence[Event]:
         """What a turn changed is kept; what it met is known to the one that began it."""
         if parent is not None and self.parent is not None:
             for exposed in parent.risk.taken(self.parent.risk.exposed):
                 parent.record(exposed)
         return await self._chat.files.end(turn_id)
 
-    async def open(self, ground: Ground) -> list[Event]:
+    async def open(self, ground: AgentSetup) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""
         info, stale = self._chat.info, self._chat.transcript.stale
         events = await self.history.open(
@@ -302,20 +302,20 @@ class Preparing:
             self._unheard.said.clear()  # the conversation had it
         return events
 
-    async def summarise(self, ground: Ground) -> None:
-        """Sum up the beginning of the conversation; see ``Room.summarise``."""
+    async def summarise(self, ground: AgentSetup) -> None:
+        """Sum up the beginning of the conversation; see ``Compactor.summarise``."""
         info = self._chat.info
         budget = await self._around.budget(info, ground.agent, None)
         purse = self._purse(budget, ground, await self._store.last_sent(info.id))
         await self.room.summarise(self._means(ground, purse), self._record)
         self._unheard.said.clear()
 
-    async def stub(self, _: Ground) -> None:
+    async def stub(self, _: AgentSetup) -> None:
         """Begin a history with old results shortened."""
         await self.room.stub(self._record)
         self._unheard.said.clear()
 
-    async def context(self) -> Context:
+    async def context(self) -> ContextUsage:
         """What takes how much of the model's context, as the next request would be."""
         info, history = self._chat.info, self.history
         facts = self._around.model(info.provider, info.model)
@@ -328,15 +328,15 @@ class Preparing:
             window = await provider.context(Request(info.model, (), facts=facts, session=info.id))
         return await self.room.view(history, window)
 
-    def _purse(self, budget: Budget, ground: Ground, last: LedgerEntry | None) -> Purse:
+    def _purse(self, budget: Budget, ground: AgentSetup, last: LedgerEntry | None) -> RequestMeter:
         provider, facts = self._chat.info.provider, self._facts
         size = max(last.usage.input if last else 0, 1)
-        rates = asyncio.to_thread(rates_of, provider, ground.model, size, facts)
-        return Purse(budget, self._around.rate, rates)
+        rates = asyncio.to_thread(token_rates, provider, ground.model, size, facts)
+        return RequestMeter(budget, self._around.rate, rates)
 
-    def _means(self, ground: Ground, purse: Purse) -> Means:
+    def _means(self, ground: AgentSetup, purse: RequestMeter) -> ModelAccess:
         session_id, patience = self._chat.info.id, self._around.patience
-        return Means(ground.provider, ground.model, self._facts, session_id, purse, patience)
+        return ModelAccess(ground.provider, ground.model, self._facts, session_id, purse, patience)
 
     @property
     def _facts(self) -> ModelInfo:
@@ -345,7 +345,7 @@ class Preparing:
     async def workspace(self) -> Workspace:
         return await asyncio.to_thread(self._around.workspace, self._chat.info)
 
-    def _news(self, standing: Standing, schema: JsonObject | None) -> list[Told]:
+    def _news(self, standing: SystemPrompt, schema: JsonObject | None) -> list[Told]:
         """What the model has not been told yet."""
         history, told = self.history, self._chat.transcript.told
         frozen = [spec.name for spec in history.tools]

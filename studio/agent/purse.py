@@ -7,17 +7,17 @@ from collections.abc import Awaitable
 
 from studio.domain.models import ModelInfo, Usage
 
-from .budget import Amount, Budget, Rate, Reservation
-from .spending import Rates
+from .budget import Amount, Budget, RequestRate, Reservation
+from .spending import TokenRates
 
 ANSWER = 8_192
 """Tokens that an answer may have, where a model's limit is unknown or larger."""
 
 
-class Purse:
+class RequestMeter:
     """Of one turn. ``rates`` is what tokens cost here."""
 
-    def __init__(self, budget: Budget, rate: Rate, rates: Awaitable[Rates | None]) -> None:
+    def __init__(self, budget: Budget, rate: RequestRate, rates: Awaitable[TokenRates | None]) -> None:
         self.budget = budget
         self._rate = rate
         self._rates = asyncio.ensure_future(rates)
@@ -46,6 +46,6 @@ class Purse:
         reservation.settle(Amount(usage.total, dollars))
 
 
-def _dollars(rates: Rates | None, usage: Usage) -> float:
+def _dollars(rates: TokenRates | None, usage: Usage) -> float:
     """Nothing where no price is known: money caps cannot count such a model."""
     return (rates.of(usage) or 0.0) if rates is not None else 0.0

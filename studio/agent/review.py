@@ -15,12 +15,12 @@ from studio.tools import DraftConflict, Workspace, make_delete, make_draft, make
 from studio.tools.approving import as_named
 from studio.tools.drafting import current, make_further
 from studio.tools.merging import Merge, three_way
-from studio.tools.replacing import look
+from studio.tools.replacing import read_stamp
 
-from .drafts import OPEN, SessionDrafts
-from .unheard import Unheard
+from .drafts import OPEN, DraftStore
+from .unheard import PendingInput
 
-Decision: TypeAlias = Literal["approve", "discard", "undo"]
+DraftDecision: TypeAlias = Literal["approve", "discard", "undo"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class Conflict:
     unread: str = ""
 
 
-class Review:
+class DraftReview:
     """The person's side of a session's drafts; ``flush`` has all that is recorded on disk."""
 
     def __init__(
         self,
-        drafts: SessionDrafts,
-        unheard: Unheard,
+        drafts: DraftStore,
+        unheard: PendingInput,
         workspace: Callable[[], Awaitable[Workspace]],
         record: Callable[[Event], None],
         flush: Callable[[], Awaitable[None]],
@@ -60,7 +60,7 @@ class Review:
         self._record = record
         self._flush = flush
 
-    async def decide(self, draft_ids: Sequence[str], decision: Decision) -> dict[str, DraftStatus]:
+    async def decide(self, draft_ids: Sequence[str], decision: DraftDecision) -> dict[str, DraftStatus]:
         """Carry out one decision about several drafts, in the order they were made.
 
         Each for itself: one that fails leaves the others decided. Returns what
@@ -161,7 +161,7 @@ def _now(workspace: Workspace, path: str) -> tuple[str | None, str | None, str]:
         _, theirs, digest, _ = current(workspace, path)
     except ToolFailed as failure:
         with suppress(ToolFailed, DraftConflict):
-            seen = look(place, path)  # a file without text has a digest too
+            seen = read_stamp(place, path)  # a file without text has a digest too
             return None, seen.digest if seen else "", str(failure)
         return None, None, str(failure)
     return theirs, digest, ""

@@ -60,7 +60,7 @@ _PLAIN = re.compile(r"[\w./@+-]+")
 _LONGEST = 60
 
 
-class Risk:
+class ExfiltrationGuard:
     """The risk meter of one chat; everything it knows is in the transcript.
 
     So it survives a restart, a branch and a summary. ``contained``: commands

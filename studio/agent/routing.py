@@ -24,11 +24,11 @@ from studio.domain.sessions import SessionInfo
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 from studio.storage.settings import SettingsFile
 
-from .budget import Budget, Rate
+from .budget import Budget, RequestRate
 from .complexity import TIERS, Guess, Tier, guess, guessed
-from .context.estimate import size_of
-from .purse import Purse
-from .spending import rates_of
+from .context.estimate import estimate_request
+from .purse import RequestMeter
+from .spending import token_rates
 
 DEADLINE = 5.0
 """Seconds that the small model has; then the rules decide."""
@@ -62,7 +62,7 @@ class Models(Protocol):
     async def provider(self, name: str) -> Provider: ...
     def model(self, provider: str, model: str) -> ModelInfo: ...
     @property
-    def rate(self) -> Rate: ...
+    def rate(self) -> RequestRate: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Asked:
     cost: float | None = None
 
 
-class Routing:
+class ModelRouter:
     """The choice for one message at a time; holds no session's state."""
 
     def __init__(self, settings: SettingsFile, models: Models) -> None:
@@ -186,12 +186,12 @@ class Routing:
         except StudioError:
             return Asked(None)
         facts = self._models.model(*target)
-        rates = asyncio.to_thread(rates_of, *target, READS, facts)
+        rates = asyncio.to_thread(token_rates, *target, READS, facts)
         words = provider.said([Text(_shown(said))])
         request = Request(target[1], words, SORT, output_limit=ANSWER, facts=facts)
-        purse = Purse(budget, self._models.rate, rates)
+        purse = RequestMeter(budget, self._models.rate, rates)
         try:
-            reservation = await purse.reserve(size_of(request), facts)
+            reservation = await purse.reserve(estimate_request(request), facts)
         except StudioError:
             return Asked(None)
         text, reply = "", Reply()

@@ -41,19 +41,19 @@ from studio.domain.tools import Draft, DraftStatus, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.storage.sessions import SessionStore
 
-from .chat_rules import ChatRules
-from .drafts import SessionDrafts
-from .failing import failure
-from .ground import Surroundings
+from .chat_rules import SessionRules
+from .drafts import DraftStore
+from .failing import describe_error
+from .ground import Services
 from .input import whole
-from .memory import Memory
+from .memory import ContextControl
 from .permission.policy import Policy
-from .preparing import Parent, Preparing, Wish
-from .review import Conflict, Decision, Review
+from .preparing import ParentTurn, TurnBuilder, TurnOptions
+from .review import Conflict, DraftDecision, DraftReview
 from .titles import title_of
 from .turn import Turn, settled
 from .undo import Undo
-from .unheard import Unheard
+from .unheard import PendingInput
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ MANY = 1_000
 Listener = Callable[[Event, "int | None"], None]
 
 
-class Elsewhere(ConfigurationError):
+class SessionInUse(ConfigurationError):
     """Another program works in this session; two at once would mix their histories."""
 
 
@@ -73,7 +73,7 @@ class Session:
         self,
         info: SessionInfo,
         store: SessionStore,
-        surroundings: Surroundings,
+        surroundings: Services,
         events: Sequence[Event],
         *,
         interrupted: bool = False,
@@ -84,28 +84,28 @@ class Session:
         self.damage = damage
         """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
-        self.drafts = SessionDrafts(self.transcript.drafts, surroundings.trash)
+        self.drafts = DraftStore(self.transcript.drafts, surroundings.trash)
         self.files = Undo(self, surroundings.folders, store.changes, self._record)
         self.drafts.around = self.files.writing
-        self.rules = ChatRules(store.rules, info.id)
+        self.rules = SessionRules(store.rules, info.id)
         self._store = store
         self._around = surroundings
         self._journal = store.journal(info.id)
         self._listeners: list[Listener] = []
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
-        self._message: Wish | None = None
+        self._message: TurnOptions | None = None
         """The wish of the message that is worked on, by one tier after the other."""
         self._stop_asked = self._rising = False
         self._exclusive = asyncio.Lock()
-        self._unheard = Unheard(events, self.drafts)
-        self._preparation = Preparing(
+        self._unheard = PendingInput(events, self.drafts)
+        self._preparation = TurnBuilder(
             self, store, surroundings, self._unheard, self._record, new=new
         )
-        self._review = Review(
+        self._review = DraftReview(
             self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
         )
-        self.memory = Memory(
+        self.memory = ContextControl(
             self.transcript,
             self._preparation,
             self._record,
@@ -127,7 +127,7 @@ class Session:
         return self._message is not None
 
     @property
-    def rising(self) -> bool:
+    def escalating(self) -> bool:
         """Whether a turn is over and the next tier takes its message over (L-13)."""
         return self.running and self._rising
 
@@ -158,7 +158,7 @@ class Session:
         rules: Sequence[Rule] = (),
         mode: Mode | None = None,
         limits: Limits | None = None,
-        parent: Parent | None = None,
+        parent: ParentTurn | None = None,
         within: Policy | None = None,
         tools: Sequence[ToolSpec] = (),
         results: Sequence[ToolResult] = (),
@@ -181,7 +181,7 @@ class Session:
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
-        wish = Wish(rules, mode, limits, parent, within, tools, results, generation, caps)
+        wish = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
         words = whole(said)
         self._must_be_free()
         self._message = message = wish
@@ -198,7 +198,7 @@ class Session:
             if self._message is message:
                 self._message = None
 
-    async def _one_turn(self, said: tuple[Said, ...], wish: Wish) -> AsyncGenerator[Event, None]:
+    async def _one_turn(self, said: tuple[Said, ...], wish: TurnOptions) -> AsyncGenerator[Event, None]:
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -212,7 +212,7 @@ class Session:
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
         try:
             await asyncio.wait([preparing])
-            if not preparing.cancelled() and isinstance(preparing.exception(), Elsewhere):
+            if not preparing.cancelled() and isinstance(preparing.exception(), SessionInUse):
                 preparing.result()
             if turn := self._prepared(preparing):
                 self._turn = turn
@@ -250,7 +250,7 @@ class Session:
         error = None if preparing.cancelled() else preparing.exception()
         events: list[Event] = [started, *self._preparation.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
-            events[-1:] = [failure(error), TurnComplete("error", str(error))]
+            events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
         for event in events:
             self._record(event)
         return events
@@ -269,12 +269,12 @@ class Session:
             self._preparing.cancel()
         self.memory.stop()
 
-    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+    def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """``by`` says who answers where that is not the person, for the audit."""
         if self._turn is not None:
             self._turn.answer(question_id, answer, by)
 
-    def reply(self, call_id: str, text: str) -> None:
+    def answer_question(self, call_id: str, text: str) -> None:
         if self._turn is not None:
             self._turn.reply(call_id, text)
 
@@ -308,11 +308,11 @@ class Session:
         return self.unqueue(next(iter(self.transcript.queued), ""))
 
     @property
-    def as_parent(self) -> Parent | None:
+    def as_parent(self) -> ParentTurn | None:
         """The bounds of the running turn, for turns that it begins."""
         return self._preparation.parent if self.running else None
 
-    async def recount(self, messages: Sequence[Message]) -> None:
+    async def begin_with(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that somebody else tells; before any turn."""
         info = self.info
         recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
@@ -326,14 +326,14 @@ class Session:
             self._record(Exposed("untrusted", "results that the client tells of"))
         await self.flush()
 
-    async def decide(self, draft_id: str, decision: Decision) -> DraftStatus:
+    async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
         """Approve, discard or undo a draft; the model hears of it with its next request."""
         return (await self.decide_all(decision, [draft_id]))[draft_id]
 
     async def decide_all(
-        self, decision: Decision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
+        self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
     ) -> dict[str, DraftStatus]:
-        """The same for several drafts, or for all that wait of one turn; see ``Review.decide``."""
+        """The same for several drafts, or for all that wait of one turn; see ``DraftReview.decide``."""
         self._must_be_sound()
         if turn_id:
             drafts = self.transcript.drafts_of(turn_id)
@@ -354,7 +354,7 @@ class Session:
         return await self._review.conflict(draft_id)
 
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
-        """Make a draft anew on top of the file as it is now; see ``Review.resolve``."""
+        """Make a draft anew on top of the file as it is now; see ``DraftReview.resolve``."""
         self._must_be_sound()
         draft = await self._review.resolve(draft_id, text, on)
         self._changed()
@@ -440,9 +440,9 @@ class Session:
         finally:
             elsewhere = claim.result()
             if elsewhere.running:
-                raise Elsewhere("Another window or terminal is working in this chat. Wait for it.")
+                raise SessionInUse("Another window or terminal is working in this chat. Wait for it.")
             if elsewhere.changed:
-                raise Elsewhere("Another window or terminal went on with this chat. Open it again.")
+                raise SessionInUse("Another window or terminal went on with this chat. Open it again.")
 
     async def _let_go(self) -> None:
         """Once all of it is stored: no other program may go on without what is here alone."""
@@ -454,7 +454,7 @@ class Session:
             if history.saved:
                 self._journal.release()
 
-    async def _prepare(self, started: TurnStarted, wish: Wish) -> Turn:
+    async def _prepare(self, started: TurnStarted, wish: TurnOptions) -> Turn:
         async with self._exclusive:
             await self._take()
         if self._stop_asked:  # before, or between two tiers

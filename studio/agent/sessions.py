@@ -17,15 +17,15 @@ from studio.domain.messages import Message
 from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions import SessionStore
 
-from .ground import Surroundings
+from .ground import Services
 from .session import Session
-from .titles import title_told
+from .titles import title_from_messages
 
 
 class Sessions:
     """Holds the open sessions, so that two views of one share it."""
 
-    def __init__(self, store: SessionStore, surroundings: Surroundings) -> None:
+    def __init__(self, store: SessionStore, surroundings: Services) -> None:
         self.store = store
         self._around = surroundings
         self._open: dict[str, Session] = {}
@@ -60,7 +60,7 @@ class Sessions:
         now = time.time()
         info = SessionInfo(
             id=uuid.uuid4().hex,
-            title=title or title_told(told),
+            title=title or title_from_messages(told),
             folder=folder,
             agent=agent,
             provider=provider,
@@ -77,7 +77,7 @@ class Sessions:
         session = Session(info, self.store, self._around, (), new=True)
         self._open[info.id] = session
         if told:
-            await session.recount(told)
+            await session.begin_with(told)
         self._show(session)
         return session
 

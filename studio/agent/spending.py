@@ -10,11 +10,11 @@ from functools import lru_cache
 
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import NOTHING, ModelInfo, Usage
-from studio.providers.prices import cost
+from studio.providers.prices import request_cost
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class UsageTotal:
     """A sum of requests; amounts are in US dollars.
 
     ``own`` adds up the providers' own figures, ``estimate`` the prices of the
@@ -29,8 +29,8 @@ class Spent:
     unpriced: int = 0
     lost: float = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(
+    def __add__(self, other: UsageTotal) -> UsageTotal:
+        return UsageTotal(
             self.requests + other.requests,
             self.usage + other.usage,
             self.own + other.own,
@@ -59,12 +59,12 @@ class Spent:
         return f"{what} no known price"
 
 
-def of_request(entry: LedgerEntry, cost: float | None) -> Spent:
+def of_request(entry: LedgerEntry, cost: float | None) -> UsageTotal:
     """One request; ``cost`` is the provider's own figure, or else an estimate."""
     lost = entry.sent.lost if entry.sent else 0.0
     if entry.cost is not None:
-        return Spent(1, entry.usage, own=entry.cost, lost=lost)
-    return Spent(1, entry.usage, estimate=cost or 0.0, unpriced=int(cost is None), lost=lost)
+        return UsageTotal(1, entry.usage, own=entry.cost, lost=lost)
+    return UsageTotal(1, entry.usage, estimate=cost or 0.0, unpriced=int(cost is None), lost=lost)
 
 
 class _Estimates:
@@ -77,7 +77,7 @@ class _Estimates:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self._sizes = sizes
-        self._rates: dict[tuple[str, str, int], Rates | None] = {}
+        self._rates: dict[tuple[str, str, int], TokenRates | None] = {}
 
     def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
         """US dollars of the requests that have no figure of their own; None if nobody knows."""
@@ -87,13 +87,13 @@ class _Estimates:
         size = max(used.input // row.unpriced, 1)
         key = (row.provider, row.model, bisect_left(self._sizes, size))
         if key not in self._rates:
-            self._rates[key] = rates_of(row.provider, row.model, size, facts)
+            self._rates[key] = token_rates(row.provider, row.model, size, facts)
         rates = self._rates[key]
         return None if rates is None else rates.of(used)
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class TokenRates:
     """US dollars of one token."""
 
     fresh: float
@@ -114,7 +114,7 @@ class Rates:
         )
 
 
-def rates_of(provider: str, model: str, size: int, facts: ModelInfo | None) -> Rates | None:
+def token_rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> TokenRates | None:
     """In a request that sends ``size`` tokens; None where no price is known.
 
     Imports the price tables: call it in a thread.
@@ -123,40 +123,40 @@ def rates_of(provider: str, model: str, size: int, facts: ModelInfo | None) -> R
 
 
 @lru_cache(maxsize=1024)
-def _rates(provider: str, model: str, size: int, facts: ModelInfo | None, _: date) -> Rates | None:
+def _rates(provider: str, model: str, size: int, facts: ModelInfo | None, _: date) -> TokenRates | None:
     """The tables know dates: what held yesterday is asked for again."""
 
     def price(**more: int) -> float | None:
-        return cost(provider, model, Usage(size, **more), facts)
+        return request_cost(provider, model, Usage(size, **more), facts)
 
     fresh, output = price(), price(output=size)
     read, written = price(cache_read=size), price(cache_write=size)
     if fresh is None or output is None or read is None or written is None:
         return None
-    return Rates(fresh / size, read / size, written / size, (output - fresh) / size)
+    return TokenRates(fresh / size, read / size, written / size, (output - fresh) / size)
 
 
 def by_key(
     rows: Iterable[tuple[UsageRow, ModelInfo | None]], sizes: Sequence[int]
-) -> dict[str, Spent]:
+) -> dict[str, UsageTotal]:
     """Sums from storage with the facts of their models, added up by their keys.
 
     Imports the price tables: call it in a thread.
     """
-    estimates, sums = _Estimates(sizes), dict[str, Spent]()
+    estimates, sums = _Estimates(sizes), dict[str, UsageTotal]()
     for row, facts in rows:
         estimate = estimates(row, facts)
         unpriced = row.unpriced if estimate is None else 0
-        spent = Spent(row.requests, row.usage, row.cost, estimate or 0.0, unpriced, row.lost)
-        sums[row.key] = sums.get(row.key, Spent()) + spent
+        spent = UsageTotal(row.requests, row.usage, row.cost, estimate or 0.0, unpriced, row.lost)
+        sums[row.key] = sums.get(row.key, UsageTotal()) + spent
     return sums
 
 
-def total(sums: Iterable[Spent]) -> Spent:
-    return sum(sums, Spent())
+def total(sums: Iterable[UsageTotal]) -> UsageTotal:
+    return sum(sums, UsageTotal())
 
 
-def dollars(amount: float) -> str:
+def format_dollars(amount: float) -> str:
     """“$0.31”, of less “$0.042” and “$0.0042”; nothing where there is no price."""
     if not amount:
         return ""

@@ -33,7 +33,7 @@ def same(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
 
 
-class Stall:
+class LoopGuard:
     """Of one turn; hears of every step.
 
     A step goes in circles if each of its calls was made in an earlier step with

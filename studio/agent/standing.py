@@ -30,7 +30,7 @@ def dated(today: date) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SystemPrompt:
     """How things stand as a turn begins. ``tools`` are the names of those that may be used.
 
     ``today`` is None where the model is told nothing but what the person says.

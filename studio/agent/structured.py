@@ -34,7 +34,7 @@ def unfenced(text: str) -> str:
     return inside[1] if inside else text.strip()
 
 
-def fitting(text: str, schema: JsonObject) -> Json:
+def parse_answer(text: str, schema: JsonObject) -> Json:
     """The answer as a value; ValueError says in words for the model why it does not fit.
 
     A fence around it, or blanks, are no mistake. Patterns are not looked at: a

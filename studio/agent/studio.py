@@ -27,37 +27,37 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
 from studio.storage.audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
-from studio.storage.contents import Contents
+from studio.storage.contents import BlobStore
 from studio.storage.database import Database
-from studio.storage.files import forget
+from studio.storage.files import delete_older_than
 from studio.storage.keychain import Keychain, child_environment
 from studio.storage.paths import Paths, private_folder
-from studio.storage.questions import Questions
+from studio.storage.questions import RemoteApprovals
 from studio.storage.rules import RuleStore
 from studio.storage.sessions import SessionStore
 from studio.storage.settings import SettingsFile
 from studio.tools import Tool, Workspace
-from studio.tools.discovery import Finder, Toolbox
+from studio.tools.discovery import ToolDiscovery, Toolbox
 from studio.tools.sandbox import Sandbox
 from studio.tools.web import Web
 
-from .accounts import Accounts
-from .books import Books
-from .budget import Budget, Rate
-from .confinement import Confinement
-from .connections import KEYED, LOCAL, Connections, no_key
-from .ground import Found
+from .accounts import UsageAccounting
+from .books import UsageCosts
+from .budget import Budget, RequestRate
+from .confinement import SandboxProbe
+from .connections import KEYED, LOCAL, ProviderFactory, no_key
+from .ground import LoadedAgent
 from .incoming import kinds_of
-from .library import AgentLibrary, Agents
-from .patience import Patience
+from .library import AgentFiles, Agents
+from .patience import RetryPolicy
 from .permission.decision import Decision
 from .permission.policy import Policy
-from .permission.rules import Rules, Trust
-from .routing import Routing
+from .permission.rules import StandingRules, Trust
+from .routing import ModelRouter
 from .session import Session
 from .sessions import Sessions
-from .tracing import Tracing
-from .watching import Folders
+from .tracing import Telemetry
+from .watching import FolderTracker
 
 DEFAULT_AGENT = "Coder"
 RUNG_FOR = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
@@ -67,7 +67,7 @@ KEPT = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SessionDefaults:
     """What a new session runs on when the person has not said otherwise."""
 
     agent: str
@@ -75,10 +75,10 @@ class Choice:
     model: str
 
 
-class Studio:
+class Engine:
     """The pieces, and the few questions that need more than one of them.
 
-    Also what a session's turns ask of their surroundings (``Surroundings``).
+    Also what a session's turns ask of their surroundings (``Services``).
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Studio:
         http: Http,
         database: Database,
         catalogue: Catalogue,
-        connections: Connections,
+        connections: ProviderFactory,
         snapshot_date: str = "",
     ) -> None:
         self.paths = paths
@@ -100,35 +100,35 @@ class Studio:
         self.database = database
         self.catalogue = catalogue
         self.connections = connections
-        self.patience = Patience()
+        self.patience = RetryPolicy()
         """How long providers are waited for; tests and doors may change it."""
         self.today: Callable[[], date] = date.today
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.store = SessionStore(database)
-        self.rules = Rules(RuleStore(database))
+        self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
-        self.books = Books(self.store, self.model)
-        self.accounts = Accounts(settings, self.store, self.books.spent)
-        self.folders = Folders(
-            Contents(paths.snapshots),
+        self.books = UsageCosts(self.store, self.model)
+        self.accounts = UsageAccounting(settings, self.store, self.books.spent)
+        self.folders = FolderTracker(
+            BlobStore(paths.snapshots),
             self.store.changes,
             lambda: (paths.data, paths.config, paths.cache, paths.logs),
         )
-        self.routing = Routing(settings, self)
+        self.routing = ModelRouter(settings, self)
         self.web = Web(lambda: settings.values, keychain.get)
         self.sessions = Sessions(self.store, self)
-        self.library = AgentLibrary(paths.resources / "agents", paths.agents)
+        self.library = AgentFiles(paths.resources / "agents", paths.agents)
         self.toolbox = Toolbox()
-        self._finder = Finder([paths.tools])
+        self._finder = ToolDiscovery([paths.tools])
         self._troubled: list[Callable[[str], None]] = []
         self.sessions.watch(self.accounts.follow)
-        self.tracing = Tracing(lambda: settings.values, self.trouble)
+        self.tracing = Telemetry(lambda: settings.values, self.report_problem)
         self.sessions.watch(self.tracing.follow)
-        self.questions = Questions(database, paths.data / "bells")
+        self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""
         self.sessions.watch(self._ring_for)
-        self._confinement = Confinement(
+        self._confinement = SandboxProbe(
             (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
         )
         self.connected: list[str] = list(LOCAL)
@@ -137,37 +137,37 @@ class Studio:
     def _ring_for(self, session: Session) -> None:
         def heard(event: Event, _: object) -> None:
             if isinstance(event, RUNG_FOR):
-                self.questions.bell.soon()
+                self.questions.bell.notify_soon()
 
         session.subscribe(heard)
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""
-        self.toolbox = self._finder.look()
+        self.toolbox = self._finder.refresh()
 
     async def refresh_tools(self) -> None:
         """Take what was saved in the person's tool files since; says what is newly broken."""
-        self._take(await asyncio.to_thread(self._finder.look))
+        self._take(await asyncio.to_thread(self._finder.refresh))
 
     def _take(self, toolbox: Toolbox) -> None:
         known = set(self.toolbox.problems)
         self.toolbox = toolbox
         for problem in toolbox.problems:
             if problem not in known:
-                self.trouble(problem)
+                self.report_problem(problem)
 
-    async def found(self, session: SessionInfo, trust: Trust) -> Found:
+    async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent:
         """Everything that a turn needs of the disk, looked at in one go.
 
         Raises ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
-        def look() -> tuple[Toolbox, Found]:
+        def look() -> tuple[Toolbox, LoadedAgent]:
             agents = self.library.read(Path(session.folder), trusted=trust == "trusted")
-            agent, toolbox = _named(session.agent, agents), self._finder.look()
+            agent, toolbox = _named(session.agent, agents), self._finder.refresh()
             masks = kinds_of([*self.settings.values.mask, *agent.mask])
-            return toolbox, Found(agent, toolbox.tools, masks, self.workspace(session))
+            return toolbox, LoadedAgent(agent, toolbox.tools, masks, self.workspace(session))
 
         toolbox, found = await asyncio.to_thread(look)
         self._take(toolbox)
@@ -223,7 +223,7 @@ class Studio:
             found.append("ollama")
         self.connected = [*found, *LOCAL]
 
-    async def follow(self) -> None:
+    async def refresh_settings(self) -> None:
         """Have what was changed elsewhere count here too: caps, rules, addresses, models."""
         if await self.settings.refresh():
             with suppress(StudioError):
@@ -350,7 +350,7 @@ class Studio:
         return await self.accounts.budget(session, agent, parent, new=new)
 
     @property
-    def rate(self) -> Rate:
+    def rate(self) -> RequestRate:
         return self.accounts.rate
 
     @property
@@ -380,7 +380,7 @@ class Studio:
     def trash(self) -> Path:
         """Where deleted files are kept; those that cannot be restored any more are removed."""
         folder = private_folder(self.paths.data / "trash")
-        forget(folder, KEPT)
+        delete_older_than(folder, KEPT)
         return folder
 
     def own_folder(self) -> Path:
@@ -398,7 +398,7 @@ class Studio:
 
     async def choose(
         self, *, agent: str = "", provider: str = "", model: str = "", folder: Path | None = None
-    ) -> Choice:
+    ) -> SessionDefaults:
         """Fill in what was not said: the agent's wish, the person's setting, what works.
 
         Raises ConfigurationError for an unknown agent or where no model is known.
@@ -407,7 +407,7 @@ class Studio:
         found = await self.agent(wanted, folder or Path.cwd())
         provider = provider or found.provider or await self.connections.default()
         model = model or (found.model if found.provider in ("", provider) else "")
-        return Choice(found.name, provider, model or await self.default_model(provider))
+        return SessionDefaults(found.name, provider, model or await self.default_model(provider))
 
     async def default_model(self, provider: str) -> str:
         """The person's choice for a provider, else the first it lists.
@@ -424,7 +424,7 @@ class Studio:
             raise ConfigurationError(f"{reason} Name a model, or choose one in the settings.")
         return listing.models[0].id
 
-    def on_trouble(self, listener: Callable[[str], None]) -> None:
+    def on_problem(self, listener: Callable[[str], None]) -> None:
         """Tell what was found wrong while starting, and what is from now on.
 
         A damaged file, a broken tool, a collector of traces that does not answer.
@@ -434,7 +434,7 @@ class Studio:
             if notice:
                 listener(notice)
 
-    def trouble(self, text: str) -> None:
+    def report_problem(self, text: str) -> None:
         """Tell everybody who listens; on the event loop's thread."""
         for listener in self._troubled:
             listener(text)

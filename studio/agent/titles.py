@@ -24,7 +24,7 @@ def title_of(said: Sequence[Said]) -> str:
     return title if len(title) <= LONGEST else title[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
 
 
-def title_told(messages: Sequence[Message]) -> str:
+def title_from_messages(messages: Sequence[Message]) -> str:
     """The same for a conversation, by its first words; empty where there are none."""
     first = next((one.blocks for one in messages if one.role == "user"), ())
     said = [block for block in first if isinstance(block, Text | File)]

@@ -84,7 +84,7 @@ class _Heard:
     content: bool
 
 
-class Tracing:
+class Telemetry:
     """Follows sessions and hands what happens to a thread, which does all the work.
 
     A turn never waits for it: importing, encoding and sending happen there,

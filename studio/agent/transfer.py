@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TypeVar, cast
 
 from studio.domain.codec import decode, encode
-from studio.domain.conversation import whole
+from studio.domain.conversation import all_messages
 from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.messages import Block, Message, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class PortableConversation:
     """What was said and done, with what is known of it.
 
     ``id`` and ``folder`` are those where it was written, ``updated`` is in
@@ -44,14 +44,14 @@ class Conversation:
     def digest(self) -> str:
         """The same for the same words and deeds."""
         content = [self.title, self.instructions, encode(self.messages)]
-        return hashlib.sha256(written(content).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(content).encode()).hexdigest()
 
 
-def conversation_of(info: SessionInfo, events: Iterable[Event]) -> Conversation:
+def conversation_of(info: SessionInfo, events: Iterable[Event]) -> PortableConversation:
     """A stored session, whole: also what was summed up for the model."""
-    return Conversation(
+    return PortableConversation(
         title=info.title,
-        messages=distinct(whole(Transcript(events).blocks)),
+        messages=distinct(all_messages(Transcript(events).blocks)),
         instructions=info.instructions,
         agent=info.agent,
         provider=info.provider,
@@ -62,23 +62,23 @@ def conversation_of(info: SessionInfo, events: Iterable[Event]) -> Conversation:
     )
 
 
-def as_json(conversations: Sequence[Conversation], keys: Sequence[str] = ()) -> JsonObject:
+def as_json(conversations: Sequence[PortableConversation], keys: Sequence[str] = ()) -> JsonObject:
     """Our own form. ``keys`` are the person's; where one was said it is not written."""
     bodies = [_without(encode(one), keys) for one in conversations]
     return {MARK: VERSION, "conversations": bodies}
 
 
-def of_json(data: JsonObject) -> list[Conversation]:
+def of_json(data: JsonObject) -> list[PortableConversation]:
     """Read our own form; ValueError says which conversation is wrong and why."""
     if data.get(MARK) != VERSION:
         raise ValueError(f"it is of version {data.get(MARK)}, which this program cannot read")
     bodies = data.get("conversations")
     if not isinstance(bodies, list):
         raise ValueError("its list of conversations is missing")
-    found: list[Conversation] = []
+    found: list[PortableConversation] = []
     for number, body in enumerate(bodies, 1):
         try:
-            one = cast("Conversation", decode(Conversation, body))
+            one = cast("Conversation", decode(PortableConversation, body))
         except (ValueError, TypeError, RecursionError) as error:
             raise ValueError(f"conversation {number}: {error}") from error
         found.append(replace(one, messages=distinct(one.messages)))

@@ -40,17 +40,17 @@ from studio.domain.models import AS_IT_IS, Generation, ModelInfo, Usage
 from studio.domain.permissions import Answer
 from studio.providers.base import Provider, Reply, Request
 
-from .asking import BROKEN_OFF, Asking, History, failed
+from .asking import BROKEN_OFF, ModelRequests, History, failed
 from .budget import NEARLY, OverBudget
-from .clock import Clock
-from .execution import Execution
-from .failing import failure
+from .clock import WorkClock
+from .execution import ToolRunner
+from .failing import describe_error
 from .input import readable
-from .ledger import Ledger
-from .patience import Patience
-from .purse import Purse
-from .stall import MESSAGE, Made, Stall
-from .structured import TRIES, WRONG, fitting
+from .ledger import CacheLedger
+from .patience import RetryPolicy
+from .purse import RequestMeter
+from .stall import MESSAGE, Made, LoopGuard
+from .structured import TRIES, WRONG, parse_answer
 
 log = logging.getLogger(__name__)
 
@@ -81,13 +81,13 @@ class Ended:
 
 
 class MakesRoom(Protocol):
-    """Has a history that fits, and emits what was done for it; see ``context.Room.make``."""
+    """Has a history that fits, and emits what was done for it; see ``context.Compactor.make``."""
 
     async def __call__(self, emit: Callable[[Event], None], *, full: bool = False) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class TurnContext:
     """What a turn runs on, fixed when it begins.
 
     ``news`` is what the model has to be told now (H-6); telling it, an event,
@@ -104,7 +104,7 @@ class Setting:
     tokens: Callable[[], Awaitable[int]]
     room: MakesRoom
     closing: Callable[[], Awaitable[Sequence[Event]]]
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     facts: ModelInfo | None = None
     generation: Generation = AS_IT_IS
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
@@ -121,12 +121,12 @@ class Turn:
 
     def __init__(
         self,
-        setting: Setting,
+        setting: TurnContext,
         provider: Provider,
         history: History,
-        ledger: Ledger,
-        purse: Purse,
-        execution: Callable[[Callable[[Event], None], Clock], Execution],
+        ledger: CacheLedger,
+        purse: RequestMeter,
+        execution: Callable[[Callable[[Event], None], WorkClock], ToolRunner],
         record: Callable[[Event], None],
     ) -> None:
         self._setting = setting
@@ -134,9 +134,9 @@ class Turn:
         self._history = history
         self._record = record
         self._queue: asyncio.Queue[Event] = asyncio.Queue()
-        self._clock = Clock()
+        self._clock = WorkClock()
         self._execution = execution(self._emit, self._clock)
-        self._asking = Asking(
+        self._asking = ModelRequests(
             provider,
             history,
             ledger,
@@ -151,7 +151,7 @@ class Turn:
             clock=self._clock,
         )
         self._purse = purse
-        self._stall = Stall()
+        self._stall = LoopGuard()
         self._wrapped_up = False
         self._squeezed = 0
         self._notes: list[Told] = []
@@ -294,7 +294,7 @@ class Turn:
             reason = "token_limit" if error.unit == "tokens" else "money_limit"
             return Ended(reason, str(error), error.cap)
         except Exception as error:
-            self._emit(failure(error))
+            self._emit(describe_error(error))
             return Ended("error", str(error))
 
     def _begin(self, step: int) -> None:
@@ -343,7 +343,7 @@ class Turn:
             return ""
         self._tell_words()
         try:
-            await asyncio.to_thread(fitting, "".join(self._answer), schema)
+            await asyncio.to_thread(parse_answer, "".join(self._answer), schema)
         except ValueError as error:
             return str(error)
         return ""

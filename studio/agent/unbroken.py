@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class Unbroken:
+class BackgroundTasks:
     """What a thread has written must be known to be written, whoever walks away meanwhile."""
 
     def __init__(self) -> None:

@@ -17,11 +17,11 @@ from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
-from studio.storage.changes import ChangeStore, FileChange
+from studio.storage.changes import FileChangeStore, FileChange
 
-from .drafts import SessionDrafts
-from .unbroken import Unbroken
-from .watching import Folders, Owner, Watched
+from .drafts import DraftStore
+from .unbroken import BackgroundTasks
+from .watching import FolderTracker, Owner, Watched
 
 
 class Chat(Protocol):
@@ -29,7 +29,7 @@ class Chat(Protocol):
 
     info: SessionInfo
     transcript: Transcript
-    drafts: SessionDrafts
+    drafts: DraftStore
 
 
 class Undo:
@@ -38,8 +38,8 @@ class Undo:
     def __init__(
         self,
         chat: Chat,
-        folders: Folders,
-        changes: ChangeStore,
+        folders: FolderTracker,
+        changes: FileChangeStore,
         record: Callable[[Event], None],
     ) -> None:
         self._chat = chat
@@ -50,7 +50,7 @@ class Undo:
         self._folder = ""
         self._acted = self._wrote = False
         self._told = ""
-        self._unbroken = Unbroken()
+        self._unbroken = BackgroundTasks()
         self.settled = self._unbroken.settled
 
     async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:

@@ -17,11 +17,11 @@ from studio.domain.events import (
 from studio.domain.messages import Said, Text
 from studio.domain.tools import DraftStatus
 
-from .drafts import SessionDrafts
+from .drafts import DraftStore
 from .undo import told
 
 
-class Unheard:
+class PendingInput:
     """Made from a session's stored events, kept by those that follow.
 
     ``said`` is what the person said in turns that ended before the history had
@@ -30,7 +30,7 @@ class Unheard:
     last one as the events tell, 0 before any.
     """
 
-    def __init__(self, events: Iterable[Event], drafts: SessionDrafts) -> None:
+    def __init__(self, events: Iterable[Event], drafts: DraftStore) -> None:
         self.said: list[Said] = []
         self.notes: list[Told] = []
         self.epoch = 0

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.domain.errors import StorageError
-from studio.storage.changes import ChangeStore
-from studio.storage.contents import Contents
-from studio.storage.entries import Change, Entry
+from studio.storage.changes import FileChangeStore
+from studio.storage.contents import BlobStore
+from studio.storage.entries import Change, FileState
 from studio.storage.restoring import restore
-from studio.storage.snapshots import Bounds, Tree
-from studio.tools.workspace import IGNORED
+from studio.storage.snapshots import Bounds, FolderSnapshot
+from studio.tools.workspace import SKIPPED_FOLDERS
 
-_State: TypeAlias = dict[str, Entry | None]
+_State: TypeAlias = dict[str, FileState | None]
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Owner:
 class Watched:
     """One folder, shared by all sessions of this program that work in it."""
 
-    def __init__(self, tree: Tree, contents: Contents, changes: ChangeStore) -> None:
+    def __init__(self, tree: FolderSnapshot, contents: BlobStore, changes: FileChangeStore) -> None:
         self._tree = tree
         self._contents = contents
         self._changes = changes
@@ -128,7 +128,7 @@ class Watched:
         """
         async with self._lock:
             try:
-                found = await asyncio.to_thread(self._tree.look)
+                found = await asyncio.to_thread(self._tree.scan)
                 return await self._record(self._acting, found)
             except (StorageError, OSError) as error:
                 return self._fail(self._acting, error)
@@ -164,11 +164,11 @@ class Watched:
         return text
 
 
-class Folders:
+class FolderTracker:
     """The folders that are watched, by their real paths; and what is kept of them."""
 
     def __init__(
-        self, contents: Contents, changes: ChangeStore, excluded: Callable[[], Iterable[Path]]
+        self, contents: BlobStore, changes: FileChangeStore, excluded: Callable[[], Iterable[Path]]
     ) -> None:
         """``excluded`` are places that are the program's own, and no agent's."""
         self.contents = contents
@@ -181,11 +181,11 @@ class Folders:
         if folder in self._watched:
             return self._watched[folder]
 
-        def make() -> Tree:
-            return Tree(
+        def make() -> FolderSnapshot:
+            return FolderSnapshot(
                 Path(folder),
                 self.contents,
-                ignored=IGNORED,
+                ignored=SKIPPED_FOLDERS,
                 excluded=self._excluded(),
                 bounds=self.bounds,
             )

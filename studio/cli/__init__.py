@@ -18,20 +18,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .options import parser
+from .options import build_parser
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
-__all__ = ["command", "parser"]
+__all__ = ["command", "build_parser"]
 
 
-async def command(studio: Studio, options: argparse.Namespace) -> int:
+async def command(studio: Engine, options: argparse.Namespace) -> int:
     """Run a parsed command; every error a person can mend is printed, not raised."""
     from studio.domain.errors import ProviderError, StudioError
 
     from .console import Console
-    from .exits import CANCELLED, of_error
+    from .exits import CANCELLED, exit_code_of_error
 
     console = Console()
     try:
@@ -65,9 +65,9 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
 
                 return await export(studio, options, console)
             case "import":
-                from .transfer import bring
+                from .transfer import import_conversations
 
-                return await bring(studio, options, console)
+                return await import_conversations(studio, options, console)
             case "agents":
                 from .agents import agents
 
@@ -85,8 +85,8 @@ async def command(studio: Studio, options: argparse.Namespace) -> int:
 
                 return await sessions(studio, options, console)
     except BrokenPipeError:  # whoever read our output has gone, and will miss nothing
-        console.abandon()
+        console.discard_rest()
         return CANCELLED
     except (StudioError, OSError) as error:
         console.say(str(error))
-        return of_error(error.fault if isinstance(error, ProviderError) else "configuration")
+        return exit_code_of_error(error.fault if isinstance(error, ProviderError) else "configuration")

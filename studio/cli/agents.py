@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from studio.agent.beginning import start
+from studio.agent.beginning import create_agent_file
 from studio.agent.incoming import kinds_of
-from studio.agent.library import PROJECT_AGENTS, AgentLibrary
+from studio.agent.library import PROJECT_AGENTS, AgentFiles
 from studio.agent.permission.policy import Policy
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.storage.paths import private_folder
 
 from .console import Console
@@ -30,7 +30,7 @@ ROLES = {
 }
 
 
-async def agents(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def agents(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """``list``, ``show``, ``new`` or ``check``."""
     if options.what == "new":
         return await _new(studio, options, console)
@@ -46,7 +46,7 @@ async def agents(studio: Studio, options: argparse.Namespace, console: Console) 
             return await _check(studio, folder, options, console)
 
 
-async def _list(studio: Studio, folder: Path, options: argparse.Namespace, console: Console) -> int:
+async def _list(studio: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
     found = await studio.agents(folder)
     rows = sorted(found.by_name.values(), key=lambda agent: agent.name.casefold())
     if options.json:
@@ -66,7 +66,7 @@ async def _list(studio: Studio, folder: Path, options: argparse.Namespace, conso
     return DONE
 
 
-async def _show(studio: Studio, folder: Path, options: argparse.Namespace, console: Console) -> int:
+async def _show(studio: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
     one = await studio.agent(options.name, folder)
     tools = _tools(studio, one)
     if options.json:
@@ -81,7 +81,7 @@ async def _show(studio: Studio, folder: Path, options: argparse.Namespace, conso
     steps = "1 step" if limits.steps == 1 else f"{limits.steps} steps"
     facts = {
         "From": f"{_origin(studio, one)}, {one.source}",
-        "Model": " on ".join(filter(None, (one.model, TITLES.get(one.provider, one.provider))))
+        "Model": " on ".join(filter(None, (one.model, PROVIDER_TITLES.get(one.provider, one.provider))))
         or "your choice",
         "Mode": f"{one.mode}, {steps} and {limits.seconds:g} s at most",
         "May": ROLES[one.role],
@@ -105,10 +105,10 @@ async def _show(studio: Studio, folder: Path, options: argparse.Namespace, conso
     return DONE
 
 
-async def _new(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def _new(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     folder = await asyncio.to_thread(private_folder, studio.paths.agents)
     known = await studio.agents()
-    path = await asyncio.to_thread(start, folder, options.name, list(known.by_name))
+    path = await asyncio.to_thread(create_agent_file, folder, options.name, list(known.by_name))
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
         return DONE
@@ -118,12 +118,12 @@ async def _new(studio: Studio, options: argparse.Namespace, console: Console) ->
 
 
 async def _check(
-    studio: Studio, folder: Path, options: argparse.Namespace, console: Console
+    studio: Engine, folder: Path, options: argparse.Namespace, console: Console
 ) -> int:
     problems: list[str] = []
     count = 0
     for place in (studio.paths.resources / "agents", studio.paths.agents, folder / PROJECT_AGENTS):
-        found = await AgentLibrary(place, place / "nowhere").load()
+        found = await AgentFiles(place, place / "nowhere").load()
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
@@ -154,8 +154,8 @@ def _mistakes(one: Agent, tools: set[str]) -> list[str]:
             found.append(f"{one.source}, line {number}: {words}")
 
     def provider() -> str:
-        known = one.provider in ("", *TITLES)
-        return "" if known else f"there is no provider {one.provider}: {', '.join(TITLES)}"
+        known = one.provider in ("", *PROVIDER_TITLES)
+        return "" if known else f"there is no provider {one.provider}: {', '.join(PROVIDER_TITLES)}"
 
     def unknown() -> str:
         names = [name for name in one.tools if name != "*" and name not in tools]
@@ -183,13 +183,13 @@ def _nowhere(rule: Rule, tools: set[str]) -> bool:
     return rule.tool != "*" and rule.tool not in tools
 
 
-def _tools(studio: Studio, one: Agent) -> list[str]:
+def _tools(studio: Engine, one: Agent) -> list[str]:
     """Names of the tools that the model is told of."""
     policy = Policy("ask", {"agent": one.permissions}, role=one.role, tools=one.tools)
     return sorted(name for name, tool in studio.tools().items() if policy.offers(tool.spec))
 
 
-def _origin(studio: Studio, one: Agent) -> str:
+def _origin(studio: Engine, one: Agent) -> str:
     folder = Path(one.source).parent
     if folder == studio.paths.resources / "agents":
         return "built in"

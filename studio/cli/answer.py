@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import cast
 
-from studio.agent.structured import fitting
+from studio.agent.structured import parse_answer
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     Event,
@@ -29,7 +29,7 @@ from .printing import TextPrinter
 STDOUT = Path("-")
 
 
-class Answer:
+class FinalAnswer:
     """What was said after the last call of a tool; with a ``schema`` the JSON of the last step."""
 
     def __init__(self, schema: JsonObject | None) -> None:
@@ -52,12 +52,12 @@ class Answer:
     def text(self) -> str:
         return "".join(self._parts).strip()
 
-    async def deliver(self, console: Console, path: Path | None) -> None:
+    async def write(self, console: Console, path: Path | None) -> None:
         """Print the answer, or put it into a file; raises ConfigurationError if that fails."""
         text, schema = self.text, self._schema
         if schema is not None:
             try:
-                value = await asyncio.to_thread(fitting, text, schema)
+                value = await asyncio.to_thread(parse_answer, text, schema)
             except ValueError as error:  # the turn was ended before it was whole
                 console.say(f"There is no answer that fits the schema: {error}.")
                 return
@@ -70,7 +70,7 @@ class Answer:
         elif path is None or path == STDOUT:
             console.write(f"{text}\n")
         else:
-            await asyncio.to_thread(keep, f"{text}\n", path)
+            await asyncio.to_thread(write_answer, f"{text}\n", path)
 
 
 class AnswerPrinter(TextPrinter):
@@ -87,7 +87,7 @@ class AnswerPrinter(TextPrinter):
             super()._show(event, index)
 
 
-def schema_of(text: str) -> JsonObject:
+def read_schema(text: str) -> JsonObject:
     """A JSON schema, given itself or as a file; raises ConfigurationError."""
     if not text.lstrip().startswith("{"):
         try:
@@ -107,7 +107,7 @@ def schema_of(text: str) -> JsonObject:
     return schema
 
 
-def check_place(path: Path) -> None:
+def check_output_path(path: Path) -> None:
     """Raises ConfigurationError if no file can be written there, before anything is spent."""
     if path == STDOUT:
         return
@@ -119,7 +119,7 @@ def check_place(path: Path) -> None:
         raise ConfigurationError(f"{path} cannot be written.")
 
 
-def keep(text: str, path: Path) -> None:
+def write_answer(text: str, path: Path) -> None:
     """Write the answer, all of it or nothing; raises ConfigurationError.
 
     What is no ordinary file, a pipe or a terminal, is written to as it is.

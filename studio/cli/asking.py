@@ -7,20 +7,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from studio.agent.input import attach, weigh
+from studio.agent.input import attach, check_total_size
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.agents import Limits
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Said, Text
 
 from .console import Console
-from .piped import PATIENCE, SILENT, everything, piped
+from .piped import FIRST_BYTE_SECONDS, NO_INPUT_NOTICE, read_stdin, stdin_attachment
 
 PIPE = Path("-")
 
 
-async def said(options: argparse.Namespace, console: Console) -> list[Said]:
+async def build_message(options: argparse.Namespace, console: Console) -> list[Said]:
     """The message, after what is attached to it; raises ConfigurationError if that is nothing."""
     message: str | None = options.message
     blocks: list[Said] = []
@@ -31,20 +31,20 @@ async def said(options: argparse.Namespace, console: Console) -> list[Said]:
             raise ConfigurationError(
                 "Standard input is either the message or attached to one. Give a message."
             )
-        elif (block := await piped()) is not None:
+        elif (block := await stdin_attachment()) is not None:
             blocks.append(block)
     if message in (None, "-"):
         if console.interactive:
             console.say("Your message, ended by Ctrl-D on a line of its own:")
-        message = (await everything()).decode("utf-8-sig", "replace")
+        message = (await read_stdin()).decode("utf-8-sig", "replace")
     elif PIPE not in options.attach and not _at_terminal():
         try:
-            block = await piped(PATIENCE)
+            block = await stdin_attachment(FIRST_BYTE_SECONDS)
             blocks += [block] if block is not None else []
         except TimeoutError:
             if not options.quiet:
-                console.say(SILENT)
-    weigh(blocks)
+                console.say(NO_INPUT_NOTICE)
+    check_total_size(blocks)
     # An argument that is not UTF-8 arrives as halves of characters nobody can store.
     message = message.encode("utf-8", "replace").decode().strip()
     if not message and not blocks:
@@ -52,7 +52,7 @@ async def said(options: argparse.Namespace, console: Console) -> list[Said]:
     return [*blocks, *([Text(message)] if message else [])]
 
 
-async def limits(studio: Studio, session: Session, options: argparse.Namespace) -> Limits | None:
+async def turn_limits(studio: Engine, session: Session, options: argparse.Namespace) -> Limits | None:
     """The agent's own with other steps; None where nothing was said of steps."""
     if options.max_steps is None:
         return None

@@ -6,20 +6,20 @@ import argparse
 from dataclasses import replace
 from datetime import datetime
 
-from studio.agent.auditing import export, line, pages
-from studio.agent.studio import Studio
+from studio.agent.auditing import export, audit_line, pages
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.storage.audit import AuditEntry, AuditFilter
 
 from .console import Console
 from .exits import DONE
-from .listings import LAST, whole_id
+from .listings import LAST, find_session_id
 
 _LONG = 60
 """Characters of a target in a table."""
 
 
-async def audit(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def audit(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """Oldest first: a line a call, or JSON, or JSONL, to the terminal or into a file."""
     wanted = AuditFilter(
         tool=options.tool or "",
@@ -43,7 +43,7 @@ async def audit(studio: Studio, options: argparse.Namespace, console: Console) -
     async for page in pages(studio.store, wanted):
         none = False
         for entry in page:
-            console.write((line(entry) if options.jsonl else _row(entry)) + "\n")
+            console.write((audit_line(entry) if options.jsonl else _row(entry)) + "\n")
     if none:
         console.say("There is no such call." if wanted != AuditFilter() else "No tool was called.")
     return DONE
@@ -61,10 +61,10 @@ def _row(entry: AuditEntry) -> str:
     )
 
 
-async def _whole_id(studio: Studio, start: str) -> str:
+async def _whole_id(studio: Engine, start: str) -> str:
     """Like ``listings.whole_id``, also for a session that is deleted."""
     if start in ("", LAST):
-        return await whole_id(studio, start)
+        return await find_session_id(studio, start)
     found = await studio.store.audited(start)
     if start in found:
         return start

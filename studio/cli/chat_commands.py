@@ -13,20 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, get_args
 
-from studio.agent.input import attach, weigh
+from studio.agent.input import attach, check_total_size
 from studio.domain.agents import PermissionMode
 from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, Notice, Summarised
 from studio.domain.messages import Text
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 
 from .chat_completion import Kind, Offer
 from .chat_files import typed_path
-from .chat_talk import Talk
-from .listings import as_markdown, context, whole_id
+from .chat_talk import ChatLoop
+from .listings import session_markdown, show_context, find_session_id
 from .printing import TextPrinter
-from .undoing import restore
+from .undoing import undo_or_redo
 from .usage import usage
 
 LISTED = 15
@@ -47,10 +47,10 @@ class _Command:
     beside: bool = False
 
 
-class Commands:
+class SlashCommands:
     """The commands of one chat."""
 
-    def __init__(self, talk: Talk) -> None:
+    def __init__(self, talk: ChatLoop) -> None:
         self._talk = talk
         self._offers: dict[Kind, Sequence[Offer]] = {
             "mode": [(mode, "") for mode in get_args(PermissionMode)],
@@ -91,7 +91,7 @@ class Commands:
             "/quit": _Command(self._quit, "leave; so does Ctrl-D", beside=True),
         }
 
-    def take(self, text: str) -> bool:
+    def handle(self, text: str) -> bool:
         """Run what was typed if it is a command; whether it was meant as one."""
         found = _COMMAND.fullmatch(text)
         if found is None:
@@ -103,11 +103,11 @@ class Commands:
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
         elif command.beside:
-            self._talk.aside(self._run(command, rest))
+            self._talk.run_aside(self._run(command, rest))
         elif self._talk.working:
             self._say(f"{name} has to wait until the agent is done. Ctrl-C stops it.")
         else:
-            self._talk.begin(self._run(command, rest))
+            self._talk.start(self._run(command, rest))
         return True
 
     def offers(self, kind: Kind) -> Sequence[Offer]:
@@ -118,7 +118,7 @@ class Commands:
             return [(model.id, model.name) for model in models]
         return self._offers.get(kind, ())
 
-    async def look(self) -> None:
+    async def load_offers(self) -> None:
         """Find what there is to offer."""
         talk = self._talk
         agents = await talk.studio.agents(Path(talk.session.info.folder))
@@ -154,15 +154,15 @@ class Commands:
                 self._say(listing.reason)
             return
         provider, slash, model = wanted.partition("/")
-        if wanted in known or not slash or provider not in TITLES:
+        if wanted in known or not slash or provider not in PROVIDER_TITLES:
             provider, model = info.provider, wanted
         await talk.session.change(provider=provider, model=model)
-        self._say(f"Model: {model} of {TITLES[provider]}")
+        self._say(f"Model: {model} of {PROVIDER_TITLES[provider]}")
 
     async def _agent(self, wanted: str) -> None:
         talk, info = self._talk, self._talk.session.info
         if not wanted:
-            await self.look()
+            await self.load_offers()
             for name, about in self._offers["agent"]:
                 self._say(f"{'›' if name == info.agent else ' '} {name}  {about}")
             return
@@ -182,7 +182,7 @@ class Commands:
         if not name:
             raise ConfigurationError("Say which file: /attach FILE")
         block = await attach(self._path(name))
-        weigh([*self._talk.attached, block])
+        check_total_size([*self._talk.attached, block])
         self._talk.attached.append(block)
         self._say(f"Goes with your next message: {name}")
 
@@ -193,7 +193,7 @@ class Commands:
             if not folder.is_dir():
                 raise ConfigurationError(f"The folder {folder} is not there.")
             await talk.session.change(folder=str(folder.resolve()))
-            await self.look()
+            await self.load_offers()
         self._say(f"Folder: {talk.session.info.folder}")
 
     async def _steer(self, text: str) -> None:
@@ -216,10 +216,10 @@ class Commands:
             model_chosen=info.model_chosen,
             origin="terminal",
         )
-        await talk.use(session)
+        await talk.switch_to(session)
 
     async def _sessions(self, _: str) -> None:
-        await self.look()
+        await self.load_offers()
         for start, title in self._offers["session"][:LISTED]:
             self._say(f"{start}  {title}")
 
@@ -227,11 +227,11 @@ class Commands:
         if not start:
             raise ConfigurationError("Say which chat: /resume ID. /sessions lists them.")
         talk = self._talk
-        await talk.use(await talk.studio.sessions.open(await whole_id(talk.studio, start)))
-        self.recall()
-        await self.look()
+        await talk.switch_to(await talk.studio.sessions.open(await find_session_id(talk.studio, start)))
+        self.print_last_message()
+        await self.load_offers()
 
-    def recall(self) -> None:
+    def print_last_message(self) -> None:
         """Print the last message of the session and its answer."""
         blocks = self._talk.session.transcript.blocks
         said = [at for at, block in enumerate(blocks) if isinstance(block, UserBlock)]
@@ -244,7 +244,7 @@ class Commands:
     async def _retry(self, _: str) -> None:
         if not any(isinstance(block, UserBlock) for block in self._talk.session.transcript.blocks):
             raise ConfigurationError("There is nothing to try again yet.")
-        await self._talk.converse(())
+        await self._talk.run_turns(())
 
     async def _undo(self, turn: str) -> None:
         await self._restore("undo", turn)
@@ -255,7 +255,7 @@ class Commands:
     async def _restore(self, what: str, turn: str) -> None:
         talk = self._talk
         options = argparse.Namespace(what=what, turn=turn, json=False)
-        await restore(talk.studio, talk.session.info.id, options, talk.console)
+        await undo_or_redo(talk.studio, talk.session.info.id, options, talk.console)
 
     async def _drafts(self, _: str) -> None:
         if not self._talk.session.drafts.waiting():
@@ -266,7 +266,7 @@ class Commands:
     async def _context(self, _: str) -> None:
         options = argparse.Namespace(json=False)
         talk = self._talk
-        await context(talk.studio, talk.session.info.id, options, talk.console)
+        await show_context(talk.studio, talk.session.info.id, options, talk.console)
 
     async def _compact(self, _: str) -> None:
         with self._heard():
@@ -315,7 +315,7 @@ class Commands:
     async def _export(self, name: str) -> None:
         session = self._talk.session
         path = self._path(name) if name else Path.cwd() / f"chat-{session.info.id[:8]}.md"
-        text = as_markdown(session.info, session.transcript)
+        text = session_markdown(session.info, session.transcript)
 
         def write() -> None:
             with path.open("x", encoding="utf-8") as file:

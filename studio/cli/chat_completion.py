@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from .chat_files import begun, escaped
+from .chat_files import open_mention, escape_name
 from .console import visible
 
 Offer: TypeAlias = tuple[str, str]
@@ -21,7 +21,7 @@ MOST = 200
 """Names that a menu has at most."""
 
 
-class Completions(Completer):
+class ChatCompleter(Completer):
     """``commands`` are the commands with what each takes; ``offers`` what there is of a kind.
 
     Runs in a thread, for it looks into folders.
@@ -53,7 +53,7 @@ class Completions(Completer):
             else:
                 yield from _those(self._offers(kind), rest)
             return
-        if (typed := begun(text)) is not None:
+        if (typed := open_mention(text)) is not None:
             yield from self._files(typed, mention=True)
 
     def _files(
@@ -78,7 +78,7 @@ class Completions(Completer):
         for name, is_folder in found[:MOST]:
             if visible(name) != name or "\n" in name or (only_folders and not is_folder):
                 continue  # nobody could type it
-            name, typed = (escaped(name), escaped(tail)) if mention else (name, tail)
+            name, typed = (escape_name(name), escape_name(tail)) if mention else (name, tail)
             yield Completion(f"{name}/" if is_folder else name, -len(typed))
 
 

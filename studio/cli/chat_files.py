@@ -8,7 +8,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from studio.agent.input import TYPES, attach, weigh
+from studio.agent.input import TYPES, attach, check_total_size
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File, Image
 from studio.tools.result import size
@@ -30,7 +30,7 @@ _ENDS = {
 
 
 @dataclass
-class Message:
+class MentionMessage:
     """What was typed, as it is sent; ``files`` by the names it has for them."""
 
     text: str
@@ -42,7 +42,7 @@ class Message:
         return ", ".join(f"{name} ({size(len(one.data))})" for name, one in self.files.items())
 
 
-async def with_files(text: str, folder: Path) -> Message:
+async def attach_mentions(text: str, folder: Path) -> MentionMessage:
     """The message with every file of the folder that it names after @.
 
     A word that names none is text, a decorator say, unless it can only be meant
@@ -51,12 +51,12 @@ async def with_files(text: str, folder: Path) -> Message:
     of the folder is refused too: a text may be pasted, and nobody reads all of it.
     """
     if "@" not in text:
-        return Message(text)
+        return MentionMessage(text)
     whole, paths = await asyncio.to_thread(_read, text, folder)
-    message = Message(whole)
+    message = MentionMessage(whole)
     for path, name in paths.items():
         message.files[name] = await attach(path)
-        weigh([*message.files.values()])  # before the next is read: a text may name thousands
+        check_total_size([*message.files.values()])  # before the next is read: a text may name thousands
     return message
 
 
@@ -68,13 +68,13 @@ def typed_path(name: str, folder: Path) -> Path:
         return folder / name
 
 
-def begun(text: str) -> str | None:
+def open_mention(text: str) -> str | None:
     """The name at the end of a text that is being typed after @; None if none is."""
     found = _BEGUN.search(text, max(len(text) - _LONGEST, 0))
     return found[1].replace("\\ ", " ") if found else None
 
 
-def escaped(name: str) -> str:
+def escape_name(name: str) -> str:
     """A name as it is typed after @."""
     return name.replace(" ", "\\ ")
 
@@ -91,12 +91,12 @@ def _read(text: str, folder: Path) -> tuple[str, dict[Path, str]]:
             return found[0][1:]
         if path is None:
             raise ConfigurationError(
-                f"There is no file {name} in {folder}. To send it as text: \\@{escaped(name)}"
+                f"There is no file {name} in {folder}. To send it as text: \\@{escape_name(name)}"
             )
         if not path.is_relative_to(inside):
             raise ConfigurationError(
                 f"{name} is outside of {folder}. To attach it: /attach {name}\n"
-                f"To send it as text: \\@{escaped(name)}"
+                f"To send it as text: \\@{escape_name(name)}"
             )
         paths.setdefault(path, name)
         return found[0]

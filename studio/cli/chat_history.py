@@ -21,7 +21,7 @@ LONGEST = 10_000
 """Characters of a message that is worth keeping here; all of it is in its chat."""
 
 
-class Kept(History):
+class ChatHistory(History):
     """Messages in a file that only this person can read, one JSON text a line.
 
     What looks like it holds a key, a token or a password is not kept, neither

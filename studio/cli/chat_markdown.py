@@ -25,7 +25,7 @@ LONG = 12_000
 """Characters of one block that are laid out; a longer one is printed as it was written."""
 
 
-class Stream:
+class MarkdownStream:
     """Words as they come, cut into blocks that will not change any more.
 
     What is cut off can be printed for good; ``rest`` is the block that is still
@@ -111,7 +111,7 @@ class _Markdown(Markdown):
     }
 
 
-class Paint:
+class AnsiPainter:
     """Makes text with a terminal's codes of what should be shown; only our own codes are in it."""
 
     def __init__(self, *, colours: bool) -> None:

@@ -21,9 +21,9 @@ from studio.domain.events import (
     TurnStarted,
 )
 
-from .chat_markdown import Stream
-from .chat_screen import Screen
-from .printing import TextPrinter, line, span
+from .chat_markdown import MarkdownStream
+from .chat_screen import PromptScreen
+from .printing import TextPrinter, one_line, format_seconds
 
 _MARKS = {"done": "✓", "denied": "–", "cancelled": "–"}
 _THOUGHT = 3
@@ -33,10 +33,10 @@ _THOUGHT = 3
 class ChatPrinter(TextPrinter):
     """Prints what is finished for good; ``live`` is what is not."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: PromptScreen) -> None:
         super().__init__(screen)
         self._screen = screen
-        self._stream = Stream()
+        self._stream = MarkdownStream()
         self._state = ""
         """What is waited for, where nothing else moves."""
         self._silence = ""
@@ -79,12 +79,12 @@ class ChatPrinter(TextPrinter):
                     self._screen.markdown(block)
             case ReasoningEnded():
                 if event.seconds >= 1:
-                    self._dim(f"Thought for {span(event.seconds)}")
+                    self._dim(f"Thought for {format_seconds(event.seconds)}")
             case ToolFinished():
                 if (tool := self._tool(index)) is not None:
                     self._say_tool(tool)
             case Silent():
-                self._silence = f"Nothing from {self._provider} for {span(event.seconds)}."
+                self._silence = f"Nothing from {self._provider} for {format_seconds(event.seconds)}."
             case AwaitingPermission() | AwaitingReply():
                 self._state = ""
             case TurnComplete():
@@ -104,8 +104,8 @@ class ChatPrinter(TextPrinter):
     def _say_tool(self, tool: ToolBlock) -> None:
         mark = _MARKS.get(tool.state, "×")
         done = tool.done if tool.state == "done" else tool.name
-        what = f"{mark} {done or tool.name} {line(tool.target)}".rstrip()
-        summary = line(tool.summary) or ("" if tool.state == "done" else tool.state)
+        what = f"{mark} {done or tool.name} {one_line(tool.target)}".rstrip()
+        summary = one_line(tool.summary) or ("" if tool.state == "done" else tool.state)
         self._dim(f"{what}  {summary}".rstrip())
 
     def _dim(self, text: str) -> None:
@@ -116,7 +116,7 @@ class ChatPrinter(TextPrinter):
         """Of each tool at work its row, and the last line that it printed."""
         return [
             (
-                f"◌ {block.verb if block.state == 'running' else block.name} {line(block.target)}",
+                f"◌ {block.verb if block.state == 'running' else block.name} {one_line(block.target)}",
                 block.output[-500:].rstrip().rpartition("\n")[2],
             )
             for block in self._transcript.blocks

@@ -31,9 +31,9 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.renderer import CPR_Support, print_formatted_text
 from prompt_toolkit.styles import Style
 
-from .chat_files import begun
-from .chat_markdown import Paint
-from .console import Console, forget_typed, visible
+from .chat_files import open_mention
+from .chat_markdown import AnsiPainter
+from .console import Console, discard_typed, visible
 
 PAUSE = 0.5
 """Seconds without a key, after which a question may have the line."""
@@ -50,7 +50,7 @@ class _Question:
     answer: asyncio.Future[str | None]
 
 
-class Screen(Console):
+class PromptScreen(Console):
     """A console on which a person and an agent take turns, and both may speak at once."""
 
     types_ahead = True
@@ -62,7 +62,7 @@ class Screen(Console):
         self.status: Callable[[], str] = lambda: ""
         self.interrupt: Callable[[], bool] = lambda: False
         """Ctrl-C: stops what runs; whether anything did."""
-        self.paint = Paint(colours=not os.environ.get("NO_COLOR"))
+        self.paint = AnsiPainter(colours=not os.environ.get("NO_COLOR"))
         self._input = create_input(sys.stdin)
         self._output = create_output(sys.stdout)
         self._questions: list[_Question] = []
@@ -239,7 +239,7 @@ class Screen(Console):
             return
         clear_typeahead(self._input)
         with suppress(OSError, ValueError):
-            forget_typed(self._input.fileno())
+            discard_typed(self._input.fileno())
         try:
             said = await self._answers.prompt_async(
                 self._above(question.prompt), pre_run=taken_back, handle_sigint=False
@@ -286,7 +286,7 @@ class Screen(Console):
 
     def _completes(self) -> bool:
         before = self._messages.default_buffer.document.text_before_cursor
-        return before.startswith("/") or begun(before) is not None
+        return before.startswith("/") or open_mention(before) is not None
 
     def _note_key(self, _: object) -> None:
         self._last_key = time.monotonic()

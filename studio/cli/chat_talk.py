@@ -7,19 +7,19 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from studio.agent.input import weigh
+from studio.agent.input import check_total_size
 from studio.agent.session import Session
-from studio.agent.spending import dollars, total
-from studio.agent.studio import Studio
+from studio.agent.spending import format_dollars, total
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.messages import Said, Text
 
-from .chat_files import with_files
+from .chat_files import attach_mentions
 from .console import Console
-from .run import Driver, Printer
+from .run import TurnDriver, Printer
 
 
-class Chatting(Protocol):
+class ChatScreen(Protocol):
     """What a chat needs of a terminal besides a console: ``chat_screen`` and ``chat_plain``."""
 
     status: Callable[[], str]
@@ -34,7 +34,7 @@ class Chatting(Protocol):
     def leave(self) -> None: ...
 
 
-class Talk:
+class ChatLoop:
     """One person at one terminal, with one session at a time.
 
     ``command`` is offered each text first, and says whether it was one.
@@ -43,10 +43,10 @@ class Talk:
 
     def __init__(
         self,
-        studio: Studio,
+        studio: Engine,
         session: Session,
         console: Console,
-        screen: Chatting,
+        screen: ChatScreen,
         printer: Callable[[], Printer],
     ) -> None:
         self.studio = studio
@@ -57,7 +57,7 @@ class Talk:
         self.attached: list[Said] = []
         """Goes with the next message."""
         self._printer = printer
-        self._driver: Driver | None = None
+        self._driver: TurnDriver | None = None
         self._work: asyncio.Task[None] | None = None
         self._asides: set[asyncio.Task[None]] = set()
         self._spent = ""
@@ -70,12 +70,12 @@ class Talk:
     def working(self) -> bool:
         return self._work is not None
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         """Talk until the person leaves; what runs then is stopped."""
-        await self.use(self.session)
+        await self.switch_to(self.session)
         try:
             while (text := await self.screen.read()) is not None:
-                await self.take(text)
+                await self.submit(text)
                 if self._work is not None and not self.screen.types_ahead:
                     await asyncio.wait([self._work])
         finally:
@@ -85,7 +85,7 @@ class Talk:
         if self.session.transcript.blocks:
             self.console.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
-    async def use(self, session: Session) -> None:
+    async def switch_to(self, session: Session) -> None:
         """Go on in this session; says where that is."""
         self.session, info = session, session.info
         self.console.say(f"{info.agent} on {info.model}, in {info.folder}")
@@ -93,17 +93,17 @@ class Talk:
             self.console.say(f"This chat is damaged and can only be read: {problem}")
         await self._reckon()
 
-    async def take(self, text: str) -> None:
+    async def submit(self, text: str) -> None:
         """Something was typed and sent."""
-        await self.studio.follow()
+        await self.studio.refresh_settings()
         # A terminal that is not UTF-8 sends halves of characters nobody can store.
         text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):
             return
         try:
-            message = await with_files(text, Path(self.session.info.folder))
+            message = await attach_mentions(text, Path(self.session.info.folder))
             said = (*self.attached, *message.files.values(), Text(message.text))
-            weigh(said)
+            check_total_size(said)
             queued = self.session.queue(said) if self._work is not None else ""
         except ConfigurationError as error:
             self.console.say(str(error))
@@ -116,13 +116,13 @@ class Talk:
             self._queued[queued] = text, attached
             self.console.say(f"Queued: {text}")
         else:
-            self.begin(self.converse(said))
+            self.start(self.run_turns(said))
 
-    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that nothing else may be done beside."""
         self._work = asyncio.create_task(self._only(work))
 
-    def aside(self, work: Coroutine[Any, Any, None]) -> None:
+    def run_aside(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that disturbs nothing."""
         task = asyncio.create_task(self._told(work))
         self._asides.add(task)
@@ -138,15 +138,15 @@ class Talk:
             self.session.stop()
         return True
 
-    async def converse(self, said: Sequence[Said]) -> None:
+    async def run_turns(self, said: Sequence[Said]) -> None:
         """A turn, and those that answer what was queued meanwhile; nothing said is a retry."""
         while True:
             if self.screen.types_ahead and (words := _words(said)):
                 self.console.say(f"\n› {words}\n")
             driver = self.driver()
-            await driver.turn(said, [], None)
-            if not driver.stopped and driver.capped and await driver.goes_on():
-                await driver.turn((), [], "background")
+            await driver.run_turn(said, [], None)
+            if not driver.stopped and driver.capped and await driver.ask_background():
+                await driver.run_turn((), [], "background")
             if not driver.stopped:
                 await driver.offer_drafts()
             await self._reckon()
@@ -167,9 +167,9 @@ class Talk:
         if typed:
             self.screen.give_back("\n".join(typed))
 
-    def driver(self) -> Driver:
+    def driver(self) -> TurnDriver:
         """Runs and asks in this session until it is stopped."""
-        self._driver = Driver(self.session, self.console, self._printer(), None)
+        self._driver = TurnDriver(self.session, self.console, self._printer(), None)
         return self._driver
 
     async def _only(self, work: Coroutine[Any, Any, None]) -> None:
@@ -190,7 +190,7 @@ class Talk:
     async def _reckon(self) -> None:
         """Bring the amounts of the bottom line up to date."""
         spent = await self.studio.books.spent("session", self.session.info.id)
-        self._spent = dollars(total(spent.values()).cost)
+        self._spent = format_dollars(total(spent.values()).cost)
         self.screen.refresh()
 
     def _status(self) -> str:

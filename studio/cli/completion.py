@@ -18,7 +18,7 @@ from studio.storage import glance
 from studio.storage.glance import Named
 from studio.storage.paths import Paths
 
-from .options import Parser, parser
+from .options import CommandParser, build_parser
 
 FILES = ":files"
 """The line that asks the shell for its own names of files."""
@@ -122,7 +122,7 @@ def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:
     ``FILES`` stands for names of files, which the shell knows better.
     """
     *before, current = words or [""]
-    line = _Line(parser())
+    line = _Line(build_parser())
     for word in before:
         line.take(word)
     option, equals, _ = current.partition("=")
@@ -144,7 +144,7 @@ def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:
 class _Line:
     """The words of a command line so far, as the parser will take them."""
 
-    parser: Parser
+    parser: CommandParser
     commands: list[str] = field(default_factory=list[str])
     values: dict[str, str] = field(default_factory=dict[str, str])
     waits: argparse.Action | None = None
@@ -204,7 +204,7 @@ class _Line:
     def _actions(self) -> list[argparse.Action]:
         return self.parser._actions  # pyright: ignore[reportPrivateUsage] (argparse tells it no other way)
 
-    def _subcommands(self) -> argparse._SubParsersAction[Parser] | None:  # pyright: ignore[reportPrivateUsage]
+    def _subcommands(self) -> argparse._SubParsersAction[CommandParser] | None:  # pyright: ignore[reportPrivateUsage]
         for one in self._actions():
             if isinstance(one, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
                 return cast("Any", one)
@@ -257,9 +257,9 @@ def _models(line: _Line, paths: Paths) -> list[Named]:
 
 
 def _settings() -> list[Named]:
-    from studio.storage.settings import kinds
+    from studio.storage.settings import field_types
 
-    return [(name, "") for name in kinds()]
+    return [(name, "") for name in field_types()]
 
 
 def _joined(words: list[str]) -> tuple[list[str], int]:

@@ -13,11 +13,11 @@ from typing import Any, Literal, Union, cast, get_args, get_origin
 
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.redaction import without_secrets
-from studio.storage.model_entries import read_entries
+from studio.storage.model_entries import read_overrides
 from studio.storage.paths import Paths
-from studio.storage.settings import Settings, SettingsFile, fits, kinds
+from studio.storage.settings import Settings, SettingsFile, matches_type, field_types
 
 from .console import Console
 from .exits import DONE, USAGE
@@ -54,7 +54,7 @@ async def config(settings: SettingsFile, paths: Paths, options: argparse.Namespa
 
 
 def _list(values: Settings, options: argparse.Namespace, console: Console) -> None:
-    shown = {name: _shown(getattr(values, name)) for name in kinds() if name not in UNSHOWN}
+    shown = {name: _shown(getattr(values, name)) for name in field_types() if name not in UNSHOWN}
     if options.json:
         console.write_json(shown, indent=2)
         return
@@ -83,7 +83,7 @@ async def _set(
         setattr(settings.values, name, {**group, entry: value})
     else:
         setattr(settings.values, name, value)
-    if problems := read_entries(settings.values.models)[1] if name == "models" else []:
+    if problems := read_overrides(settings.values.models)[1] if name == "models" else []:
         raise ConfigurationError(" ".join(problems))
     await settings.save()
     if options.json:
@@ -95,13 +95,13 @@ async def _set(
 def _kind(key: str) -> Any:
     """The type of a setting, or of an entry of a group; raises ConfigurationError."""
     name, _, entry = key.partition(".")
-    hint = kinds().get(name)
+    hint = field_types().get(name)
     if hint is None:
         from difflib import get_close_matches
 
         if _KEY_LIKE.search(key):
             raise ConfigurationError(KEYS)
-        close = get_close_matches(name, kinds(), n=1)
+        close = get_close_matches(name, field_types(), n=1)
         hint = f" Did you mean {close[0]}?" if close else " To see all: agent-studio config list"
         raise ConfigurationError(f"There is no setting {name}.{hint}")
     if not entry:
@@ -134,9 +134,9 @@ def _read(key: str, text: str, hint: Any) -> object:
             value = [one.strip() for one in text.split(",")] if _is_list(hint) and text else text
     if get_origin(hint) is list and not text.strip():
         value = []
-    if hint is float and fits(value, float):
+    if hint is float and matches_type(value, float):
         value = float(cast("float", value))
-    if not fits(value, hint):
+    if not matches_type(value, hint):
         raise ConfigurationError(f"{key} is {_takes(hint)}, not “{text}”.")
     return value
 
@@ -180,8 +180,8 @@ def _check(name: str, value: object, entry: str, paths: Paths) -> None:
 
 
 def _provider(name: str) -> None:
-    if name and name not in TITLES:
-        raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(TITLES)}.")
+    if name and name not in PROVIDER_TITLES:
+        raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}.")
 
 
 def _addresses(urls: dict[str, str]) -> None:
@@ -211,9 +211,9 @@ def _masks(entries: list[str]) -> None:
 
 
 def _agent(name: str, paths: Paths) -> None:
-    from studio.agent.library import AgentLibrary
+    from studio.agent.library import AgentFiles
 
-    library = AgentLibrary(paths.resources / "agents", paths.agents)
+    library = AgentFiles(paths.resources / "agents", paths.agents)
     found = asyncio.run(library.load(Path.cwd()))
     if name and found.get(name) is None:
         known = ", ".join(sorted(found.by_name))

@@ -13,7 +13,7 @@ from typing import TextIO
 from studio.domain.errors import ConfigurationError
 from studio.tools.threads import in_daemon_thread
 
-from .streams import drop, unwritten
+from .streams import discard_output, write_error_text
 
 
 class Console:
@@ -67,7 +67,7 @@ class Console:
         self.end_line()
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
-        forget_typed(file)
+        discard_typed(file)
         _put(sys.stderr, prompt)
         ready = asyncio.Event()
         try:
@@ -84,10 +84,10 @@ class Console:
             self.say("")
         return data.decode("utf-8", "replace") if data else None
 
-    def abandon(self) -> None:
+    def discard_rest(self) -> None:
         """Nobody reads our output any more: what is left of it goes nowhere."""
         for stream in (sys.stdout, sys.stderr):
-            drop(stream)
+            discard_output(stream)
 
 
 def visible(text: str) -> str:
@@ -111,9 +111,9 @@ def _put(stream: TextIO, text: str) -> None:
             raise BrokenPipeError from error
         if isinstance(error, BrokenPipeError):
             raise
-        drop(stream)  # or the interpreter tries once more, and complains itself
+        discard_output(stream)  # or the interpreter tries once more, and complains itself
         if stream is not sys.stderr:  # a log that is full is no reason to end
-            raise ConfigurationError(unwritten(error)) from error
+            raise ConfigurationError(write_error_text(error)) from error
 
 
 def _waiting(file: int) -> bytes | None:
@@ -133,7 +133,7 @@ def _waiting(file: int) -> bytes | None:
         os.set_blocking(file, True)
 
 
-def forget_typed(file: int) -> None:
+def discard_typed(file: int) -> None:
     """Drop what was typed and nobody has read yet."""
     try:
         import termios

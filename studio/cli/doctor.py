@@ -19,10 +19,10 @@ from studio.domain.redaction import redact
 from studio.storage.paths import Paths
 
 from .console import Console
-from .doctor_display import display
+from .doctor_display import check_display
 from .doctor_finding import MARKS, Check, Finding
-from .doctor_house import DISK, House
-from .doctor_outside import Outside
+from .doctor_house import DISK, LocalChecks
+from .doctor_outside import NetworkChecks
 from .exits import DONE, USAGE
 
 WIDTH = 18
@@ -32,9 +32,9 @@ WIDTH = 18
 async def doctor(paths: Paths, options: argparse.Namespace) -> int:
     """Print a line for each thing; 1 if something is broken that stops the program."""
     console = Console()
-    house = House(paths)
+    house = LocalChecks(paths)
     settings = await house.settings()
-    outside = Outside(paths, house.values, offline=options.offline)
+    outside = NetworkChecks(paths, house.values, offline=options.offline)
     checks = [
         Check("Program", house.program),
         Check("Folders", house.folders, late=DISK),
@@ -45,7 +45,7 @@ async def doctor(paths: Paths, options: argparse.Namespace) -> int:
         Check("Network", outside.network, late="Look at the connection and its name server."),
         Check("Sandbox", house.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
         Check("Built-in model", house.builtin, late=DISK),
-        Check("Display", display, late=DISK),
+        Check("Display", check_display, late=DISK),
         Check("Tools", house.tools, late=f"A file in {paths.tools} does not come to its end."),
         Check("Agents", house.agents, late=DISK),
         Check("Server port", house.port, late="Look at the name server, for server_host."),

@@ -55,7 +55,7 @@ _MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _PLUGINS = {"xcb": ("libqxcb.so",), "wayland": ("libqwayland.so", "libqwayland-generic.so")}
 
 
-async def display() -> Finding:
+async def check_display() -> Finding:
     """Of Linux; elsewhere the system has what is needed."""
     if not sys.platform.startswith("linux"):
         return Finding("Display", "ok", "the system’s own")

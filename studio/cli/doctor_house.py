@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import cast
 
 import studio
-from studio.agent.library import AgentLibrary
+from studio.agent.library import AgentFiles
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.providers.builtin_process import TOO_OLD, packaged_gguf
 from studio.storage.migrations import LATEST
-from studio.storage.opening import DAMAGED, explain, open_for_reading, primary
+from studio.storage.opening import DAMAGED, explain_error, open_for_reading, primary_code
 from studio.storage.paths import Paths
 from studio.storage.settings import Settings
 from studio.tools.discovery import discover
@@ -47,7 +47,7 @@ DRIFT = 120.0
 """Seconds by which a clock may be wrong."""
 
 
-class House:
+class LocalChecks:
     """The checks of one installation; ``values`` are its settings, or the defaults."""
 
     def __init__(self, paths: Paths) -> None:
@@ -161,9 +161,9 @@ class House:
                 sound = _looked_through(db)
         except sqlite3.Error as error:
             advice = (
-                _KEEP if primary(error) in DAMAGED else "Close what else uses it, and try again."
+                _KEEP if primary_code(error) in DAMAGED else "Close what else uses it, and try again."
             )
-            return Finding(name, "broken", str(explain(error, path)), advice)
+            return Finding(name, "broken", str(explain_error(error, path)), advice)
         if sound not in ("ok", ""):
             return Finding(name, "broken", f"{path} is damaged: {sound}", _KEEP)
         much = "sound" if sound else "sound as far as it was looked at"
@@ -222,7 +222,7 @@ class House:
         return _skipped("Tools", len(found.tools), found.problems)
 
     async def agents(self) -> Finding:
-        library = AgentLibrary(self._paths.resources / "agents", self._paths.agents)
+        library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
         found = await library.load(Path.cwd())
         if not found.by_name:
             text = f"none, not even in {self._paths.resources}"

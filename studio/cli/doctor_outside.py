@@ -14,11 +14,11 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from studio.agent.connections import KEYED, Connections
+from studio.agent.connections import KEYED, ProviderFactory
 from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.redaction import redact
-from studio.providers.faults import Border
+from studio.providers.faults import ErrorFactory
 from studio.providers.http import Http
 from studio.providers.wire import Endpoint
 from studio.storage.keychain import ENVIRONMENT, Keychain, Status
@@ -79,7 +79,7 @@ _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
 class _Plain(Endpoint):
     """A vendor's API without its SDK."""
 
-    def __init__(self, border: Border, http: Http, headers: Mapping[str, str]) -> None:
+    def __init__(self, border: ErrorFactory, http: Http, headers: Mapping[str, str]) -> None:
         super().__init__(border, http, _fault)
         self._headers = dict(headers)
 
@@ -92,7 +92,7 @@ def _fault(error: object) -> ProviderFault | None:
     return "bad_key" if "API_KEY_INVALID" in str(error) else None
 
 
-class Outside:
+class NetworkChecks:
     """The checks that may have to wait for others; nothing found holds a key."""
 
     def __init__(self, paths: Paths, values: Settings, *, offline: bool) -> None:
@@ -104,7 +104,7 @@ class Outside:
         self._offline = offline
         self._keychain = Keychain(deadline=2.5)
         self._http = Http(connect_seconds=LIMIT, read_seconds=LIMIT)
-        self._connections = Connections(settings, self._keychain, self._http, {})
+        self._connections = ProviderFactory(settings, self._keychain, self._http, {})
         self._listens = False
 
     async def close(self) -> None:
@@ -120,12 +120,12 @@ class Outside:
         names = [*KEYED, "openai-compatible", "ollama"]
         late = "Look at the network, and at the address in the settings."
         return [
-            Check(TITLES[name], partial(self._provider, name), seconds=LIMIT, late=late)
+            Check(PROVIDER_TITLES[name], partial(self._provider, name), seconds=LIMIT, late=late)
             for name in names
         ]
 
     async def _provider(self, name: str) -> Finding:
-        title = TITLES[name]
+        title = PROVIDER_TITLES[name]
         key, address = await self._connections.key(name), self._connections.base_url(name)
         chosen = self._values.default_provider == name
         if not key and name in KEYED:
@@ -141,7 +141,7 @@ class Outside:
 
     async def _asked(self, name: str, key: str, address: str, told: str) -> Finding:
         """What a request for its models comes to."""
-        title, told = TITLES[name], f"{told}; " if told else ""
+        title, told = PROVIDER_TITLES[name], f"{told}; " if told else ""
         await self._listen()
         try:
             models = await self._models(name, key, address)
@@ -161,7 +161,7 @@ class Outside:
         """
         if (cloud := CLOUDS.get(name)) is not None:
             base = (address or cloud.base).rstrip("/").removesuffix(cloud.version) + cloud.version
-            border = Border(name, TITLES[name], base, key)
+            border = ErrorFactory(name, PROVIDER_TITLES[name], base, key)
             headers = {cloud.header: f"{cloud.before}{key}", **cloud.others}
             await _Plain(border, self._http, headers).get("/models")
             return ""

@@ -7,31 +7,31 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.tools import Draft
 from studio.tools.diff import diff
 
-SHOWN = 200
+MAX_LINES = 200
 """Lines of a difference that are printed."""
 
 
-def shown(draft: Draft) -> list[str]:
+def draft_lines(draft: Draft) -> list[str]:
     """What a draft changes, a line each, below a line that says how much."""
     what = f"{draft.action.capitalize()} {draft.place}"
     if draft.before is None and draft.base_digest:
         return [f"{what} (not text)"]
-    counts, lines = changes(draft.before or "", draft.after)
+    counts, lines = diff_lines(draft.before or "", draft.after)
     return [f"{what} ({counts})", *(lines if draft.rewrites else [])]
 
 
-def changes(old: str, new: str) -> tuple[str, list[str]]:
+def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
     """How much two texts differ, and where. May take a while for long ones."""
     rows = diff(old, new)
     signs = {"add": "+ ", "del": "- ", "fold": ""}
     lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
-    if len(lines) > SHOWN:
-        lines[SHOWN:] = [f"  … and {len(lines) - SHOWN} more lines"]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"  … and {len(lines) - MAX_LINES} more lines"]
     kinds = [row.kind for row in rows]
     return f"+{kinds.count('add')} −{kinds.count('del')}", lines
 
 
-def sides(conflict: Conflict) -> list[str]:
+def conflict_lines(conflict: Conflict) -> list[str]:
     """A line each: what the file and the draft each made of the original, and both together."""
     draft, base, merge = conflict.draft, conflict.base or "", conflict.merge
     lines: list[str] = []
@@ -56,11 +56,11 @@ def sides(conflict: Conflict) -> list[str]:
 
 
 def _beside(title: str, old: str, new: str) -> list[str]:
-    counts, lines = changes(old, new)
+    counts, lines = diff_lines(old, new)
     return ["", f"{title} ({counts})", *lines]
 
 
-def as_json(conflict: Conflict) -> JsonObject:
+def conflict_json(conflict: Conflict) -> JsonObject:
     """The sides beside a draft's own, as JSON: None where there is no text."""
     merge = conflict.merge
     return {

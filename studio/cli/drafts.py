@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 
-from studio.agent.review import Decision
+from studio.agent.review import DraftDecision
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft, DraftAction, DraftStatus
 
 from .console import Console
-from .draft_showing import as_json, shown, sides
+from .draft_showing import conflict_json, draft_lines, conflict_lines
 from .exits import DONE, USAGE
-from .listings import whole_id
+from .listings import find_session_id
 
-DECISIONS: dict[str, tuple[Decision, DraftStatus]] = {
+DECISIONS: dict[str, tuple[DraftDecision, DraftStatus]] = {
     "approve": ("approve", "approved"),
     "discard": ("discard", "discarded"),
     "undo": ("undo", "undone"),
@@ -28,9 +28,9 @@ DECISIONS: dict[str, tuple[Decision, DraftStatus]] = {
 _DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move": "Moved"}
 
 
-async def drafts(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def drafts(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """List, show, decide; exit code 1 if one could not be carried out."""
-    session_id = await whole_id(studio, options.session) if options.session is not None else ""
+    session_id = await find_session_id(studio, options.session) if options.session is not None else ""
     if options.what == "list":
         found = await studio.store.drafts(session_id, done=options.done)
         if options.json:
@@ -60,24 +60,24 @@ async def drafts(studio: Studio, options: argparse.Namespace, console: Console) 
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
         session = await studio.sessions.open(owner)
-        code = max(code, await decide(session, ids, options.what, console))
+        code = max(code, await decide_drafts(session, ids, options.what, console))
     return code
 
 
 async def _show(
-    studio: Studio, entry: DraftEntry, options: argparse.Namespace, console: Console
+    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
     session = await studio.sessions.open(entry.session_id)
     draft = _draft(session, entry.draft_id)
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
     if options.json:
-        told = as_json(conflict) if conflict else None
+        told = conflict_json(conflict) if conflict else None
         texts = {"before": draft.before, "after": draft.after, "conflict": told}
         console.write_json({**asdict(entry), **texts})
         return DONE
-    lines = await asyncio.to_thread(shown, draft)
+    lines = await asyncio.to_thread(draft_lines, draft)
     if conflict is not None:
-        lines = [f"{lines[0]}: {entry.detail}", *await asyncio.to_thread(sides, conflict)]
+        lines = [f"{lines[0]}: {entry.detail}", *await asyncio.to_thread(conflict_lines, conflict)]
     console.write("".join(f"{line}\n" for line in lines))
     if conflict is not None:
         console.say(
@@ -87,7 +87,7 @@ async def _show(
     return DONE
 
 
-async def decide(session: Session, draft_ids: Sequence[str], word: str, console: Console) -> int:
+async def decide_drafts(session: Session, draft_ids: Sequence[str], word: str, console: Console) -> int:
     """Carry out one decision about several drafts, and say what came of each."""
     decision, wanted = DECISIONS[word]
     decided = await session.decide_all(decision, draft_ids)

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path, PurePosixPath
 
 from studio.agent.review import Conflict
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft
@@ -21,14 +21,14 @@ from studio.tools.text import read_whole
 
 from .console import Console
 from .exits import DONE
-from .resolving import given, make_anew, must_be_text, own_text, tell
+from .resolving import read_own_text, redraft, require_text, decode_own_text, report_draft
 from .signals import on_signals
 
-SAME = "The text is the same. Nothing was changed."
+UNCHANGED = "The text is the same. Nothing was changed."
 
 
 async def edit(
-    studio: Studio, entry: DraftEntry, options: argparse.Namespace, console: Console
+    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
     """Give a draft another text; it still waits, nothing is written.
 
@@ -38,33 +38,33 @@ async def edit(
     draft = session.drafts.get(entry.draft_id)
     if draft is None or draft.status not in ("waiting", "conflict"):
         raise ConfigurationError("This draft is decided already.")
-    must_be_text(draft)
+    require_text(draft)
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
     text = conflict.merge.text if conflict and conflict.merge else draft.after
     if options.source is not None:
-        edited = await given(options.source, text)
+        edited = await read_own_text(options.source, text)
         made = None if edited == text else await _keep(studio, entry, conflict, edited)
     elif console.interactive:
         made = await _in_editor(studio, entry, conflict, text)
     else:
         raise ConfigurationError("An editor needs a terminal. Where none is: --from FILE")
     if made is None:
-        console.say(SAME)
+        console.say(UNCHANGED)
     else:
-        await tell(studio, entry, made, "Edited", options, console)
+        await report_draft(studio, entry, made, "Edited", options, console)
     return DONE
 
 
-async def _keep(studio: Studio, entry: DraftEntry, conflict: Conflict | None, text: str) -> Draft:
+async def _keep(studio: Engine, entry: DraftEntry, conflict: Conflict | None, text: str) -> Draft:
     """The draft with this text, unless another program decided about it meanwhile."""
     session = await studio.sessions.open(entry.session_id)
     if conflict is not None:
-        return await make_anew(session, conflict, text)
+        return await redraft(session, conflict, text)
     return await session.edit_draft(entry.draft_id, text)
 
 
 async def _in_editor(
-    studio: Studio, entry: DraftEntry, conflict: Conflict | None, text: str
+    studio: Engine, entry: DraftEntry, conflict: Conflict | None, text: str
 ) -> Draft | None:
     """What the person made of the text; None if it is the same.
 
@@ -80,7 +80,7 @@ async def _in_editor(
         if data == written:
             return None
         kept = True
-        edited = await asyncio.to_thread(own_text, data, str(path), text)
+        edited = await asyncio.to_thread(decode_own_text, data, str(path), text)
         made = await _keep(studio, entry, conflict, edited)
         kept = False
         return made

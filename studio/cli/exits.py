@@ -21,7 +21,7 @@ LIMITS: frozenset[CompletionReason] = frozenset(
 )
 
 
-def of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
+def exit_code_of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
     """The code for how a turn ended; ``fault`` is its error's, empty for none."""
     if reason == "cancelled":
         return CANCELLED
@@ -30,11 +30,11 @@ def of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
     if reason == "refused":
         return PROVIDER
     if reason == "error":
-        return of_error(fault)
+        return exit_code_of_error(fault)
     return DENIED if denied else DONE
 
 
-def of_error(fault: str) -> int:
+def exit_code_of_error(fault: str) -> int:
     """The code for an error: the provider's, or the person's to mend."""
     mine = ("", "no_key", "configuration", "no_folder", "storage", "internal")
     return USAGE if fault in mine else PROVIDER

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from datetime import datetime
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.blocks import NoticeBlock, TextBlock, ToolBlock, UserBlock
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
@@ -19,7 +19,7 @@ from .exits import DONE, PROVIDER
 LAST = "last"
 
 
-async def models(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def models(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """List a provider's models: fetched first, then those built in."""
     name = options.provider or await studio.connections.default()
     listing = await studio.list_models(name, refresh=options.refresh)
@@ -39,7 +39,7 @@ async def models(studio: Studio, options: argparse.Namespace, console: Console) 
     return DONE if listing.models else PROVIDER
 
 
-async def sessions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def sessions(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """List, show, undo; ``events`` happened, of ``native`` and ``context`` requests are made."""
     if options.what == "list":
         infos = await studio.sessions.list()
@@ -53,13 +53,13 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
         if not infos:
             console.say("There are no sessions yet.")
         return DONE
-    session_id = await whole_id(studio, options.id)
+    session_id = await find_session_id(studio, options.id)
     if options.what in ("undo", "redo"):
-        from .undoing import restore
+        from .undoing import undo_or_redo
 
-        return await restore(studio, session_id, options, console)
+        return await undo_or_redo(studio, session_id, options, console)
     if options.what == "context":
-        return await context(studio, session_id, options, console)
+        return await show_context(studio, session_id, options, console)
     if options.what == "native":
         native = await studio.store.native(session_id)
         console.write_json(native.items if native else [], indent=2)
@@ -72,12 +72,12 @@ async def sessions(studio: Studio, options: argparse.Namespace, console: Console
         body = {"session": asdict(info), "events": [encode_event(event) for event in events]}
         console.write_json(body, indent=2)
     else:
-        console.write(as_markdown(info, Transcript(events)))
+        console.write(session_markdown(info, Transcript(events)))
     return DONE
 
 
-async def context(
-    studio: Studio, session_id: str, options: argparse.Namespace, console: Console
+async def show_context(
+    studio: Engine, session_id: str, options: argparse.Namespace, console: Console
 ) -> int:
     """In tokens; estimates, but for what the provider counted itself."""
     found = await (await studio.sessions.open(session_id)).memory.context()
@@ -94,7 +94,7 @@ async def context(
     return DONE
 
 
-def as_markdown(info: SessionInfo, transcript: Transcript) -> str:
+def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
     """A session for reading: what was said, and one line for each tool."""
     out = [f"# {info.title or 'New chat'}", f"{info.agent} on {info.model}, in {info.folder}"]
     for block in transcript.blocks:
@@ -118,7 +118,7 @@ def _row(block: ToolBlock) -> str:
     return f"{row or block.name} `{target}` — {block.summary or block.state}"
 
 
-async def whole_id(studio: Studio, start: str) -> str:
+async def find_session_id(studio: Engine, start: str) -> str:
     """The id of the one session whose id begins so; ConfigurationError if that is not one.
 
     “last” is the session used last, of those that a person holds.

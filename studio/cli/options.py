@@ -27,7 +27,7 @@ class _Help(argparse.HelpFormatter):
         self._action_max_length += 2  # argparse forgets that subcommands are indented
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """Ends with our own code: argparse's is 2, which means a provider's error here."""
 
     def __init__(
@@ -77,9 +77,9 @@ class Parser(argparse.ArgumentParser):
         return ""
 
 
-def parser() -> Parser:
+def build_parser() -> CommandParser:
     """The whole command line; without a command the window opens."""
-    root = Parser(
+    root = CommandParser(
         prog="agent-studio",
         description="Work with AI agents. Without a command the window opens.",
         formatter_class=_Help,
@@ -128,10 +128,10 @@ def _usage(usage: argparse.ArgumentParser) -> None:
 
 
 def _models(models: argparse.ArgumentParser) -> None:
-    from studio.domain.providers import TITLES
+    from studio.domain.providers import PROVIDER_TITLES
 
     models.add_argument(
-        "--provider", choices=list(TITLES), metavar="PROVIDER", help=", ".join(TITLES)
+        "--provider", choices=list(PROVIDER_TITLES), metavar="PROVIDER", help=", ".join(PROVIDER_TITLES)
     )
     models.add_argument("--refresh", action="store_true", help="ask the provider again")
     models.add_argument("--json", action="store_true", help="print JSON")
@@ -192,11 +192,11 @@ def _drafts(drafts: argparse.ArgumentParser) -> None:
 
 
 def _chat(chat: argparse.ArgumentParser) -> None:
-    from studio.domain.providers import TITLES
+    from studio.domain.providers import PROVIDER_TITLES
 
     chat.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
     chat.add_argument(
-        "--provider", choices=list(TITLES), metavar="PROVIDER", help=", ".join(TITLES)
+        "--provider", choices=list(PROVIDER_TITLES), metavar="PROVIDER", help=", ".join(PROVIDER_TITLES)
     )
     chat.add_argument(
         "--model", metavar="MODEL", help="default: your setting, else the first listed"
@@ -219,9 +219,9 @@ def _doctor(doctor: argparse.ArgumentParser) -> None:
 def _run(run: argparse.ArgumentParser) -> None:
     from studio.domain.agents import NO_CAPS, Mode
     from studio.domain.models import EFFORTS
-    from studio.domain.providers import TITLES
+    from studio.domain.providers import PROVIDER_TITLES
 
-    assert isinstance(run, Parser)
+    assert isinstance(run, CommandParser)
     run.several = "A message of several words is put in quotes."
     run.description = (
         "Run one turn: the answer goes to standard output, everything about it to "
@@ -237,9 +237,9 @@ def _run(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--provider",
-        choices=list(TITLES),
+        choices=list(PROVIDER_TITLES),
         metavar="PROVIDER",
-        help=f"{', '.join(TITLES)}; default: your setting, else one with a key, else builtin",
+        help=f"{', '.join(PROVIDER_TITLES)}; default: your setting, else one with a key, else builtin",
     )
     run.add_argument(
         "--model", metavar="MODEL", help="default: your setting, else the first listed"

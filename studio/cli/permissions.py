@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from studio.agent.chat_rules import ChatRules
-from studio.agent.permission.rules import Trust, rule_of
-from studio.agent.permission.showing import whole
-from studio.agent.studio import Studio
+from studio.agent.chat_rules import SessionRules
+from studio.agent.permission.rules import Trust, parse_rule
+from studio.agent.permission.showing import escape_invisible
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.sessions import SessionInfo
 
 from .console import Console
 from .exits import DONE
-from .listings import whole_id
+from .listings import find_session_id
 
 _TRUST: dict[Trust, str] = {
     "nothing": "",
@@ -29,7 +29,7 @@ _TRUST: dict[Trust, str] = {
 }
 
 
-async def permissions(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def permissions(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """Runs one of the subcommands; raises ConfigurationError for what is wrong."""
     rules = studio.rules
     folder: Path | None = getattr(options, "folder", None)
@@ -37,13 +37,13 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
         raise ConfigurationError(f"The folder {folder} is not there.")
     named: str | None = getattr(options, "session", None)
     chat = None if named is None else await _session(studio, named)
-    of_chat = ChatRules(studio.store.rules, chat.id) if chat else None
+    of_chat = SessionRules(studio.store.rules, chat.id) if chat else None
     match options.what:
         case "list":
             await _list(studio, chat or folder or Path.cwd(), console, as_json=options.json)
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
-            rule = rule_of(options.rule, studio.tools(), verdict)
+            rule = parse_rule(options.rule, studio.tools(), verdict)
             if of_chat is not None:
                 await of_chat.add(rule)
             else:
@@ -54,7 +54,7 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
             await (of_chat or rules).remove(options.number)
             console.say(f"Removed: rule {options.number}")
         case "test":
-            call = rule_of(options.call, studio.tools())
+            call = parse_rule(options.call, studio.tools())
             target = "" if call.pattern == "*" else call.pattern
             found = await studio.explain(
                 call.tool, target, chat or folder or Path.cwd(), options.agent
@@ -80,15 +80,15 @@ async def permissions(studio: Studio, options: argparse.Namespace, console: Cons
     return DONE
 
 
-async def _session(studio: Studio, start: str) -> SessionInfo:
-    info = await studio.store.get(await whole_id(studio, start))
+async def _session(studio: Engine, start: str) -> SessionInfo:
+    info = await studio.store.get(await find_session_id(studio, start))
     if info is None:
         raise ConfigurationError(f"There is no session {start}.")
     return info
 
 
 async def _list(
-    studio: Studio, where: Path | SessionInfo, console: Console, *, as_json: bool
+    studio: Engine, where: Path | SessionInfo, console: Console, *, as_json: bool
 ) -> None:
     """The person's rules, those of a folder's files, and of a session its own."""
     folder = where if isinstance(where, Path) else Path(where.folder)
@@ -132,5 +132,5 @@ def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def _line(number: str, rule: Rule, where: str) -> str:
-    written = whole(str(rule)).replace("\n", "\\n")
+    written = escape_invisible(str(rule)).replace("\n", "\\n")
     return f"{number:>4}  {rule.verdict:5}  {written}{f'  {where}' if where else ''}\n"

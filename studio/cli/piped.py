@@ -12,26 +12,26 @@ from studio.domain.messages import File, Image
 from studio.tools.result import size
 from studio.tools.threads import in_daemon_thread
 
-PATIENCE = 1.0
+FIRST_BYTE_SECONDS = 1.0
 """Seconds for the first byte, where nobody said that something is coming."""
-SILENT = (
+NO_INPUT_NOTICE = (
     "Nothing came on standard input, so the message goes without it. "
     "To wait for what comes later: --attach -"
 )
 
 
-async def piped(patience: float | None = None) -> Image | File | None:
+async def stdin_attachment(patience: float | None = None) -> Image | File | None:
     """Standard input as an attachment called ``stdin``; None if it is empty.
 
     Raises TimeoutError if ``patience`` seconds bring neither a first byte nor
     its end, as where a job's parent left a pipe open; ConfigurationError for
     too much of it, or what cannot be attached.
     """
-    data = await everything(patience)
+    data = await read_stdin(patience)
     return await given("stdin", data) if data.strip() else None
 
 
-async def everything(patience: float | None = None) -> bytes:
+async def read_stdin(patience: float | None = None) -> bytes:
     """All of standard input; raises as ``piped`` does."""
     data = await _read(patience)
     if len(data) > LIMIT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from studio.agent.endings import ending
+from studio.agent.endings import describe_end
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import encode_event
 from studio.domain.events import (
@@ -23,7 +23,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.transcript import Transcript
 
 from .console import Console
@@ -87,11 +87,11 @@ class TextPrinter:
                 self._spoke = True
             case ToolStarted():
                 if (tool := self._tool(index)) is not None:
-                    self._console.say(f"· {tool.verb} {line(tool.target)}".rstrip())
+                    self._console.say(f"· {tool.verb} {one_line(tool.target)}".rstrip())
             case ToolFinished():
                 tool = self._tool(index)
                 if tool is not None and event.is_error and tool.state != "denied":
-                    what = f"{tool.name} {line(tool.target)}".rstrip()
+                    what = f"{tool.name} {one_line(tool.target)}".rstrip()
                     self._console.say(f"× {what}: {event.summary or 'failed'}")
             case Notice():
                 self._console.say(event.text)
@@ -101,21 +101,21 @@ class TextPrinter:
                 sizes = f"{event.before:,} → {event.after:,} tokens"
                 self._console.say(f"Earlier messages were summed up for the model, {sizes}.")
             case TurnStarted():
-                self._provider = TITLES.get(event.provider, event.provider)
+                self._provider = PROVIDER_TITLES.get(event.provider, event.provider)
             case RetryScheduled():
-                when = f"Trying again in {span(event.seconds)}"
+                when = f"Trying again in {format_seconds(event.seconds)}"
                 self._console.say(
                     f"{event.title} {when} (attempt {event.attempt} of {event.attempts})."
                 )
             case Silent():
-                self._console.say(f"Nothing from {self._provider} for {span(event.seconds)}.")
+                self._console.say(f"Nothing from {self._provider} for {format_seconds(event.seconds)}.")
             case Failed():
                 end = "" if event.title.endswith(".") else ":"
                 self._console.say(f"{event.title}{end} {event.detail}")
             case TurnComplete():
                 self._console.end_line()
                 if event.reason not in ("done", "error"):
-                    self._console.say(ending(event.reason, event.detail))
+                    self._console.say(describe_end(event.reason, event.detail))
             case _:
                 pass
 
@@ -124,13 +124,13 @@ class TextPrinter:
         return block if isinstance(block, ToolBlock) else None
 
 
-def span(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """“12 s”, “1 m 30 s”; at least a second."""
     whole = max(1, round(seconds))
     return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
 
 
-def line(text: str) -> str:
+def one_line(text: str) -> str:
     """The beginning of a target, on one line."""
     words = " ".join(text.split())
     return words if len(words) <= 100 else f"{words[:99]}…"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from studio.agent.review import Conflict
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft
@@ -18,13 +18,13 @@ from studio.tools.merging import OURS, THEIRS, with_line_ends
 from studio.tools.text import decode, read_whole
 
 from .console import Console
-from .draft_showing import changes
+from .draft_showing import diff_lines
 from .exits import DONE
-from .piped import everything
+from .piped import read_stdin
 
 
 async def resolve(
-    studio: Studio, entry: DraftEntry, options: argparse.Namespace, console: Console
+    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
     """Make a draft anew on top of its file as it is now; it waits again, nothing is written."""
     session = await studio.sessions.open(entry.session_id)
@@ -38,17 +38,17 @@ async def resolve(
             await write_entry(studio, entry, entry.draft_id, console)
         return DONE
     if options.use is None:
-        must_be_text(conflict.draft)
+        require_text(conflict.draft)
         original = conflict.draft.after if conflict.theirs is None else conflict.theirs
-        text = await given(options.source, original)
+        text = await read_own_text(options.source, original)
     else:
         text = _merged(conflict) if options.use == "merged" else _drafted(conflict)
-    made = await make_anew(session, conflict, text)
-    await tell(studio, entry, made, "Drafted anew", options, console)
+    made = await redraft(session, conflict, text)
+    await report_draft(studio, entry, made, "Drafted anew", options, console)
     return DONE
 
 
-async def make_anew(session: Session, conflict: Conflict, text: str | None) -> Draft:
+async def redraft(session: Session, conflict: Conflict, text: str | None) -> Draft:
     """The draft with another text, on the file as ``conflict`` has it; ConfigurationError."""
     merge = conflict.merge
     if merge is not None and merge.conflicts and text is not None:
@@ -60,8 +60,8 @@ async def make_anew(session: Session, conflict: Conflict, text: str | None) -> D
     return await session.resolve(conflict.draft.id, text, conflict)
 
 
-async def tell(
-    studio: Studio,
+async def report_draft(
+    studio: Engine,
     entry: DraftEntry,
     made: Draft,
     done: str,
@@ -69,7 +69,7 @@ async def tell(
     console: Console,
 ) -> None:
     """Say what was made of a draft, and how it gets into the file."""
-    counts, _ = await asyncio.to_thread(changes, made.before or "", made.after)
+    counts, _ = await asyncio.to_thread(diff_lines, made.before or "", made.after)
     console.say(f"{done}: {made.place}" + (f" ({counts})" if made.rewrites else ""))
     if options.json:
         await write_entry(studio, entry, made.id, console)
@@ -77,7 +77,7 @@ async def tell(
         console.say(f"It waits for you: agent-studio drafts approve {made.id[:8]}")
 
 
-async def write_entry(studio: Studio, entry: DraftEntry, draft_id: str, console: Console) -> None:
+async def write_entry(studio: Engine, entry: DraftEntry, draft_id: str, console: Console) -> None:
     """A draft as ``list`` has it, as JSON."""
     for done in (False, True):
         for found in await studio.store.drafts(entry.session_id, done=done):
@@ -85,19 +85,19 @@ async def write_entry(studio: Studio, entry: DraftEntry, draft_id: str, console:
                 console.write_json(asdict(found))
 
 
-async def given(source: Path, original: str) -> str:
+async def read_own_text(source: Path, original: str) -> str:
     """The person's own text from a file or, for ``-``, from standard input.
 
     Lines that stay keep the ends that they have in ``original``. Raises
     ToolFailed if it is no text.
     """
     if str(source) == "-":
-        return await asyncio.to_thread(own_text, await everything(), "Standard input", original)
+        return await asyncio.to_thread(decode_own_text, await read_stdin(), "Standard input", original)
     data = await asyncio.to_thread(read_whole, source, str(source))
-    return await asyncio.to_thread(own_text, data, str(source), original)
+    return await asyncio.to_thread(decode_own_text, data, str(source), original)
 
 
-def own_text(data: bytes, name: str, original: str) -> str:
+def decode_own_text(data: bytes, name: str, original: str) -> str:
     """What a person's editor saved, as the draft's text; ToolFailed if it is no text."""
     text, _ = decode(data, name)
     if not original:
@@ -105,7 +105,7 @@ def own_text(data: bytes, name: str, original: str) -> str:
     return with_line_ends(re.sub(r"\r\n|\r", "\n", text), original)
 
 
-def must_be_text(draft: Draft) -> None:
+def require_text(draft: Draft) -> None:
     """Raises ConfigurationError for a draft without a text that a person may change."""
     if draft.action == "delete":
         raise ConfigurationError("This draft deletes a file. There is no text to edit.")

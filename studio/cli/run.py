@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from studio.agent.permission.gate import UNANSWERED
-from studio.agent.permission.rules import rule_of
+from studio.agent.permission.rules import parse_rule
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -33,15 +33,15 @@ from studio.domain.messages import Said
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
-from studio.storage.questions import Questions
+from studio.storage.questions import RemoteApprovals
 
-from .answer import STDOUT, Answer, AnswerPrinter, check_place, schema_of
-from .asking import limits, said
+from .answer import STDOUT, FinalAnswer, AnswerPrinter, check_output_path, read_schema
+from .asking import turn_limits, build_message
 from .console import Console
-from .draft_showing import shown
-from .drafts import decide
-from .exits import CANCELLED, LIMITS, of_turn
-from .listings import whole_id
+from .draft_showing import draft_lines
+from .drafts import decide_drafts
+from .exits import CANCELLED, LIMITS, exit_code_of_turn
+from .listings import find_session_id
 from .printing import JsonPrinter, TextPrinter
 from .signals import on_signals
 
@@ -51,37 +51,37 @@ NOBODY_ASKED = "nobody was there to ask"
 NOWHERE = (None, STDOUT)
 
 
-async def run(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def run(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """One turn with the same engine as the window's; returns the exit code."""
-    rules = [rule_of(text, studio.tools()) for text in options.allow]
-    rules += [rule_of(text, studio.tools(), "deny") for text in options.deny]
+    rules = [parse_rule(text, studio.tools()) for text in options.allow]
+    rules += [parse_rule(text, studio.tools(), "deny") for text in options.deny]
     output: Path | None = options.output
     if output is not None:
-        check_place(output)
-    schema = await asyncio.to_thread(schema_of, options.schema) if options.schema else None
-    message = await said(options, console)
-    session = await session_for(studio, options)
+        check_output_path(output)
+    schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
+    message = await build_message(options, console)
+    session = await open_session(studio, options)
     for problem in (await studio.agents(Path(session.info.folder))).problems:
         if not options.quiet:
             console.say(f"Agent skipped: {problem}")
     person = console.interactive and not options.json
-    answer = Answer(schema)
+    answer = FinalAnswer(schema)
     window = None if person else studio.questions
-    driver = Driver(session, console, _printer(options, console), window)
+    driver = TurnDriver(session, console, _printer(options, console), window)
     wish: dict[str, Any] = {
         "generation": Generation(effort=options.effort, schema=schema),
         "caps": options.budget,
     }
     session.subscribe(lambda event, _: answer.event(event))
     with _interrupts(driver.stop):
-        bounds = await limits(studio, session, options)
-        code = await driver.turn(message, rules, options.mode, limits=bounds, **wish)
-        if person and bounds is None and driver.capped and await driver.goes_on():
-            code = await driver.turn((), rules, "background", **wish)
+        bounds = await turn_limits(studio, session, options)
+        code = await driver.run_turn(message, rules, options.mode, limits=bounds, **wish)
+        if person and bounds is None and driver.capped and await driver.ask_background():
+            code = await driver.run_turn((), rules, "background", **wish)
         if person and code != CANCELLED:
             await driver.offer_drafts()
     if driver.answered and not _streams(options) and not (options.json and output in NOWHERE):
-        await answer.deliver(console, output)
+        await answer.write(console, output)
     if options.quiet:
         return CANCELLED if driver.stopped else code
     if waiting := session.drafts.waiting():
@@ -105,7 +105,7 @@ def _printer(options: argparse.Namespace, console: Console) -> Printer:
     return AnswerPrinter(console, brief=options.quiet)
 
 
-async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
+async def open_session(studio: Engine, options: argparse.Namespace) -> Session:
     """A new session, or an old one with what the options change about it."""
     if options.folder is not None and not options.folder.is_dir():
         raise ConfigurationError(f"The folder {options.folder} is not there.")
@@ -125,7 +125,7 @@ async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
             model_chosen=bool(options.provider or options.model),
             origin="terminal",
         )
-    session = await studio.sessions.open(await whole_id(studio, options.session))
+    session = await studio.sessions.open(await find_session_id(studio, options.session))
     changes: dict[str, Any] = {}
     if options.folder is not None:
         changes["folder"] = str(options.folder.resolve())
@@ -142,7 +142,7 @@ async def session_for(studio: Studio, options: argparse.Namespace) -> Session:
     return session
 
 
-class Driver:
+class TurnDriver:
     """Runs a turn, prints it, and answers its questions in the person's name.
 
     ``window`` is None where a person is at the terminal. Where none is, permission
@@ -151,7 +151,7 @@ class Driver:
     """
 
     def __init__(
-        self, session: Session, console: Console, printer: Printer, window: Questions | None
+        self, session: Session, console: Console, printer: Printer, window: RemoteApprovals | None
     ) -> None:
         self.stopped = False
         self.capped = False
@@ -175,7 +175,7 @@ class Driver:
         for task in self._asking:
             task.cancel()
 
-    async def turn(
+    async def run_turn(
         self,
         said: Sequence[Said],
         rules: list[Rule],
@@ -227,9 +227,9 @@ class Driver:
             raise self._broken
         self.answered = reason == "done" or reason in LIMITS
         self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
-        return of_turn(reason, denied=self._denied, fault=fault)
+        return exit_code_of_turn(reason, denied=self._denied, fault=fault)
 
-    async def goes_on(self) -> bool:
+    async def ask_background(self) -> bool:
         """Whether the person wants a turn that met its limit to go on in the background (L-1)."""
         prompt = "Go on in the background? [y]es, [n]o: "
         return await self._unless_stopped(self._word(prompt, "yn")) == "y"
@@ -250,17 +250,17 @@ class Driver:
         session, console = self._session, self._console
         waiting = session.drafts.waiting()
         for number, draft in enumerate(waiting):
-            head, *lines = await asyncio.to_thread(shown, draft)
+            head, *lines = await asyncio.to_thread(draft_lines, draft)
             console.say("\n".join(["", draft.place, *lines]))
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
             word = await self._word(prompt, "yand" if every else "ynd")
             if word == "a":
-                await decide(session, left, "approve", console)
+                await decide_drafts(session, left, "approve", console)
                 return
             if word in ("y", "d"):
-                await decide(session, left[:1], "approve" if word == "y" else "discard", console)
+                await decide_drafts(session, left[:1], "approve" if word == "y" else "discard", console)
             elif not word:
                 return
 
@@ -299,21 +299,21 @@ class Driver:
         with self._printer.quiet():
             self._console.say("\n".join(filter(None, lines)))
             word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
-            session.answer(question.id, answers[word])
+            session.answer_permission(question.id, answers[word])
 
-    async def _permission_elsewhere(self, question: Question, window: Questions) -> None:
+    async def _permission_elsewhere(self, question: Question, window: RemoteApprovals) -> None:
         session, asked = self._session, f"{question.tool} {question.detail}"
-        there = not self._unheard and await window.window()
+        there = not self._unheard and await window.has_window()
         if there:
             self._printer.event(Notice(f"Asked in the window: {asked}"))
-            answer = await window.put(session.info.id, question, through="terminal")
+            answer = await window.ask(session.info.id, question, through="terminal")
             if answer is not None:
                 if answer == "deny":
                     self._console.say(f"Not allowed: {asked}\n  Denied in the window.")
-                session.answer(question.id, "deny" if answer == "deny" else "once")
+                session.answer_permission(question.id, "deny" if answer == "deny" else "once")
                 return
             self._unheard = True
-        session.answer(question.id, "deny", NOBODY_ASKED)
+        session.answer_permission(question.id, "deny", NOBODY_ASKED)
         lines = [f"Not allowed: {asked}", f"  {question.why}" if question.why else ""]
         lines.append("  Nobody answered in the window." if there else "  Nobody is here to ask.")
         if question.always:
@@ -323,7 +323,7 @@ class Driver:
 
     async def _reply(self, event: AwaitingReply) -> None:
         if self._window is not None:
-            self._session.reply(event.call_id, UNANSWERED)
+            self._session.answer_question(event.call_id, UNANSWERED)
             return
         with self._printer.quiet():
             self._console.say(f"\n{event.text}")
@@ -336,7 +336,7 @@ class Driver:
                     break
             if text.isdecimal() and 1 <= int(text) <= len(event.choices):
                 text = event.choices[int(text) - 1]
-            self._session.reply(event.call_id, text)
+            self._session.answer_question(event.call_id, text)
 
     async def _word(self, prompt: str, letters: str) -> str:
         """One of ``letters``, asked for until it comes; empty at the end of the input."""

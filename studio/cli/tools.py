@@ -11,14 +11,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.tools import Draft, Effect, place_of
+from studio.domain.tools import Draft, Effect, draft_label
 from studio.storage.paths import private_folder
 from studio.tools import Context, Result, Tool, Workspace
 from studio.tools.diff import unified_diff
-from studio.tools.starting import start
+from studio.tools.starting import create_tool_file
 
 from .console import Console
 from .exits import DENIED, DONE, USAGE
@@ -31,7 +31,7 @@ EFFECTS: dict[Effect, str] = {
 }
 
 
-async def tools(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def tools(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """``list``, ``show``, ``new`` or ``test``."""
     match options.what:
         case "list":
@@ -44,7 +44,7 @@ async def tools(studio: Studio, options: argparse.Namespace, console: Console) -
             return await _Trial(studio, options, console).run()
 
 
-def _list(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+def _list(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     found = studio.toolbox
     if options.json:
         rows: list[JsonObject] = [
@@ -59,7 +59,7 @@ def _list(studio: Studio, options: argparse.Namespace, console: Console) -> int:
     return DONE  # problems were told when the program began
 
 
-async def _show(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def _show(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     tool, spec = _tool(studio, options.name), _tool(studio, options.name).spec
     agents = await studio.agents(Path.cwd())
     users = sorted(n for n, one in agents.by_name.items() if {"*", spec.name} & {*one.tools})
@@ -82,9 +82,9 @@ async def _show(studio: Studio, options: argparse.Namespace, console: Console) -
     return DONE
 
 
-async def _new(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def _new(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     folder = await asyncio.to_thread(private_folder, studio.paths.tools)
-    path = await asyncio.to_thread(start, folder, options.name, studio.tools())
+    path = await asyncio.to_thread(create_tool_file, folder, options.name, studio.tools())
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
         return DONE
@@ -97,7 +97,7 @@ async def _new(studio: Studio, options: argparse.Namespace, console: Console) ->
     return DONE
 
 
-def _tool(studio: Studio, name: str) -> Tool:
+def _tool(studio: Engine, name: str) -> Tool:
     tool = studio.tools().get(name)
     if tool is None:
         known = ", ".join(sorted(studio.tools()))
@@ -105,7 +105,7 @@ def _tool(studio: Studio, name: str) -> Tool:
     return tool
 
 
-def _origin(studio: Studio, tool: Tool) -> str:
+def _origin(studio: Engine, tool: Tool) -> str:
     if tool.module.startswith("studio.tools."):
         return "built in"
     return tool.origin or tool.module or "built in"
@@ -130,7 +130,7 @@ class _Proposed:
 class _Trial:
     """One call of a tool, by the person's own hand."""
 
-    def __init__(self, studio: Studio, options: argparse.Namespace, console: Console) -> None:
+    def __init__(self, studio: Engine, options: argparse.Namespace, console: Console) -> None:
         self._studio = studio
         self._options = options
         self._console = console
@@ -205,7 +205,7 @@ class _Trial:
         self._console.write(f"{text}\n")
         self._console.end_line()
         for draft in changes:
-            place = place_of(draft["path"], draft["target"])
+            place = draft_label(draft["path"], draft["target"])
             self._console.say(f"\nDraft, not written: {draft['action']} {place}\n{draft['diff']}")
         summary = [f"Summary: {result.summary}"] if result.summary else []
         sources = [f"Sources: {', '.join(result.sources)}"] if result.sources else []

@@ -8,21 +8,21 @@ import json
 from contextlib import suppress
 from pathlib import Path
 
-from studio.agent.foreign import read
-from studio.agent.studio import Studio
-from studio.agent.transfer import Conversation, as_json, conversation_of
+from studio.agent.foreign import read_conversations
+from studio.agent.studio import Engine
+from studio.agent.transfer import PortableConversation, as_json, conversation_of
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.messages import ToolCall
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.transcript import Transcript
-from studio.providers.wire import sendable
-from studio.storage.imports import Imports
+from studio.providers.wire import is_clean_json
+from studio.storage.imports import ImportLog
 from studio.storage.server_token import ENTRY
 
-from .answer import STDOUT, check_place, keep
+from .answer import STDOUT, check_output_path, write_answer
 from .console import Console
 from .exits import DONE, USAGE
-from .listings import as_markdown, whole_id
+from .listings import session_markdown, find_session_id
 
 SHORTEST = 8
 """Characters of a key; what is shorter is a word like any other."""
@@ -30,27 +30,27 @@ LARGEST = 500_000_000
 """Bytes of a file to import."""
 
 
-async def export(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def export(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """Some conversations or all, as our own JSON, which loses nothing, or to read."""
     if bool(options.ids) == options.all:
         raise ConfigurationError("Name sessions by their ids, or export --all of them.")
     place: Path = options.output or STDOUT
-    check_place(place)
+    check_output_path(place)
     ids = [info.id for info in await studio.sessions.list()] if options.all else []
     for start in options.ids:
-        ids.append(await whole_id(studio, start))
+        ids.append(await find_session_id(studio, start))
     ids = list(dict.fromkeys(ids))
     text = await (_json if options.format == "json" else _markdown)(studio, ids)
     if place == STDOUT:
         console.write(text)
         return DONE
-    await asyncio.to_thread(keep, text, place)
+    await asyncio.to_thread(write_answer, text, place)
     console.say(f"{_many(len(ids))} in {place}")
     return DONE
 
 
-async def _json(studio: Studio, ids: list[str]) -> str:
-    found: list[Conversation] = []
+async def _json(studio: Engine, ids: list[str]) -> str:
+    found: list[PortableConversation] = []
     for session_id in ids:
         if (info := await studio.store.get(session_id)) is not None:
             events = await studio.store.events(session_id)
@@ -59,28 +59,28 @@ async def _json(studio: Studio, ids: list[str]) -> str:
     return await asyncio.to_thread(json.dumps, body, indent=1) + "\n"
 
 
-async def _markdown(studio: Studio, ids: list[str]) -> str:
+async def _markdown(studio: Engine, ids: list[str]) -> str:
     parts: list[str] = []
     for session_id in ids:
         if (info := await studio.store.get(session_id)) is not None:
-            parts.append(as_markdown(info, Transcript(await studio.store.events(session_id))))
+            parts.append(session_markdown(info, Transcript(await studio.store.events(session_id))))
     text = "\n---\n\n".join(parts)
     for key in await _keys(studio):
         text = text.replace(key, "[key]")
     return text
 
 
-async def _keys(studio: Studio) -> list[str]:
+async def _keys(studio: Engine) -> list[str]:
     """The person's keys and the server's token, a longer one before what may be a part of it."""
-    found = [await studio.connections.key(name) for name in TITLES]
+    found = [await studio.connections.key(name) for name in PROVIDER_TITLES]
     await studio.keychain.get(ENTRY)
     known = {*found, *studio.keychain.known()}
     return sorted((key for key in known if len(key) >= SHORTEST), key=len, reverse=True)
 
 
-async def bring(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def import_conversations(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """Each conversation of the files becomes a session; of a bad file nothing is taken."""
-    arriving = _Arriving(studio, options, console)
+    arriving = _Importer(studio, options, console)
     code = DONE
     for path in options.files:
         try:
@@ -90,22 +90,22 @@ async def bring(studio: Studio, options: argparse.Namespace, console: Console) -
             code = USAGE
             continue
         for one in found:
-            await arriving.take(path, one)
-    arriving.told()
+            await arriving.add(path, one)
+    arriving.report()
     return code
 
 
-class _Arriving:
+class _Importer:
     """The conversations of one command, one after the other."""
 
-    def __init__(self, studio: Studio, options: argparse.Namespace, console: Console) -> None:
+    def __init__(self, studio: Engine, options: argparse.Namespace, console: Console) -> None:
         self._studio = studio
         self._options = options
         self._console = console
-        self._imports = Imports(studio.database)
+        self._imports = ImportLog(studio.database)
         self._rows: list[dict[str, str]] = []
 
-    async def take(self, path: Path, one: Conversation) -> None:
+    async def add(self, path: Path, one: PortableConversation) -> None:
         title = " ".join(one.title.split()) or "Without a title"
         digest = await asyncio.to_thread(lambda: one.digest)
         skipped, session_id = "", await self._imports.session(digest)
@@ -125,7 +125,7 @@ class _Arriving:
         else:
             self._console.write(f"{session_id[:8]}  {title}\n")
 
-    def told(self) -> None:
+    def report(self) -> None:
         """Print what became of them all."""
         if self._options.json:
             self._console.write_json(self._rows)
@@ -143,7 +143,7 @@ class _Arriving:
             return False
         return str(folder) in {info.folder for info in await self._studio.sessions.list()}
 
-    async def _create(self, one: Conversation, digest: str) -> str:
+    async def _create(self, one: PortableConversation, digest: str) -> str:
         studio = self._studio
         folder = self._options.folder or Path(one.folder or ".")
         if not self._options.folder and not await self._worked_in(folder):
@@ -152,8 +152,8 @@ class _Arriving:
         agent = agents.get(one.agent)
         choice = await studio.choose(
             agent=agent.name if agent is not None else "",
-            provider=one.provider if one.provider in TITLES else "",
-            model=one.model if one.provider in TITLES else "",
+            provider=one.provider if one.provider in PROVIDER_TITLES else "",
+            model=one.model if one.provider in PROVIDER_TITLES else "",
             folder=folder,
         )
         session = await studio.sessions.create(
@@ -177,16 +177,16 @@ class _Arriving:
         return session.info.id
 
 
-def _read(path: Path) -> list[Conversation]:
+def _read(path: Path) -> list[PortableConversation]:
     try:
         if path.stat().st_size > LARGEST:
             raise ValueError(f"it has more than {LARGEST // 1_000_000:,} MB")
-        found = read(path.read_bytes())
+        found = read_conversations(path.read_bytes())
     except OSError as error:
         raise ValueError(f"it cannot be read ({error.strerror or error})") from error
     for one in found:
         blocks = (block for message in one.messages for block in message.blocks)
-        if not all(sendable(b.arguments) for b in blocks if isinstance(b, ToolCall)):
+        if not all(is_clean_json(b.arguments) for b in blocks if isinstance(b, ToolCall)):
             raise ValueError("the arguments of a call in it are nested too deeply")
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.blocks import FilesBlock
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
@@ -13,8 +13,8 @@ from .console import Console
 from .exits import DONE, USAGE
 
 
-async def restore(
-    studio: Studio, session_id: str, options: argparse.Namespace, console: Console
+async def undo_or_redo(
+    studio: Engine, session_id: str, options: argparse.Namespace, console: Console
 ) -> int:
     """Undo or redo one turn, the last one that can be if none is named."""
     undo = options.what == "undo"
@@ -24,7 +24,7 @@ async def restore(
         for block in session.transcript.blocks
         if isinstance(block, FilesBlock) and block.paths
     ]
-    turn_id = _turn(files, options.turn, undo=undo)
+    turn_id = _find_turn(files, options.turn, undo=undo)
     restored = await (session.undo_turn if undo else session.redo_turn)(turn_id)
     if options.json:
         console.write_json(encode_event(restored))
@@ -38,7 +38,7 @@ async def restore(
     return DONE if restored.paths or not restored.left else USAGE
 
 
-def _turn(files: list[FilesBlock], start: str, *, undo: bool) -> str:
+def _find_turn(files: list[FilesBlock], start: str, *, undo: bool) -> str:
     """The one turn whose id begins so; raises ConfigurationError that says what there is."""
     if start:
         found = [block.turn_id for block in files if block.turn_id.startswith(start)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from studio.agent.spending import Spent, dollars, total
-from studio.agent.studio import Studio
+from studio.agent.spending import UsageTotal, format_dollars, total
+from studio.agent.studio import Engine
 
 from .console import Console
 from .exits import DONE
-from .listings import whole_id
+from .listings import find_session_id
 
 _COUNTS = ("Requests", "Input", "Cached", "Written", "Output", "Thinking")
 _AMOUNTS = ("Cost", "Broken caches")
@@ -18,9 +18,9 @@ _SHORT = 8
 """Letters of an id, as ``sessions list`` has them."""
 
 
-async def usage(studio: Studio, options: argparse.Namespace, console: Console) -> int:
+async def usage(studio: Engine, options: argparse.Namespace, console: Console) -> int:
     """A line for each day, agent, model, session or turn, and one for all of them."""
-    session_id = await whole_id(studio, options.session) if options.session is not None else ""
+    session_id = await find_session_id(studio, options.session) if options.session is not None else ""
     sums = await studio.books.spent(options.by, session_id, options.since)
     if options.json:
         console.write_json([{options.by: key, **_json(spent)} for key, spent in sums.items()])
@@ -43,23 +43,23 @@ async def usage(studio: Studio, options: argparse.Namespace, console: Console) -
     return DONE
 
 
-def _cells(spent: Spent) -> tuple[str, ...]:
+def _cells(spent: UsageTotal) -> tuple[str, ...]:
     used = spent.usage
     counts = (spent.requests, used.input, used.cache_read, used.cache_write, used.output)
-    cost = dollars(spent.cost) or ("unknown" if spent.unpriced else "$0")
+    cost = format_dollars(spent.cost) or ("unknown" if spent.unpriced else "$0")
     return (
         *(f"{count:,}" for count in (*counts, used.reasoning)),
         cost,
-        dollars(spent.lost),
+        format_dollars(spent.lost),
     )
 
 
-def _notes(whole: Spent) -> list[str]:
+def _notes(whole: UsageTotal) -> list[str]:
     notes = [f"Cost: {whole.source[0].lower()}{whole.source[1:]}."] if whole.source else []
     return [*notes, f"{whole.gap}."] if whole.gap else notes
 
 
-def _json(spent: Spent) -> dict[str, object]:
+def _json(spent: UsageTotal) -> dict[str, object]:
     """Amounts in US dollars; ``cost`` is the sum of ``own`` figures and ``estimate``."""
     fields = asdict(spent)
     return {"requests": fields.pop("requests"), **fields.pop("usage"), "cost": spent.cost, **fields}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from studio.domain.agents import Caps
 
-MOST_STEPS = 1_000
+MAX_STEPS = 1_000
 
 
 def day(text: str) -> float:
@@ -30,8 +30,8 @@ def number(text: str) -> int:
 
 def steps(text: str) -> int:
     wanted = int(text) if text.isdecimal() else 0
-    if not 1 <= wanted <= MOST_STEPS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MOST_STEPS:,} is wanted")
+    if not 1 <= wanted <= MAX_STEPS:
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MAX_STEPS:,} is wanted")
     return wanted
 
 

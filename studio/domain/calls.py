@@ -32,7 +32,7 @@ CallEvent: TypeAlias = (
 )
 
 
-class Calls:
+class ToolCallState:
     """The calls of one turn, as blocks in the transcript's list."""
 
     def __init__(self, blocks: list[TranscriptBlock]) -> None:

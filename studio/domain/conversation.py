@@ -26,7 +26,7 @@ from .messages import Message, Reasoning, Text, ToolCall, ToolResult
 SUMMARY = '<summary of="the earlier conversation" by="the program">\n{text}\n</summary>'
 
 
-def holding(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
+def active_summary(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
     """The summary that stands for the beginning, where there is one."""
     for block in reversed(blocks):
         if isinstance(block, SummaryBlock) and block.state == "holds":
@@ -34,7 +34,7 @@ def holding(blocks: Sequence[TranscriptBlock]) -> SummaryBlock | None:
     return None
 
 
-def conversation(blocks: Sequence[TranscriptBlock], end: int | None = None) -> list[Message]:
+def blocks_to_messages(blocks: Sequence[TranscriptBlock], end: int | None = None) -> list[Message]:
     """What was said and done, for a new native history; of the blocks before ``end``.
 
     Every call is followed by its result in the next message; a call that
@@ -45,13 +45,13 @@ def conversation(blocks: Sequence[TranscriptBlock], end: int | None = None) -> l
     pinned follows, and the person's message that is being worked on, both as
     they were said; then all that came after the part summed up.
     """
-    summary = holding(blocks)
+    summary = active_summary(blocks)
     blocks = blocks[:end]
     if summary is None:
-        return whole(blocks)
+        return all_messages(blocks)
     words = Message("user", (Text(SUMMARY.format(text=summary.text)),))
     kept = _kept(blocks, summary.blocks)
-    return [words, *whole([*kept, *blocks[summary.blocks :]])]
+    return [words, *all_messages([*kept, *blocks[summary.blocks :]])]
 
 
 def _kept(blocks: Sequence[TranscriptBlock], cut: int) -> list[TranscriptBlock]:
@@ -82,7 +82,7 @@ def _is_message(block: TranscriptBlock) -> bool:
     return isinstance(block, UserBlock) and not block.steered
 
 
-def whole(blocks: Sequence[TranscriptBlock]) -> list[Message]:
+def all_messages(blocks: Sequence[TranscriptBlock]) -> list[Message]:
     """All that was said and done, whatever was summed up for the model."""
     out: list[Message] = []
     said: list[SaidBlock] = []

@@ -18,7 +18,7 @@ from .jsonvalue import Json, JsonObject
 from .models import Usage
 
 
-def written(value: Json) -> str:
+def canonical_json(value: Json) -> str:
     """JSON as it is stored and digested: readable, escaped only for a lone surrogate's sake.
 
     What was read back is written the same again, so that its digest is the same.
@@ -44,12 +44,12 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
-def beginning(system: str, tools: Sequence[JsonObject]) -> str:
+def chain_start(system: str, tools: Sequence[JsonObject]) -> str:
     """The chain's first digest: system prompt and tools, as they are stored."""
-    return digest(written([system, list(tools)]))
+    return digest(canonical_json([system, list(tools)]))
 
 
-def link(previous: str, body: str) -> str:
+def chain_next(previous: str, body: str) -> str:
     """The digest after one more item, given as ``written`` has it."""
     return digest(f"{previous}\n{body}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TITLES = {
+PROVIDER_TITLES = {
     "anthropic": "Anthropic",
     "openai": "OpenAI",
     "gemini": "Gemini",

@@ -10,7 +10,7 @@ import re
 from typing import cast
 
 from .jsonvalue import Json, JsonObject
-from .ledger import written
+from .ledger import canonical_json
 
 SECRET = "[secret]"
 """Stands where a secret was in a call's arguments."""
@@ -94,7 +94,7 @@ def arguments_without_secrets(arguments: JsonObject) -> JsonObject:
     try:
         return cast("JsonObject", _value(arguments))
     except RecursionError:  # nested more deeply than anybody means
-        return {"arguments": without_secrets(written(arguments)[:LONG])}
+        return {"arguments": without_secrets(canonical_json(arguments)[:LONG])}
 
 
 def _value(value: Json) -> Json:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps, PermissionMode
 from .models import Effort
-from .tools import DraftAction, DraftStatus, place_of
+from .tools import DraftAction, DraftStatus, draft_label
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
 """The door through which a session was begun."""
@@ -68,7 +68,7 @@ class DraftEntry:
     @property
     def place(self) -> str:
         """See ``place_of``."""
-        return place_of(self.path, self.target)
+        return draft_label(self.path, self.target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ class Draft:
     @property
     def place(self) -> str:
         """See ``place_of``."""
-        return place_of(self.path, self.target)
+        return draft_label(self.path, self.target)
 
     @property
     def rewrites(self) -> bool:
@@ -104,6 +104,6 @@ class Draft:
         return added, removed
 
 
-def place_of(path: str, target: str) -> str:
+def draft_label(path: str, target: str) -> str:
     """The file of a draft for people, and where it goes if it moves."""
     return f"{path} → {target}" if target else path

@@ -28,8 +28,8 @@ from .blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from .calls import Calls
-from .conversation import conversation, holding
+from .calls import ToolCallState
+from .conversation import blocks_to_messages, active_summary
 from .events import (
     AwaitingPermission,
     AwaitingReply,
@@ -112,7 +112,7 @@ class Transcript:
         """The name of the first file or picture that the person attached."""
         self._turn_id = ""
         self._mode: Mode = "background"
-        self._calls = Calls(self.blocks)
+        self._calls = ToolCallState(self.blocks)
         self._drafts: dict[str, int] = {}
         for event in events:
             self.apply(event)
@@ -349,12 +349,12 @@ class Transcript:
 
     def messages(self) -> list[Message]:
         """The conversation as values, for a new native history (H-7) and for export."""
-        return conversation(self.blocks)
+        return blocks_to_messages(self.blocks)
 
     @property
     def summary(self) -> SummaryBlock | None:
         """The summary that stands for the beginning, for the model (L-10)."""
-        return holding(self.blocks)
+        return active_summary(self.blocks)
 
     def _recount(self, event: Recounted) -> int | None:
         self._settle()

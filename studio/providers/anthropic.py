@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.tools import ToolSpec
@@ -22,23 +22,23 @@ from studio.domain.tools import ToolSpec
 from . import anthropic_history
 from .anthropic_accumulator import AnthropicAccumulator, calls_of, unreadable
 from .anthropic_models import (
-    betas,
+    beta_headers,
     facts_of,
-    reasoning,
+    thinking_parameters,
     takes_forced_calls,
     takes_schemas,
     takes_system_messages,
 )
-from .attachments import PDF, Limits, encoded, is_picture, left_out, refusal
-from .attachments import as_text as file_text
-from .base import Caching, Provider, ReplyStream, Request
-from .conversation import paired
-from .faults import Border, as_told, fault_of_status, of_bad_request, retry_after, words_of
+from .attachments import PDF, MediaLimits, base64_text, is_picture, left_out_text, media_refusal
+from .attachments import text_of_file as file_text
+from .base import PromptCache, Provider, ReplyStream, Request
+from .conversation import pair_calls
+from .faults import ErrorFactory, apply_retry_advice, fault_of_status, fault_of_bad_request, retry_after, error_message
 from .http import Http
 from .shapes import as_object, as_objects, as_text
-from .stopping import stopping
-from .streaming import NativeStream
-from .structured import closed, is_about_format, wanted
+from .stopping import cut_at_stop_texts
+from .streaming import StreamDriver
+from .structured import closed_schema, is_format_refusal, sendable_schema
 from .wire import sse_objects
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from anthropic import APIStatusError, AsyncAnthropic
 
 VENDOR = "https://api.anthropic.com"
-LIMITS = Limits(
+LIMITS = MediaLimits(
     "Anthropic",
     # Formats and 8,000 pixels: Anthropic's page "Images and vision". A picture's 5 MB
     # are counted in base64 ("image exceeds 5 MB maximum").
@@ -81,7 +81,7 @@ class AnthropicProvider(Provider):
 
     name = "anthropic"
     protocol = "anthropic"
-    cache = Caching(seconds=300.0, minimum=1_024)
+    cache = PromptCache(seconds=300.0, minimum=1_024)
     """Five minutes from the last use. Anthropic's page "Prompt caching" has minima
     from 512 (Claude 5) to 4,096 tokens (Opus 4.5, Haiku 4.5)."""
 
@@ -90,7 +90,7 @@ class AnthropicProvider(Provider):
         self._key = key
         self._base_url = (base_url or VENDOR).rstrip("/").removesuffix("/v1")
         self._http = http
-        self._border = Border(self.name, "Anthropic", self._base_url, key)
+        self._border = ErrorFactory(self.name, "Anthropic", self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -128,7 +128,7 @@ class AnthropicProvider(Provider):
             else:
                 history.append(_message(role, content))
 
-        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text = [_text(exchange.text)] if exchange.text.strip() else []
             add("assistant", [*text, *(_call(call) for call in exchange.calls)])
@@ -143,7 +143,7 @@ class AnthropicProvider(Provider):
         return anthropic_history.examine(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return refusal(block, LIMITS, facts)
+        return media_refusal(block, LIMITS, facts)
 
     def hosts(self, tool: str, model: str) -> bool:
         return tool in HOSTED
@@ -156,15 +156,15 @@ class AnthropicProvider(Provider):
             try:
                 return await self._send(client, stack, request)
             except BadRequestError as error:
-                if wanted(request) is None or not is_about_format(words_of(error.body)):
+                if sendable_schema(request) is None or not is_format_refusal(error_message(error.body)):
                     raise
                 return await self._send(client, stack, replace(request, schema=None))
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
 
-        native = NativeStream(self.name, open, AnthropicAccumulator(self._in_stream), translate)
-        return stopping(native, request)
+        native = StreamDriver(self.name, open, AnthropicAccumulator(self._in_stream), translate)
+        return cut_at_stop_texts(native, request)
 
     async def _send(
         self, client: AsyncAnthropic, stack: AsyncExitStack, request: Request
@@ -175,10 +175,10 @@ class AnthropicProvider(Provider):
         stream = await client.post(
             "/v1/messages",
             cast_to=cast("type[JsonObject]", object),
-            content=written(body).encode(),  # a body would be copied, field by field
+            content=canonical_json(body).encode(),  # a body would be copied, field by field
             stream=True,
             stream_cls=AsyncStream[JsonObject],
-            options={"headers": betas(request, body)},
+            options={"headers": beta_headers(request, body)},
         )
         stack.push_async_callback(stream.close)
         return sse_objects(stream.response.aiter_bytes())
@@ -192,7 +192,7 @@ class AnthropicProvider(Provider):
                 response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
                 page = as_object(response.http_response.json())
                 if not isinstance(page.get("data"), list):
-                    raise self._border.fault("protocol")
+                    raise self._border.error("protocol")
                 before = len(found)
                 for model in as_objects(page.get("data")):
                     if model.get("type") == "model" and model.get("lifecycle") != "retired":
@@ -209,7 +209,7 @@ class AnthropicProvider(Provider):
     async def _client(self) -> AsyncAnthropic:
         """The SDK's client on the shared connections; ProviderError(no_key) without a key."""
         if not self._key:
-            raise self._border.fault("no_key")
+            raise self._border.error("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
             self._sdk = (http, await self._http.imported(lambda: self._make(http)))
@@ -231,16 +231,16 @@ class AnthropicProvider(Provider):
     def _in_stream(self, event: JsonObject) -> ProviderError:
         """The error inside a 200 stream."""
         error = as_object(event.get("error"))
-        return self._named(as_text(error.get("type")), words_of(event))
+        return self._named(as_text(error.get("type")), error_message(event))
 
     def _named(
         self, kind: str, words: str, *, model: str = "", status: int | None = None
     ) -> ProviderError:
         fault = FAULTS.get(kind) or (fault_of_status(status) if status else "server")
         if fault == "bad_request":
-            fault = "no_credit" if "credit balance" in words else of_bad_request(words)
+            fault = "no_credit" if "credit balance" in words else fault_of_bad_request(words)
         named = model if fault == "not_found" and words.startswith("model") else ""
-        return self._border.fault(fault, words, model=named, status=status)
+        return self._border.error(fault, words, model=named, status=status)
 
     def _translate(self, error: Exception, model: str = "") -> ProviderError:
         if isinstance(error, ProviderError):
@@ -252,22 +252,22 @@ class AnthropicProvider(Provider):
         if isinstance(error, anthropic.APIConnectionError):
             cause = error.__cause__
             if isinstance(cause, Exception):
-                return self._border.exception(cause)
-            return self._border.fault("network")
-        return self._border.exception(error)
+                return self._border.from_exception(cause)
+            return self._border.error("network")
+        return self._border.from_exception(error)
 
     def _status(self, error: APIStatusError, model: str) -> ProviderError:
         headers, status = error.response.headers, error.status_code
         if error.type is not None:
-            words, code = words_of(error.body), error.error_code or ""
+            words, code = error_message(error.body), error.error_code or ""
             named = self._named(error.type, words, model=model, status=status)
-            fault = "no_credit" if "spend_limit" in code else as_told(named.fault, headers, words)
+            fault = "no_credit" if "spend_limit" in code else apply_retry_advice(named.fault, headers, words)
             if fault != named.fault:
-                named = self._border.fault(fault, words, status=status)
+                named = self._border.error(fault, words, status=status)
             named.retry_after = retry_after(headers)
             return named
         fault: ProviderFault | None = "protocol" if status in (404, 405) else None
-        return self._border.answer(status, error.body, headers, fault=fault)
+        return self._border.from_response(status, error.body, headers, fault=fault)
 
 
 def body_of(request: Request) -> JsonObject:
@@ -276,10 +276,10 @@ def body_of(request: Request) -> JsonObject:
     body: JsonObject = {
         "model": request.model,
         "stream": True,
-        "messages": list[Json](anthropic_history.placed(request.history, system=system)),
+        "messages": list[Json](anthropic_history.wire_messages(request.history, system=system)),
         # One automatic mark that wanders with the end: no stored message carries one.
         "cache_control": {"type": "ephemeral"},
-        **reasoning(request),
+        **thinking_parameters(request),
     }
     if request.system.strip():
         body["system"] = request.system
@@ -290,8 +290,8 @@ def body_of(request: Request) -> JsonObject:
     # "each stop sequence must contain non-whitespace": others are found without the API
     if stops := [text for text in request.stop if text.strip()]:
         body["stop_sequences"] = list[Json](stops)
-    schema = wanted(request)
-    if schema and takes_schemas(request.model) and (copy := closed(schema)):
+    schema = sendable_schema(request)
+    if schema and takes_schemas(request.model) and (copy := closed_schema(schema)):
         form: JsonObject = {"type": "json_schema", "schema": copy}
         body["output_config"] = {**as_object(body.get("output_config")), "format": form}
     # The API's version of October 2026 answers 400 to any, whatever the model.
@@ -337,8 +337,8 @@ def _said(block: Said) -> JsonObject:
     """A native block; for what would be rejected, words that say what was left out."""
     if isinstance(block, Text):
         return _text(block.text)
-    if why := refusal(block, LIMITS):
-        return _text(left_out(block, why))
+    if why := media_refusal(block, LIMITS):
+        return _text(left_out_text(block, why))
     if isinstance(block, Image) or is_picture(block):
         return {"type": "image", "source": _source(block)}
     if block.media_type == PDF:
@@ -347,7 +347,7 @@ def _said(block: Said) -> JsonObject:
 
 
 def _source(block: Image | File) -> JsonObject:
-    return {"type": "base64", "media_type": block.media_type, "data": encoded(block.data)}
+    return {"type": "base64", "media_type": block.media_type, "data": base64_text(block.data)}
 
 
 def _call(call: ToolCall) -> JsonObject:

@@ -21,7 +21,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_count, as_object, as_objects, as_text
-from .wire import Words, mended
+from .wire import TextBuffer, repair_surrogates
 
 STOPS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -50,7 +50,7 @@ class _Block:
     """One content block while its pieces come."""
 
     native: JsonObject
-    words: dict[str, Words] = field(default_factory=dict[str, Words])
+    words: dict[str, TextBuffer] = field(default_factory=dict[str, TextBuffer])
     raw: list[str] = field(default_factory=list[str])
     stopped: bool = False
 
@@ -60,7 +60,7 @@ class _Block:
 
     def text(self, name: str) -> str:
         said = self.words.get(name)
-        return mended(as_text(self.native.get(name))) + (said.text if said else "")
+        return repair_surrogates(as_text(self.native.get(name))) + (said.text if said else "")
 
     @property
     def json(self) -> str:
@@ -116,7 +116,7 @@ class AnthropicAccumulator:
             return
         block = self._blocks[index] = _Block(dict(as_object(event.get("content_block"))))
         if block.kind == "tool_use":
-            wanted = mended(as_text(block.native.get("id"))) or "toolu"
+            wanted = repair_surrogates(as_text(block.native.get("id"))) or "toolu"
             call_id, number = wanted, 1
             while call_id in self._ids:
                 number += 1
@@ -132,7 +132,7 @@ class AnthropicAccumulator:
     def _delta(self, block: _Block, delta: JsonObject) -> Iterable[Delta]:
         kind = as_text(delta.get("type"))
         if (name := _GROWING.get(kind)) is not None:
-            piece = block.words.setdefault(name, Words()).add(as_text(delta.get(name)))
+            piece = block.words.setdefault(name, TextBuffer()).add(as_text(delta.get(name)))
             if piece:
                 yield TextDelta(piece) if kind == "text_delta" else ReasoningDelta(piece)
         elif kind == "input_json_delta":
@@ -235,7 +235,7 @@ def _stored(block: JsonObject) -> ToolCall:
 
 def unreadable(raw: str) -> JsonObject:
     """The input of a call whose text is no JSON object: the model sees what it wrote."""
-    return {UNREADABLE: mended(raw)}
+    return {UNREADABLE: repair_surrogates(raw)}
 
 
 def _finished(block: _Block) -> tuple[JsonObject, ToolCall | None]:

@@ -10,7 +10,7 @@ from studio.domain.jsonvalue import JsonObject
 from .shapes import as_objects, as_text
 
 
-def placed(history: Sequence[JsonObject], *, system: bool) -> list[JsonObject]:
+def wire_messages(history: Sequence[JsonObject], *, system: bool) -> list[JsonObject]:
     """The messages as they are sent: in the order that the API wants.
 
     What was said between two replies goes as results, then words, then what

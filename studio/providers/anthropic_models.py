@@ -45,7 +45,7 @@ Kind: TypeAlias = Literal["adaptive", "budget", ""]
 
 
 @dataclass(frozen=True, slots=True)
-class Claude:
+class ClaudeVersion:
     """A model's line and version: ``claude-opus-4-8`` is opus, (4, 8)."""
 
     line: str
@@ -56,14 +56,14 @@ _LINE = re.compile(r"opus|sonnet|haiku|fable|mythos")
 _VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
-def claude(model: str) -> Claude | None:
+def parse_claude(model: str) -> ClaudeVersion | None:
     """None for names that say nothing; ``claude-mythos-preview`` came just before 5."""
     line = _LINE.search(model)
     found = _VERSION.search(model)
     if found:
         version = int(found[1]), int(found[2] or 0)
-        return Claude(line[0] if line else "", version)
-    return Claude("mythos", (4, 9)) if "claude-mythos-preview" in model else None
+        return ClaudeVersion(line[0] if line else "", version)
+    return ClaudeVersion("mythos", (4, 9)) if "claude-mythos-preview" in model else None
 
 
 def takes_system_messages(model: str) -> bool:
@@ -72,7 +72,7 @@ def takes_system_messages(model: str) -> bool:
     Claude 5 and later, and Opus 4.8; Sonnet 5 is left out, for reports differ.
     Others answer ``role 'system' is not supported on this model``.
     """
-    known = claude(model)
+    known = parse_claude(model)
     if known is None or (known.line, known.version) == ("sonnet", (5, 0)):
         return False
     return known.version >= (5, 0) or (known.line, known.version) == ("opus", (4, 8))
@@ -84,13 +84,13 @@ def takes_forced_calls(model: str) -> bool:
     Claude 5.1 and later answer ``tool_choice: type "tool" and "any" are not
     supported for this model``.
     """
-    known = claude(model)
+    known = parse_claude(model)
     return known is None or known.version < (5, 1)
 
 
 def takes_schemas(model: str) -> bool:
     """Whether answers can be held to a schema: from Claude 4.5 on."""
-    known = claude(model)
+    known = parse_claude(model)
     return known is None or known.version >= (4, 5)
 
 
@@ -112,7 +112,7 @@ def _most(request: Request) -> int | None:
     return next((most for start, most in OLD_LIMITS if request.model.startswith(start)), None)
 
 
-def reasoning(request: Request) -> JsonObject:
+def thinking_parameters(request: Request) -> JsonObject:
     """The parameters that say how much to think, ``max_tokens`` among them.
 
     Without an effort a model thinks as much as it does by itself; only that it
@@ -152,9 +152,9 @@ def _shown() -> JsonObject:
     return {"type": "adaptive", "display": "summarized"}
 
 
-def betas(request: Request, parameters: JsonObject) -> dict[str, str]:
+def beta_headers(request: Request, parameters: JsonObject) -> dict[str, str]:
     """The headers these parameters need."""
-    known = claude(request.model)
+    known = parse_claude(request.model)
     with_budget = as_object(parameters.get("thinking")).get("type") == "enabled"
     if with_budget and request.tools and known and known.version >= (4, 0):
         return {"anthropic-beta": INTERLEAVED}
@@ -162,7 +162,7 @@ def betas(request: Request, parameters: JsonObject) -> dict[str, str]:
 
 
 def _kind(request: Request) -> Kind:
-    facts, known = request.facts, claude(request.model)
+    facts, known = request.facts, parse_claude(request.model)
     if facts and (facts.reasoning is False or facts.efforts == ()):
         return ""
     if known is not None:
@@ -176,13 +176,13 @@ def _kind(request: Request) -> Kind:
 
 def _thinks_by_itself(model: str) -> bool:
     """Up to Opus 4.8 a request without ``thinking`` runs without; from 5 on it thinks."""
-    known = claude(model)
+    known = parse_claude(model)
     return known is not None and (known.version >= (5, 0) or known.line == "mythos")
 
 
 def _off(request: Request) -> str:
     """The type that turns thinking off; empty for models that always think."""
-    facts, known = request.facts, claude(request.model)
+    facts, known = request.facts, parse_claude(request.model)
     if facts and facts.efforts:
         if "none" not in facts.efforts:
             return ""
@@ -195,7 +195,7 @@ def _off(request: Request) -> str:
 
 
 def _levels(request: Request) -> tuple[Effort, ...]:
-    facts, known = request.facts, claude(request.model)
+    facts, known = request.facts, parse_claude(request.model)
     efforts = facts.efforts if facts and facts.efforts else ()
     levels: list[Effort] = [effort for effort in LEVELS if effort in efforts]
     if levels:

@@ -13,7 +13,7 @@ from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject
 
-from .wire import sendable
+from .wire import is_clean_json
 
 REPAIR_LIMIT = 20_000
 """Characters. The repair's time grows with the square of the length."""
@@ -35,7 +35,7 @@ def parse_arguments(raw: str) -> JsonObject | None:
     if not isinstance(value, dict):
         return None
     found = cast("JsonObject", value)
-    return found if sendable(found) else None
+    return found if is_clean_json(found) else None
 
 
 def _repaired(text: str) -> object:

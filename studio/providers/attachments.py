@@ -20,12 +20,12 @@ TEXTUAL = (
     "application/x-sh",
     "application/sql",
 )
-LETTERS = 4
+BYTES_PER_TOKEN = 4
 """Bytes of plain text that make about one token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MediaLimits:
     """What one provider reads: media types of pictures, sizes in bytes and pixels.
 
     Sizes are of the files themselves, before base64 makes them a third larger.
@@ -38,16 +38,16 @@ class Limits:
     edge: int | None = None
 
 
-def refusal(block: Said, limits: Limits, facts: ModelInfo | None = None) -> str:
+def media_refusal(block: Said, limits: MediaLimits, facts: ModelInfo | None = None) -> str:
     """Why this picture or file cannot be read, in words for the person; empty if it can."""
     if isinstance(block, Text):
         return ""
     if isinstance(block, File) and block.media_type != PDF and not is_picture(block):
-        text = as_text(block)
+        text = text_of_file(block)
         if text is None:
             return f"{limits.title} cannot read {block.name}: it is neither text nor a PDF."
         window = facts.context_window if facts else None
-        if window and len(block.data) > window * LETTERS:
+        if window and len(block.data) > window * BYTES_PER_TOKEN:
             return f"{block.name} is longer than this model can read."
         return ""
     if isinstance(block, File) and block.media_type == PDF:
@@ -95,7 +95,7 @@ def megabytes(count: int) -> str:
     return f"{value:.1f} MB".replace(".0 ", " ") if value >= 0.1 else f"{count} bytes"
 
 
-def left_out(block: Image | File, why: str) -> str:
+def left_out_text(block: Image | File, why: str) -> str:
     """The words that stand where a picture or file would be."""
     name = _safe(block.name) if isinstance(block, File) else "picture"
     return f"(Left out: {name}. {why})"
@@ -156,14 +156,14 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 def data_url(block: Image | File) -> str:
     """``data:image/png;base64,…``"""
-    return f"data:{block.media_type};base64,{encoded(block.data)}"
+    return f"data:{block.media_type};base64,{base64_text(block.data)}"
 
 
-def encoded(data: bytes) -> str:
+def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def as_text(file: File) -> str | None:
+def text_of_file(file: File) -> str | None:
     """A text file's words under its name, or None for a file that is not text."""
     kind = file.media_type.partition(";")[0].strip().lower()
     textual = kind.startswith("text/") or kind in TEXTUAL or kind.endswith(("+json", "+xml"))

@@ -139,7 +139,7 @@ class ReplyStream(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Caching:
+class PromptCache:
     """What the ledger may expect of a provider's prompt cache.
 
     ``seconds`` is how long an entry lives after its last use; ``minimum`` the
@@ -195,7 +195,7 @@ class Provider(ABC):
     async def models(self) -> list[ModelInfo]:
         """The provider's own list, chat models only (P-2); raises ProviderError."""
 
-    cache: Caching | None = None
+    cache: PromptCache | None = None
     """How the provider caches what requests begin with; None where nothing is known."""
 
     def steer(self, text: str, model: str = "") -> list[JsonObject]:
@@ -238,7 +238,7 @@ class Provider(ABC):
         return ""
 
 
-def ended_early(provider: str) -> ProviderError:
+def stream_ended_early(provider: str) -> ProviderError:
     """The stream closed without its terminal event: an error, not an answer."""
     return ProviderError(
         "network", "The connection closed before the answer was complete.", provider=provider

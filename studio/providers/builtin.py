@@ -18,27 +18,27 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message, Said, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
-from .base import Provider, Reply, ReplyStream, Request, ended_early
-from .builtin_process import OTHER_CONTEXT, SMALL_CONTEXT, BuiltinModel
+from .base import Provider, Reply, ReplyStream, Request, stream_ended_early
+from .builtin_process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
 from .builtin_prompt import OUTPUT_LIMIT, Prompt
 from .compatible import CompatibleProvider
 
-__all__ = ["BuiltinModel", "BuiltinProvider"]
+__all__ = ["ModelProcess", "LocalModelProvider"]
 
 NAME = "builtin"
 TITLE = "the built-in model"
 SMOLLM2 = "smollm2-135m"
-BLIND = ModelInfo("", images=False, documents=False, efforts=())
+TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
 """What holds for every model run here: words only."""
 
 
-class BuiltinProvider(Provider):
+class LocalModelProvider(Provider):
     """Chat Completions with a model on this computer; starts it when it is first asked."""
 
     name = NAME
     protocol = CompatibleProvider.protocol
 
-    def __init__(self, model: BuiltinModel) -> None:
+    def __init__(self, model: ModelProcess) -> None:
         self._model = model
         # Translates only; the address is known once the child runs.
         self._words = CompatibleProvider("", "", model.http, NAME, TITLE)
@@ -56,7 +56,7 @@ class BuiltinProvider(Provider):
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
-        return self._words.rebuild(messages, BLIND)
+        return self._words.rebuild(messages, TEXT_ONLY)
 
     def steer(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
@@ -68,7 +68,7 @@ class BuiltinProvider(Provider):
         return self._words.examine(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return self._words.refuses(block, BLIND)
+        return self._words.refuses(block, TEXT_ONLY)
 
     async def context(self, request: Request) -> int | None:
         return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
@@ -109,7 +109,7 @@ class BuiltinProvider(Provider):
         ]
 
     async def _shaped(self, request: Request) -> Request:
-        request = replace(request, facts=request.facts or BLIND, effort=None)
+        request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
         if request.named:  # its server knows no names here
             request = replace(request, tools=request.callable, choice="required", only="")
         if self._model.chosen is not None:
@@ -125,7 +125,7 @@ class _Stream:
 
     def __init__(
         self,
-        model: BuiltinModel,
+        model: ModelProcess,
         shape: Callable[[Request], Awaitable[Request]],
         request: Request,
     ) -> None:
@@ -155,7 +155,7 @@ class _Stream:
 
     def reply(self) -> Reply:
         if self._inner is None:
-            raise ended_early(NAME)
+            raise stream_ended_early(NAME)
         reply = self._inner.reply()
         cut = reply.stop == "max_tokens" and not reply.calls
         if cut and self._request.output_limit is None:

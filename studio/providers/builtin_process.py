@@ -63,7 +63,7 @@ class LoopbackHttp(Http):
         )
 
 
-class BuiltinModel:
+class ModelProcess:
     """A GGUF file served by a child process. Belongs to one event loop.
 
     ``gguf`` None is the SmolLM2 that is installed beside the program.

@@ -1,6 +1,6 @@
 """Which models there are: asked of the provider, remembered, never in the way (P-3).
 
-One ``Listing`` a provider. It is never empty for want of an answer: while a
+One ``ChatListController`` a provider. It is never empty for want of an answer: while a
 refresh runs the last list for this key is shown, and after any failure the
 list built into the program, with the reason.
 """
@@ -20,7 +20,7 @@ from studio.domain.codec import encode
 from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
 
-from .snapshot import corrected, filled, is_retired, read_model
+from .snapshot import apply_own_facts, fill_missing_facts, is_retired, read_model
 
 ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
 Own: TypeAlias = Callable[[str], Mapping[str, ModelInfo]]
@@ -107,7 +107,7 @@ class Catalogue:
         listing, own = self._shown(name), self._own(name)
         today = time.strftime("%Y-%m-%d", time.gmtime(self._clock()))
         models = [
-            corrected(model, own.get(model.id))
+            apply_own_facts(model, own.get(model.id))
             for model in listing.models
             if model.id in own or not is_retired(model, today)
         ]
@@ -126,7 +126,7 @@ class Catalogue:
         """The facts about one model; an unknown model is its id and nothing more (P-5)."""
         for model in (*self._shown(name).models, *self._built_in.get(name, ())):
             if model.id == model_id:
-                return corrected(model, self._own(name).get(model_id))
+                return apply_own_facts(model, self._own(name).get(model_id))
         return self._unlisted(name, model_id)
 
     def _shown(self, name: str) -> Listing:
@@ -135,8 +135,8 @@ class Catalogue:
 
     def _unlisted(self, name: str, model_id: str) -> ModelInfo:
         """A model that is in no list: only the person knows of it."""
-        model = filled(ModelInfo(model_id, source="yours"), self._built_in.get(name, ()))
-        return corrected(model, self._own(name).get(model_id))
+        model = fill_missing_facts(ModelInfo(model_id, source="yours"), self._built_in.get(name, ()))
+        return apply_own_facts(model, self._own(name).get(model_id))
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
         """Call ``callback(provider)`` after each change; returns what ends that."""
@@ -256,7 +256,7 @@ class Catalogue:
         known = self._built_in.get(name, ())
         fetched: dict[str, ModelInfo] = {}
         for model in cached.models:
-            fetched.setdefault(model.id, filled(replace(model, source="fetched"), known))
+            fetched.setdefault(model.id, fill_missing_facts(replace(model, source="fetched"), known))
         more = [model for model in known if model.id not in fetched]
         return Listing((*fetched.values(), *more), "ready", fetched_at=cached.fetched_at)
 

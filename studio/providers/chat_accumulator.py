@@ -17,7 +17,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_cost, as_object, as_objects
-from .wire import DONE, Unreadable, Words, mended
+from .wire import DONE, InvalidResponse, TextBuffer, repair_surrogates
 
 UNREADABLE = "unreadable_arguments"
 """The one argument under which broken arguments go back, for servers that take only objects."""
@@ -59,7 +59,7 @@ class _Call:
 
     @property
     def raw(self) -> str:
-        return mended("".join(self.pieces))
+        return repair_surrogates("".join(self.pieces))
 
     @property
     def whole(self) -> bool:
@@ -85,10 +85,10 @@ class ChatAccumulator:
         self._history = history
         self._fault = fault
         self._taken = call_ids(history)
-        self._text = Words()
-        self._refusal = Words()
+        self._text = TextBuffer()
+        self._refusal = TextBuffer()
         self._content_seen = False
-        self._reasoning: dict[str, Words] = {}
+        self._reasoning: dict[str, TextBuffer] = {}
         self._details: list[JsonObject] = []
         self._calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -106,7 +106,7 @@ class ChatAccumulator:
         deltas: list[Delta] = []
         if event is DONE:
             if not self._something and self._finish is None:
-                raise Unreadable("an empty answer")
+                raise InvalidResponse("an empty answer")
             self._done = True
             return deltas
         if error := event.get("error"):
@@ -118,7 +118,7 @@ class ChatAccumulator:
         choices = event.get("choices")
         if not isinstance(choices, list):
             if "object" not in event and "usage" not in event and "id" not in event:
-                raise Unreadable("not a chat completion")
+                raise InvalidResponse("not a chat completion")
             return deltas
         for choice in choices:
             if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
@@ -141,7 +141,7 @@ class ChatAccumulator:
         shown = False
         for key in REASONING:
             if isinstance(piece := delta.get(key), str) and piece:
-                new = self._reasoning.setdefault(key, Words()).add(piece)
+                new = self._reasoning.setdefault(key, TextBuffer()).add(piece)
                 if not shown and new:  # some servers send both fields with the same words
                     deltas.append(ReasoningDelta(new))
                 shown = True
@@ -151,7 +151,7 @@ class ChatAccumulator:
                     merge_detail(self._details, detail)
                     words = detail.get("text") or detail.get("summary")
                     if not shown and isinstance(words, str) and words:
-                        deltas.append(ReasoningDelta(mended(words)))
+                        deltas.append(ReasoningDelta(repair_surrogates(words)))
         content = delta.get("content")
         if isinstance(content, list):  # some servers stream parts, as Mistral does
             content = "".join(_part_text(part) for part in content)
@@ -169,8 +169,8 @@ class ChatAccumulator:
 
     def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:
         function = as_object(piece.get("function"))
-        identifier = mended(_string(piece.get("id")))
-        name = mended(_string(function.get("name")))
+        identifier = repair_surrogates(_string(piece.get("id")))
+        name = repair_surrogates(_string(function.get("name")))
         call = self._find(piece.get("index"), identifier, bool(name))
         if identifier and not call.started and not call.id:
             call.id = identifier

@@ -17,22 +17,22 @@ from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, T
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 
-from .attachments import PDF, Limits, as_text, data_url, is_picture, left_out, refusal
+from .attachments import PDF, MediaLimits, text_of_file, data_url, is_picture, left_out_text, media_refusal
 from .base import Provider, ReplyStream, Request
 from .chat_accumulator import UNREADABLE, ChatAccumulator, calls_of
 from .chat_history import examine_chat
-from .conversation import paired
-from .dialect import Dialect
-from .faults import Border
+from .conversation import pair_calls
+from .dialect import UnsupportedParameters
+from .faults import ErrorFactory
 from .http import Http
 from .openai_answers import chat_tool_choice, response_format
 from .openai_errors import fault_of_error
-from .openai_reasoning import efforts_of, reasons
+from .openai_reasoning import efforts_of, is_reasoning_model
 from .shapes import as_flag, as_limit, as_object
-from .spoken_calls import SpokenCalls
-from .stopping import stopping
-from .streaming import NativeStream
-from .structured import is_about_format, is_of_one_schema
+from .spoken_calls import TextCallStream
+from .stopping import cut_at_stop_texts
+from .streaming import StreamDriver
+from .structured import is_format_refusal, is_schema_refusal
 from .wire import Endpoint, sse_objects
 
 NO_OUTPUT = "(no output)"
@@ -56,14 +56,14 @@ class CompatibleProvider(Provider):
         title: str = "",
     ) -> None:
         self.name = name
-        border = Border(name, title, base_url, key)
+        border = ErrorFactory(name, title, base_url, key)
         if not title:
             border = replace(border, title=border.host or "the server")
         self._endpoint = Endpoint(border, http, fault_of_error)
         self._hosted = border.host == OPENAI_HOST
-        self._dialect = Dialect()
+        self._dialect = UnsupportedParameters()
         # What servers take is not written down anywhere; OpenAI's limits are the usual ones.
-        self._limits = Limits(
+        self._limits = MediaLimits(
             border.title,
             pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
             picture_bytes=20_000_000,
@@ -118,13 +118,13 @@ class CompatibleProvider(Provider):
             # Few servers take files at all, and none that does not say so.
             if not (self._hosted if reads is None else reads):
                 return "This model cannot read PDF files."
-        return refusal(block, self._limits, facts)
+        return media_refusal(block, self._limits, facts)
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.calls:
@@ -140,12 +140,12 @@ class CompatibleProvider(Provider):
     def _part(self, block: Said) -> JsonObject:
         if isinstance(block, Text):
             return {"type": "text", "text": block.text}
-        if why := refusal(block, self._limits):
-            return {"type": "text", "text": left_out(block, why)}
+        if why := media_refusal(block, self._limits):
+            return {"type": "text", "text": left_out_text(block, why)}
         if is_picture(block):
             return {"type": "image_url", "image_url": {"url": data_url(block)}}
         assert isinstance(block, File)
-        if (text := as_text(block)) is not None:
+        if (text := text_of_file(block)) is not None:
             return {"type": "text", "text": text}
         return {
             "type": "file",
@@ -166,29 +166,29 @@ class CompatibleProvider(Provider):
                     if self._learns(request.model, optional, error):
                         continue
                     asked = FORM in optional and error.status in (400, 422)
-                    if not (asked and is_about_format(str(error))):
+                    if not (asked and is_format_refusal(str(error))):
                         raise
                     wish = replace(wish, schema=None)
                 else:
                     return sse_objects(chunks)
 
-        native = NativeStream(
+        native = StreamDriver(
             self.name,
             open,
             ChatAccumulator(request.history, self._endpoint.fault),
-            self._endpoint.border.exception,
+            self._endpoint.border.from_exception,
         )
         if self._hosted:
-            return stopping(native, request)
+            return cut_at_stop_texts(native, request)
         offered = replace(request, tools=request.callable)
-        return stopping(SpokenCalls(native, offered, native_call), request)
+        return cut_at_stop_texts(TextCallStream(native, offered, native_call), request)
 
     def _learns(self, model: str, optional: JsonObject, error: ProviderError) -> bool:
         """Whether the next request can be one that this server takes."""
         words = str(error)
         refused = error.status in (400, 422)
-        sent = optional.keys() - ({FORM} if is_of_one_schema(words) else set())
-        return self._dialect.learn_order(model, words) or (
+        sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
+        return self._dialect.learn_alternation(model, words) or (
             refused and self._dialect.learn(model, sent, words)
         )
 
@@ -197,7 +197,7 @@ class CompatibleProvider(Provider):
         history = request.history
         if request.facts is not None and request.facts.images is False:
             history = [blind(message) for message in history]
-        if self._dialect.alternates(request.model):
+        if self._dialect.needs_alternation(request.model):
             history = alternating(history)
         body: JsonObject = {
             "model": request.model,
@@ -214,7 +214,7 @@ class CompatibleProvider(Provider):
         wanted: JsonObject = {"stream_options": {"include_usage": True}}
         if request.output_limit is not None:
             wanted[self._limit_name(model)] = request.output_limit
-        thinks = self._hosted and reasons(model, facts)
+        thinks = self._hosted and is_reasoning_model(model, facts)
         if not thinks and not (facts and facts.sampling is False):
             if request.temperature is not None:
                 wanted["temperature"] = request.temperature
@@ -236,12 +236,12 @@ class CompatibleProvider(Provider):
                 wanted["reasoning_effort"] = nearest_effort(request.effort, efforts)
             elif efforts is None:  # nothing is known: the person knows what was chosen
                 wanted["reasoning_effort"] = request.effort
-        return {name: value for name, value in wanted.items() if self._dialect.takes(model, name)}
+        return {name: value for name, value in wanted.items() if self._dialect.accepts(model, name)}
 
     def _limit_name(self, model: str) -> str:
         """``max_tokens`` is understood everywhere but by OpenAI's models that think."""
         old, new = "max_tokens", "max_completion_tokens"
-        if self._hosted or not self._dialect.takes(model, old):
+        if self._hosted or not self._dialect.accepts(model, old):
             return new
         return old
 
@@ -249,7 +249,7 @@ class CompatibleProvider(Provider):
         answer = await self._endpoint.get("/models")
         listed = answer.get("data", answer.get("models"))
         if not isinstance(listed, list):
-            raise self._endpoint.border.fault("protocol")
+            raise self._endpoint.border.error("protocol")
         return [
             info
             for entry in listed

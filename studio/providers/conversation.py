@@ -26,11 +26,11 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .attachments import left_out
+from .attachments import left_out_text
 from .gemini_history import UNSIGNED
 from .shapes import as_objects
 
-LOST = "The result of this call was not recorded."
+MISSING_RESULT = "The result of this call was not recorded."
 ID_LENGTH = 64
 NAME_LENGTH = 64
 _THOUGHTS = ("reasoning", "thinking", "redacted_thinking")
@@ -52,7 +52,7 @@ class Exchange:
     results: tuple[ToolResult, ...] = ()
 
 
-def paired(
+def pair_calls(
     messages: Sequence[Message], refuses: Callable[[Said], str] = lambda _: ""
 ) -> list[Exchange]:
     """The conversation as exchanges, in order, without foreign reasoning.
@@ -112,7 +112,7 @@ def _readable(block: Readable, refuses: Callable[[Said], str]) -> Readable | Tex
     if isinstance(block, Text):
         return block
     why = refuses(block)
-    return Text(left_out(block, why)) if why else block
+    return Text(left_out_text(block, why)) if why else block
 
 
 def _said(blocks: Iterable[Block]) -> list[Said]:
@@ -148,7 +148,7 @@ def _results(
         if same := waiting.get(before.id):
             results.append(replace(same.popleft(), call_id=call.id, name=call.name))
         else:
-            results.append(ToolResult(call.id, call.name, (Text(LOST),), is_error=True))
+            results.append(ToolResult(call.id, call.name, (Text(MISSING_RESULT),), is_error=True))
     return results
 
 

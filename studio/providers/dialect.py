@@ -17,25 +17,25 @@ _REFUSES = re.compile(
 )
 
 
-class Dialect:
+class UnsupportedParameters:
     """What each model of a server does not take, learned from its refusals."""
 
     def __init__(self) -> None:
         self._refused: set[tuple[str, str]] = set()
         self._alternates: set[str] = set()
 
-    def alternates(self, model: str) -> bool:
+    def needs_alternation(self, model: str) -> bool:
         """Whether no role may come twice in a row."""
         return model in self._alternates
 
-    def learn_order(self, model: str, words: str) -> bool:
+    def learn_alternation(self, model: str, words: str) -> bool:
         """Whether a refusal is the chat template's, about roles that do not alternate."""
         if model in self._alternates or "roles must alternate" not in words.lower():
             return False
         self._alternates.add(model)
         return True
 
-    def takes(self, model: str, parameter: str) -> bool:
+    def accepts(self, model: str, parameter: str) -> bool:
         return (model, parameter) not in self._refused
 
     def learn(self, model: str, sent: Iterable[str], words: str, parameter: str = "") -> bool:
@@ -50,7 +50,7 @@ class Dialect:
         sent = set(sent)
         found = {name for name in sent if parameter and f"{name}.".startswith(f"{parameter}.")}
         found = found or {name for name in sent if _named(name, words)}
-        found = {name for name in found if self.takes(model, name)}
+        found = {name for name in found if self.accepts(model, name)}
         self._refused |= {(model, name) for name in found}
         return bool(found)
 

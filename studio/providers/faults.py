@@ -112,7 +112,7 @@ def is_bad_history(message: str) -> bool:
     return _BAD.search(message) is not None
 
 
-def plain(text: str) -> str:
+def on_one_line(text: str) -> str:
     """A server's words on one line, without what would steer a terminal or turn text around."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
@@ -132,14 +132,14 @@ def is_too_long(message: str) -> bool:
     return _TOO_LONG.search(message) is not None
 
 
-def of_bad_request(message: str) -> ProviderFault:
+def fault_of_bad_request(message: str) -> ProviderFault:
     """What a request was rejected for, by the provider's words."""
     if is_too_long(message):
         return "too_long"
     return "bad_history" if is_bad_history(message) else "bad_request"
 
 
-def as_told(fault: ProviderFault, headers: Mapping[str, str], message: str) -> ProviderFault:
+def apply_retry_advice(fault: ProviderFault, headers: Mapping[str, str], message: str) -> ProviderFault:
     """The fault after the server's own word on whether another try is of use.
 
     ``x-should-retry`` wins over the status, and a limit on spending is no limit
@@ -177,7 +177,7 @@ def _wait(seconds: float) -> float | None:
     return max(seconds, 0.0) if seconds == seconds and seconds != float("inf") else None
 
 
-def words_of(body: object) -> str:
+def error_message(body: object) -> str:
     """The message inside an error body: parsed, or its text, or an empty string."""
     if isinstance(body, bytes | bytearray):
         body = bytes(body).decode("utf-8", "replace")
@@ -204,7 +204,7 @@ def _is_page(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Border:
+class ErrorFactory:
     """Makes the errors of one provider at one address.
 
     ``provider`` is its name in the program, ``title`` what the person reads.
@@ -223,7 +223,7 @@ class Border:
         except ValueError:
             return self.base_url
 
-    def fault(
+    def error(
         self,
         fault: ProviderFault,
         detail: str = "",
@@ -235,11 +235,11 @@ class Border:
         """The error of this kind; ``detail`` is the provider's text, quoted without keys."""
         text = self._text(fault, model)
         if detail and fault in QUOTED and not (fault == "not_found" and model):
-            quote = plain(redact(detail, self.key))
+            quote = on_one_line(redact(detail, self.key))
             text = f"{text} {quote[:600]}"
         return ProviderError(fault, text, provider=self.provider, status=status, retry_after=wait)
 
-    def answer(
+    def from_response(
         self,
         status: int,
         body: object,
@@ -249,7 +249,7 @@ class Border:
         model: str = "",
     ) -> ProviderError:
         """The error that an HTTP answer means; ``fault`` where the body said which."""
-        words = words_of(body)
+        words = error_message(body)
         if fault is None:
             fault = fault_of_status(status)
             page = "html" in headers.get("content-type", "") or (
@@ -258,28 +258,28 @@ class Border:
             if page and status in (400, 403, 404, 405):
                 fault = "protocol"
             elif fault == "bad_request":
-                fault = of_bad_request(words)
+                fault = fault_of_bad_request(words)
             elif fault == "not_found" and is_bad_history(words):
                 fault = "bad_history"
-        fault = as_told(fault, headers, words)
+        fault = apply_retry_advice(fault, headers, words)
         model = model if fault == "not_found" else ""
-        return self.fault(fault, words, model=model, status=status, wait=retry_after(headers))
+        return self.error(fault, words, model=model, status=status, wait=retry_after(headers))
 
-    def exception(self, error: Exception) -> ProviderError:
+    def from_exception(self, error: Exception) -> ProviderError:
         """The error that a fault of the connection or of the SDK means."""
         import httpx2
 
         if isinstance(error, ProviderError):
             return error
         if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
-            return self.fault("protocol")
+            return self.error("protocol")
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            return self.fault("network")
+            return self.error("network")
         if isinstance(error, httpx2.TimeoutException):
             return self._network(f"{self.title} stopped answering.")
         if isinstance(error, httpx2.TransportError | OSError):
             return self._network(f"The connection to {self.title} broke off.")
-        return self.fault("protocol")
+        return self.error("protocol")
 
     def _network(self, text: str) -> ProviderError:
         return ProviderError("network", text, provider=self.provider)

@@ -16,24 +16,24 @@ from urllib.parse import quote, urlencode
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 
 from . import gemini_history
-from .attachments import Limits, encoded, is_picture, left_out, refusal
-from .attachments import as_text as file_text
-from .base import Caching, Provider, ReplyStream, Request
-from .conversation import paired
-from .faults import Border, as_told, fault_of_status, of_bad_request, retry_after
+from .attachments import MediaLimits, base64_text, is_picture, left_out_text, media_refusal
+from .attachments import text_of_file as file_text
+from .base import PromptCache, Provider, ReplyStream, Request
+from .conversation import pair_calls
+from .faults import ErrorFactory, apply_retry_advice, fault_of_status, fault_of_bad_request, retry_after
 from .gemini_accumulator import GeminiAccumulator, calls_of, server_id
 from .gemini_history import UNSIGNED
-from .gemini_models import facts_of, generation, wants_signatures
+from .gemini_models import facts_of, generation_config, wants_signatures
 from .http import Http
 from .shapes import as_object, as_objects, as_text
-from .stopping import stopping
-from .streaming import NativeStream
-from .structured import is_about_format, wanted
+from .stopping import cut_at_stop_texts
+from .streaming import StreamDriver
+from .structured import is_format_refusal, sendable_schema
 from .wire import parse_object, sse_objects
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ VERSION = "v1beta"
 PAGES = 50
 HOSTED = {"web_search": "googleSearch"}
 """Tools that Google runs, and what they are called there."""
-LIMITS = Limits(
+LIMITS = MediaLimits(
     "Gemini",
     # Google's page "Image understanding".
     ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
@@ -75,7 +75,7 @@ class GeminiProvider(Provider):
 
     name = "gemini"
     protocol = "gemini"
-    cache = Caching(seconds=300.0, minimum=4_096)
+    cache = PromptCache(seconds=300.0, minimum=4_096)
     """Implicit, and never promised. Google's page "Context caching" has minima from 1,024
     (2.5 Flash) to 4,096 tokens (Pro), and no lifetime: some minutes are seen."""
 
@@ -84,7 +84,7 @@ class GeminiProvider(Provider):
         self._key = key
         self._base_url = (base_url or VENDOR).rstrip("/").removesuffix(f"/{VERSION}")
         self._http = http
-        self._border = Border(self.name, "Gemini", self._base_url, key)
+        self._border = ErrorFactory(self.name, "Gemini", self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -131,7 +131,7 @@ class GeminiProvider(Provider):
             else:
                 history.append(_content(role, parts))
 
-        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
             calls = [_call(call) for call in exchange.calls]
@@ -145,7 +145,7 @@ class GeminiProvider(Provider):
         return gemini_history.examine(history)
 
     def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return refusal(block, LIMITS, facts)
+        return media_refusal(block, LIMITS, facts)
 
     def hosts(self, tool: str, model: str) -> bool:
         """Beside functions, its own tools are taken by Gemini 3 and later ones alone."""
@@ -158,7 +158,7 @@ class GeminiProvider(Provider):
             try:
                 response = await self._send("post", path, body_of(request), stream=True)
             except Exception as error:
-                if wanted(request) is None or not _is_about_format(translate(error)):
+                if sendable_schema(request) is None or not _is_about_format(translate(error)):
                     raise
                 bare = body_of(replace(request, schema=None))
                 response = await self._send("post", path, bare, stream=True)
@@ -169,7 +169,7 @@ class GeminiProvider(Provider):
             return self._translate(error, request.model)
 
         accumulator = GeminiAccumulator(request.history, self._in_stream)
-        return stopping(NativeStream(self.name, open, accumulator, translate), request)
+        return cut_at_stop_texts(StreamDriver(self.name, open, accumulator, translate), request)
 
     async def models(self) -> list[ModelInfo]:
         found: dict[str, ModelInfo] = {}
@@ -180,7 +180,7 @@ class GeminiProvider(Provider):
                 answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
                 page = parse_object("".join(answer.response_stream).encode())
                 if not isinstance(page.get("models", []), list):
-                    raise self._border.fault("protocol")
+                    raise self._border.error("protocol")
                 for model in as_objects(page.get("models")):
                     if "generateContent" in _methods(model):
                         info = facts_of(model)
@@ -200,14 +200,14 @@ class GeminiProvider(Provider):
         nor to the connection, which has to be closed at once on a cancel.
         """
         if not self._key:
-            raise self._border.fault("no_key")
+            raise self._border.error("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
             self._sdk = (http, await self._http.imported(lambda: self._make(http)))
         api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
         request = api._build_request(method, path, {})
         if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts
-            request.data = written(body).encode()
+            request.data = canonical_json(body).encode()
         request.timeout = http.timeout
         return await api._async_request(request, stream=stream)
 
@@ -238,10 +238,10 @@ class GeminiProvider(Provider):
         if reasons & BAD_KEY or about_key or "api key not valid" in lower:
             fault = "bad_key"
         elif fault == "bad_request":
-            fault = of_bad_request(words)
-        fault = as_told(fault, headers, words)
+            fault = fault_of_bad_request(words)
+        fault = apply_retry_advice(fault, headers, words)
         wait = retry_after(headers)
-        return self._border.fault(
+        return self._border.error(
             fault,
             words,
             model=model if fault == "not_found" else "",
@@ -262,13 +262,13 @@ class GeminiProvider(Provider):
                 return self._named(body, headers, model=model)
             fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
             words: object = error.message or ""
-            return self._border.answer(error.code, words, headers, fault=fault)
-        return self._border.exception(error)
+            return self._border.from_response(error.code, words, headers, fault=fault)
+        return self._border.from_exception(error)
 
 
 def body_of(request: Request) -> JsonObject:
     """What is posted."""
-    history = gemini_history.placed(request.history)
+    history = gemini_history.wire_contents(request.history)
     if wants_signatures(request.model):
         history = gemini_history.signed(history)
     body: JsonObject = {"contents": list[Json](history)}
@@ -297,7 +297,7 @@ def body_of(request: Request) -> JsonObject:
             body["tools"] = tools
         if tool_config:
             body["toolConfig"] = tool_config
-    if config := generation(request):
+    if config := generation_config(request):
         body["generationConfig"] = config
     return body
 
@@ -313,7 +313,7 @@ def _calling(request: Request) -> JsonObject:
 
 
 def _is_about_format(error: ProviderError) -> bool:
-    return error.fault == "bad_request" and is_about_format(str(error))
+    return error.fault == "bad_request" and is_format_refusal(str(error))
 
 
 def _path(model: str) -> str:
@@ -333,11 +333,11 @@ def _said(block: Said) -> JsonObject:
     """A native part; for what would be rejected, words that say what was left out."""
     if isinstance(block, Text):
         return {"text": block.text}
-    if why := refusal(block, LIMITS):
-        return {"text": left_out(block, why)}
+    if why := media_refusal(block, LIMITS):
+        return {"text": left_out_text(block, why)}
     if isinstance(block, File) and not is_picture(block) and (text := file_text(block)):
         return {"text": text}
-    return {"inlineData": {"mimeType": block.media_type, "data": encoded(block.data)}}
+    return {"inlineData": {"mimeType": block.media_type, "data": base64_text(block.data)}}
 
 
 def _call(call: ToolCall) -> JsonObject:

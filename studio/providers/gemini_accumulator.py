@@ -23,7 +23,7 @@ from studio.domain.models import StopReason, Usage
 
 from .base import Reply
 from .shapes import as_count, as_object, as_objects, as_text
-from .wire import mended
+from .wire import repair_surrogates
 
 OURS = "studio-"
 """How our ids begin. ``studio-3f2a…-0``, or with the server's own at the end
@@ -66,7 +66,7 @@ def calls_of(content: JsonObject, history: Sequence[JsonObject]) -> list[ToolCal
         native = part.get("functionCall")
         if not isinstance(native, dict):
             continue
-        given, arguments = mended(as_text(native.get("id"))), native.get("args")
+        given, arguments = repair_surrogates(as_text(native.get("id"))), native.get("args")
         call_id = given
         if not given or given in taken or given.startswith(OURS):
             call_id = f"{stem}-{len(calls)}" + (f"={given}" if given else "")
@@ -130,7 +130,7 @@ class GeminiAccumulator:
             self._message = message
 
     def _shown(self, part: JsonObject) -> Iterable[Delta]:
-        if text := mended(as_text(part.get("text"))):
+        if text := repair_surrogates(as_text(part.get("text"))):
             yield ReasoningDelta(text) if part.get("thought") is True else TextDelta(text)
         if isinstance(part.get("functionCall"), dict):
             self._calls = calls_of(self._content, self._history)

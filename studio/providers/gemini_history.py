@@ -16,7 +16,7 @@ _NOTHING = {"thought", "thoughtSignature", "partMetadata"}
 """What a part may have besides what it says; alone it is empty."""
 
 
-def placed(history: Sequence[JsonObject]) -> list[JsonObject]:
+def wire_contents(history: Sequence[JsonObject]) -> list[JsonObject]:
     """The contents as they are sent: responses first after the calls they answer.
 
     ``Function response turn comes immediately after a function call turn``,

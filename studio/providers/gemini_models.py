@@ -15,7 +15,7 @@ from studio.domain.models import Effort, ModelInfo, nearest_effort
 
 from .base import Request
 from .shapes import as_flag, as_limit, as_text
-from .structured import wanted
+from .structured import sendable_schema
 
 Version: TypeAlias = tuple[int, int]
 
@@ -54,7 +54,7 @@ def wants_signatures(model: str) -> bool:
     return (version(model) or (0, 0)) >= (3, 0)
 
 
-def generation(request: Request) -> JsonObject:
+def generation_config(request: Request) -> JsonObject:
     """``generationConfig``: how much to think and say, how freely, and in which form."""
     config: JsonObject = {}
     thinking = _thinking(request)
@@ -73,7 +73,7 @@ def generation(request: Request) -> JsonObject:
         config["topP"] = request.top_p
     if request.stop:
         config["stopSequences"] = list[Json](request.stop[:STOPS])
-    schema = wanted(request)
+    schema = sendable_schema(request)
     # "Function calling with a response mime type: 'application/json' is unsupported", up to 2.5
     if schema is not None and (not request.tools or wants_signatures(request.model)):
         config["responseMimeType"] = "application/json"

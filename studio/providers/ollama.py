@@ -13,24 +13,24 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import Effort, ModelInfo
 
-from .attachments import PDF, Limits, as_text, encoded, is_picture, left_out, refusal
+from .attachments import PDF, MediaLimits, text_of_file, base64_text, is_picture, left_out_text, media_refusal
 from .base import Provider, ReplyStream, Request
 from .chat_history import examine_ollama
 from .compatible import function_tool, readable, result_text, unanswered
-from .conversation import paired
-from .dialect import Dialect
-from .faults import Border, is_too_long
+from .conversation import pair_calls
+from .dialect import UnsupportedParameters
+from .faults import ErrorFactory, is_too_long
 from .http import Http
 from .ollama_accumulator import OllamaAccumulator, calls_of
-from .ollama_model import LEVELS, Memory, Shown, window
-from .ollama_pull import PullProgress, progress
-from .spoken_calls import SpokenCalls
-from .stopping import stopping
-from .streaming import NativeStream
-from .structured import is_about_format, wanted
-from .wire import Endpoint, Unreadable, json_lines, parse_object
+from .ollama_model import LEVELS, Memory, ModelDetails, context_size
+from .ollama_pull import PullProgress, pull_progress
+from .spoken_calls import TextCallStream
+from .stopping import cut_at_stop_texts
+from .streaming import StreamDriver
+from .structured import is_format_refusal, sendable_schema
+from .wire import Endpoint, InvalidResponse, json_lines, parse_object
 
-__all__ = ["OllamaProvider", "PullProgress", "address"]
+__all__ = ["OllamaProvider", "PullProgress", "server_address"]
 
 ADDRESS = "http://127.0.0.1:11434"
 _HERE = ("127.", "localhost", "[::1]")
@@ -40,7 +40,7 @@ _PICTURE_TOKENS = 700
 
 # "vision" models read what llama.cpp decodes; sizes are not limited but by memory
 # (ollama/ollama, docs/api.md and server/routes.go).
-LIMITS = Limits(
+LIMITS = MediaLimits(
     "Ollama",
     pictures=("image/png", "image/jpeg", "image/webp"),
     picture_bytes=100_000_000,
@@ -48,7 +48,7 @@ LIMITS = Limits(
 )
 
 
-def address(given: str) -> str:
+def server_address(given: str) -> str:
     """The root URL from what ``OLLAMA_HOST`` or a person may hold.
 
     ``0.0.0.0:8000`` and ``:8000`` become ``http://127.0.0.1:8000``; a host
@@ -86,11 +86,11 @@ class OllamaProvider(Provider):
     protocol = "ollama"
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        border = Border(self.name, "Ollama", address(base_url), key)
+        border = ErrorFactory(self.name, "Ollama", server_address(base_url), key)
         self._endpoint = Endpoint(border, http, _fault)
         self._local = border.host.startswith(_HERE)
-        self._dialect = Dialect()
-        self._shown: dict[str, Shown] = {}
+        self._dialect = UnsupportedParameters()
+        self._shown: dict[str, ModelDetails] = {}
         self._memory: dict[str, Memory | None] = {}
         self._windows: dict[tuple[str, str], int] = {}
 
@@ -101,12 +101,12 @@ class OllamaProvider(Provider):
             if isinstance(block, Text):
                 words.append(block.text)
             elif why := self.refuses(block):
-                words.append(left_out(block, why))
+                words.append(left_out_text(block, why))
             elif is_picture(block):
-                images.append(encoded(block.data))
+                images.append(base64_text(block.data))
             else:
                 assert isinstance(block, File)
-                words.append(as_text(block) or "")
+                words.append(text_of_file(block) or "")
         message: JsonObject = {"role": "user", "content": "\n\n".join(words)}
         if images:
             message["images"] = images
@@ -119,9 +119,9 @@ class OllamaProvider(Provider):
             for part in result.content:
                 if isinstance(part, Image):
                     if why := self.refuses(part):
-                        words.append(left_out(part, why))
+                        words.append(left_out_text(part, why))
                     else:
-                        images.append(encoded(part.data))
+                        images.append(base64_text(part.data))
             message: JsonObject = {
                 "role": "tool",
                 "tool_name": result.name,
@@ -148,13 +148,13 @@ class OllamaProvider(Provider):
         shown = self._shown.get(facts.id) if facts is not None else None
         if facts is not None and shown is not None and shown.images is not None:
             facts = replace(facts, images=shown.images)  # it knows better than any list
-        return refusal(block, LIMITS, facts)
+        return media_refusal(block, LIMITS, facts)
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text or exchange.calls:
@@ -181,14 +181,14 @@ class OllamaProvider(Provider):
         """The ``num_ctx`` of a request, in tokens: the same for all of one session."""
         return await self._window(request, await self._show(request.model))
 
-    async def _window(self, request: Request, shown: Shown) -> int:
+    async def _window(self, request: Request, shown: ModelDetails) -> int:
         place = (request.session, request.model)
         if request.session and place in self._windows:
             return self._windows[place]
         if request.model not in self._memory:
             found = await asyncio.to_thread(Memory.of_this_computer) if self._local else None
             self._memory.setdefault(request.model, found)
-        tokens = window(shown, request.context_window, self._memory[request.model])
+        tokens = context_size(shown, request.context_window, self._memory[request.model])
         return self._windows.setdefault(place, tokens) if request.session else tokens
 
     def stream(self, request: Request) -> ReplyStream:
@@ -210,17 +210,17 @@ class OllamaProvider(Provider):
                     refused = error.status == 400
                     if refused and self._dialect.learn(request.model, sent, str(error)):
                         continue
-                    if "format" not in body or not is_about_format(str(error)):
+                    if "format" not in body or not is_format_refusal(str(error)):
                         raise
                     wish = replace(wish, schema=None)
                 else:
                     return json_lines(chunks)
 
-        native = NativeStream(self.name, open, accumulator, self._endpoint.border.exception)
+        native = StreamDriver(self.name, open, accumulator, self._endpoint.border.from_exception)
         offered = replace(request, tools=request.callable)
-        return stopping(SpokenCalls(native, offered, _native_call), request)
+        return cut_at_stop_texts(TextCallStream(native, offered, _native_call), request)
 
-    def _body(self, request: Request, shown: Shown, tokens: int) -> JsonObject:
+    def _body(self, request: Request, shown: ModelDetails, tokens: int) -> JsonObject:
         facts, model = request.facts, request.model
         options: JsonObject = {"num_ctx": tokens}
         if request.output_limit is not None:
@@ -248,25 +248,25 @@ class OllamaProvider(Provider):
         # No word says whether to call. What is not on offer cannot be, at least.
         if request.callable and shown.tools is not False:
             body["tools"] = [function_tool(tool) for tool in request.callable]
-        elif (schema := wanted(request)) is not None:  # with tools, it would forbid to call
+        elif (schema := sendable_schema(request)) is not None:  # with tools, it would forbid to call
             body["format"] = schema or "json"
         think = shown.think(request.effort)
-        if think is not None and self._dialect.takes(model, "think"):
+        if think is not None and self._dialect.accepts(model, "think"):
             body["think"] = think
         return body
 
-    async def _show(self, model: str) -> Shown:
+    async def _show(self, model: str) -> ModelDetails:
         """What is known of a model; asked once, and again where there was no answer."""
         if model not in self._shown:
             try:
                 async with AsyncExitStack() as stack:
                     chunks = await self._endpoint.stream(stack, "/api/show", {"model": model})
                     answer = parse_object(b"".join([chunk async for chunk in chunks]))
-            except (ProviderError, Unreadable):
-                return Shown()  # what is wrong with the server or the model, the chat will say
+            except (ProviderError, InvalidResponse):
+                return ModelDetails()  # what is wrong with the server or the model, the chat will say
             except Exception as error:
-                raise self._endpoint.border.exception(error) from error
-            self._shown[model] = Shown.read(answer, model)
+                raise self._endpoint.border.from_exception(error) from error
+            self._shown[model] = ModelDetails.read(answer, model)
         return self._shown[model]
 
     async def pull(self, model: str) -> AsyncGenerator[PullProgress, None]:
@@ -275,20 +275,20 @@ class OllamaProvider(Provider):
         try:
             async with AsyncExitStack() as stack:
                 chunks = await self._endpoint.stream(stack, "/api/pull", body, model=model)
-                async with aclosing(progress(json_lines(chunks), self._endpoint)) as steps:
+                async with aclosing(pull_progress(json_lines(chunks), self._endpoint)) as steps:
                     async for step in steps:
                         yield step
         except ProviderError:
             raise
         except Exception as error:
-            raise self._endpoint.border.exception(error) from error
+            raise self._endpoint.border.from_exception(error) from error
         self._shown.pop(model, None)
 
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/api/tags")
         listed = answer.get("models")
         if not isinstance(listed, list):
-            raise self._endpoint.border.fault("protocol")
+            raise self._endpoint.border.error("protocol")
         return [
             info
             for entry in listed

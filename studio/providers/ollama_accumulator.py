@@ -15,7 +15,7 @@ from .arguments import parse_arguments
 from .base import Reply
 from .chat_accumulator import UNREADABLE, call_ids, made_up_id
 from .shapes import as_count, as_text
-from .wire import Unreadable, Words, mended
+from .wire import InvalidResponse, TextBuffer, repair_surrogates
 
 _CERTAIN = 1.2
 """How much larger than the context an estimate must be to be believed."""
@@ -39,8 +39,8 @@ class OllamaAccumulator:
         self._fault = fault
         self._history = history
         self._taken = call_ids(history)
-        self._text = Words()
-        self._thinking = Words()
+        self._text = TextBuffer()
+        self._thinking = TextBuffer()
         self._calls: list[JsonObject] = []
         self._last: JsonObject | None = None
 
@@ -57,7 +57,7 @@ class OllamaAccumulator:
         if isinstance(message, dict):
             yield from self._message(message)
         elif "done" not in event:
-            raise Unreadable("not a line of /api/chat")
+            raise InvalidResponse("not a line of /api/chat")
         if event.get("done") is True:
             self._last = event
 
@@ -74,7 +74,7 @@ class OllamaAccumulator:
             name = function.get("name")
             if not isinstance(name, str) or not name:
                 continue
-            name, identifier = mended(name), mended(as_text(call.get("id")))
+            name, identifier = repair_surrogates(name), repair_surrogates(as_text(call.get("id")))
             if not identifier or identifier in self._taken:
                 identifier = self._free_id()
             self._taken.add(identifier)

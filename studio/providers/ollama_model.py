@@ -37,7 +37,7 @@ _BITS = {"2": 3.2, "3": 3.9, "4": 4.9, "5": 5.7, "6": 6.6, "8": 8.5, "16": 16.0,
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ModelDetails:
     """One model, from ``/api/show``; None where it does not say.
 
     ``cache_bytes`` is what one token of context takes in memory, ``weights``
@@ -54,7 +54,7 @@ class Shown:
     weights: int | None = None
 
     @classmethod
-    def read(cls, answer: JsonObject, model: str) -> Shown:
+    def read(cls, answer: JsonObject, model: str) -> ModelDetails:
         info = as_object(answer.get("model_info"))
         details = as_object(answer.get("details"))
         family = as_text(info.get("general.architecture")) or as_text(details.get("family"))
@@ -90,7 +90,7 @@ class Shown:
         return wanted if wanted in self.thinking else None
 
 
-def window(shown: Shown, known: int | None, memory: Memory | None) -> int:
+def context_size(shown: ModelDetails, known: int | None, memory: Memory | None) -> int:
     """The context to ask for, in tokens: the model's own, as far as it fits in memory.
 
     ``known`` is what else is known of the model's window; ``memory`` is None

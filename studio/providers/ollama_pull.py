@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from studio.domain.jsonvalue import JsonObject
 
-from .base import ended_early
+from .base import stream_ended_early
 from .shapes import as_count, as_text
 from .wire import Endpoint
 
@@ -25,7 +25,7 @@ class PullProgress:
     total: int = 0
 
 
-async def progress(
+async def pull_progress(
     lines: AsyncIterable[JsonObject], endpoint: Endpoint
 ) -> AsyncGenerator[PullProgress, None]:
     """The lines of ``/api/pull``, added up.
@@ -46,4 +46,4 @@ async def progress(
         yield PullProgress(status, completed, total)
         if status == "success":
             return
-    raise ended_early(endpoint.border.provider)
+    raise stream_ended_early(endpoint.border.provider)

@@ -21,22 +21,22 @@ from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, T
 from studio.domain.models import ModelInfo, nearest_effort
 from studio.domain.tools import ToolSpec
 
-from .attachments import Limits, as_text, data_url, is_picture, left_out, refusal
-from .base import Caching, Provider, ReplyStream, Request
+from .attachments import MediaLimits, text_of_file, data_url, is_picture, left_out_text, media_refusal
+from .base import PromptCache, Provider, ReplyStream, Request
 from .compatible import result_text
-from .conversation import paired
-from .dialect import Dialect
-from .faults import Border, words_of
+from .conversation import pair_calls
+from .dialect import UnsupportedParameters
+from .faults import ErrorFactory, error_message
 from .http import Http
 from .openai_answers import text_format, tool_choice
 from .openai_errors import fault_in_stream, fault_of_error
-from .openai_reasoning import efforts_of, reasons
+from .openai_reasoning import efforts_of, is_reasoning_model
 from .responses_accumulator import ResponsesAccumulator, calls_of
 from .responses_history import examine
-from .stopping import stopping
-from .streaming import NativeStream
-from .structured import is_about_format, is_of_one_schema
-from .wire import Unreadable
+from .stopping import cut_at_stop_texts
+from .streaming import StreamDriver
+from .structured import is_format_refusal, is_schema_refusal
+from .wire import InvalidResponse
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -58,7 +58,7 @@ HOSTED = frozenset({"web_search"})
 
 # "PNG, JPEG, WEBP, non-animated GIF", "up to 20 MB per image" (guides/images); files: "each
 # file must be less than 50 MB" (guides/pdf-files). https://developers.openai.com/api/docs
-LIMITS = Limits(
+LIMITS = MediaLimits(
     "OpenAI",
     pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
     picture_bytes=20_000_000,
@@ -73,14 +73,14 @@ class OpenAIProvider(Provider):
     protocol = "responses"
     # "Prompts that are 1024 tokens or longer", kept for five to ten minutes without use by
     # models before GPT-5.6, for half an hour by later ones (guides/prompt-caching).
-    cache = Caching(seconds=300, minimum=1024)
+    cache = PromptCache(seconds=300, minimum=1024)
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        self._border = Border(self.name, "OpenAI", base_url or ADDRESS, key)
+        self._border = ErrorFactory(self.name, "OpenAI", base_url or ADDRESS, key)
         self._http = http
         self._client: AsyncOpenAI | None = None
         self._transport: AsyncClient | None = None
-        self._dialect = Dialect()  # summaries, for one, are not for every account
+        self._dialect = UnsupportedParameters()  # summaries, for one, are not for every account
 
     def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
         return [{"role": "user", "content": [_part(block) for block in blocks]}]
@@ -120,7 +120,7 @@ class OpenAIProvider(Provider):
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in paired(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
             if exchange.said:
                 history += self.said(exchange.said)
             if exchange.text:
@@ -153,19 +153,19 @@ class OpenAIProvider(Provider):
                 try:
                     return await self._send(client, stack, body)
                 except BadRequestError as error:
-                    words, parameter = words_of(error.body), error.param or ""
-                    sent = optional.keys() - ({FORM} if is_of_one_schema(words) else set())
+                    words, parameter = error_message(error.body), error.param or ""
+                    sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
                     if self._dialect.learn(request.model, sent, words, parameter):
                         continue
-                    if FORM not in optional or not is_about_format(f"{parameter} {words}"):
+                    if FORM not in optional or not is_format_refusal(f"{parameter} {words}"):
                         raise
                     wish = replace(wish, schema=None)
 
         def translate(error: Exception) -> ProviderError:
             return self._translate(error, request.model)
 
-        native = NativeStream(self.name, open, ResponsesAccumulator(self._fault), translate)
-        return stopping(native, request)
+        native = StreamDriver(self.name, open, ResponsesAccumulator(self._fault), translate)
+        return cut_at_stop_texts(native, request)
 
     async def _send(
         self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
@@ -181,7 +181,7 @@ class OpenAIProvider(Provider):
         )
         stack.push_async_callback(stream.close)
         if "html" in stream.response.headers.get("content-type", ""):
-            raise Unreadable("a web page")
+            raise InvalidResponse("a web page")
         return _objects(stream)
 
     def _body(self, request: Request) -> JsonObject:
@@ -204,7 +204,7 @@ class OpenAIProvider(Provider):
         wanted: JsonObject = {}
         if request.session:
             wanted["prompt_cache_key"] = request.session[:_KEY_LENGTH]
-        if reasons(request.model, request.facts):
+        if is_reasoning_model(request.model, request.facts):
             wanted["reasoning.summary"] = "auto"
             efforts = efforts_of(request.model, request.facts)
             if request.effort and efforts:
@@ -223,7 +223,7 @@ class OpenAIProvider(Provider):
         return {
             name: value
             for name, value in wanted.items()
-            if self._dialect.takes(request.model, name)
+            if self._dialect.accepts(request.model, name)
         }
 
     async def models(self) -> list[ModelInfo]:
@@ -234,15 +234,15 @@ class OpenAIProvider(Provider):
             raise self._translate(error, "") from error
         # A page that is no JSON comes as text: the SDK does not mind.
         if not isinstance(answer, Mapping):
-            raise self._border.fault("protocol")
+            raise self._border.error("protocol")
         listed = cast("Mapping[str, object]", answer).get("data")
         if not isinstance(listed, list):
-            raise self._border.fault("protocol")
+            raise self._border.error("protocol")
         return chat_models(cast("list[object]", listed), time.time())
 
     async def _connect(self) -> AsyncOpenAI:
         if not self._border.key.strip():
-            raise self._border.fault("no_key")
+            raise self._border.error("no_key")
         transport = await self._http.client()
         if self._client is None or transport is not self._transport:
             self._transport = transport
@@ -261,7 +261,7 @@ class OpenAIProvider(Provider):
 
     def _fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        return self._border.fault(fault_in_stream(error), words_of({"error": error}))
+        return self._border.error(fault_in_stream(error), error_message({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -271,18 +271,18 @@ class OpenAIProvider(Provider):
                 headers = error.response.headers
                 fault = fault_of_error(error.body)
                 body = error.response.text if error.response.is_stream_consumed else error.body
-                return self._border.answer(
+                return self._border.from_response(
                     error.status_code, body, headers, fault=fault, model=model
                 )
             case APIConnectionError():
                 cause = error.__cause__
-                return self._border.exception(
+                return self._border.from_exception(
                     cause if isinstance(cause, Exception) else ConnectionError()
                 )
             case APIError():  # an error event that the SDK raises itself
                 return self._fault(error.body if error.body is not None else str(error))
             case _:
-                return self._border.exception(error)
+                return self._border.from_exception(error)
 
 
 def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
@@ -333,7 +333,7 @@ def _put(body: JsonObject, name: str, value: Json) -> None:
 async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObject]:
     async for event in stream:
         if not isinstance(event, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
-            raise Unreadable("not an object")
+            raise InvalidResponse("not an object")
         yield event
 
 
@@ -344,18 +344,18 @@ def refused(block: Said, facts: ModelInfo | None = None) -> str:
     # An animated GIF says near its beginning how often it repeats.
     if block.media_type == "image/gif" and b"NETSCAPE2.0" in block.data[:2048]:
         return "OpenAI takes no animated pictures."
-    return refusal(block, LIMITS, facts)
+    return media_refusal(block, LIMITS, facts)
 
 
 def _part(block: Said) -> JsonObject:
     if isinstance(block, Text):
         return {"type": "input_text", "text": block.text}
     if why := refused(block):
-        return {"type": "input_text", "text": left_out(block, why)}
+        return {"type": "input_text", "text": left_out_text(block, why)}
     if is_picture(block):
         return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
     assert isinstance(block, File)
-    if (text := as_text(block)) is not None:
+    if (text := text_of_file(block)) is not None:
         return {"type": "input_text", "text": text}
     return {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
 

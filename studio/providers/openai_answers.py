@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from studio.domain.jsonvalue import Json, JsonObject
 
 from .base import Request
-from .structured import is_object, is_strict, mentions_json, wanted
+from .structured import is_object, is_strict, mentions_json, sendable_schema
 
 NAME = "answer"
 """What a schema is called, for it needs a name."""
@@ -39,7 +39,7 @@ def text_format(request: Request, said: Sequence[JsonObject]) -> JsonObject:
     A schema has to be an object's. Any JSON object may be asked for only where
     ``said`` mentions JSON.
     """
-    schema = wanted(request)
+    schema = sendable_schema(request)
     if schema == {} and mentions_json(said):
         return {"type": "json_object"}
     if not schema or not is_object(schema):

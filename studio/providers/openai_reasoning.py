@@ -27,7 +27,7 @@ _BY_NAME: tuple[tuple[re.Pattern[str], tuple[Effort, ...]], ...] = (
 _NEWEST: tuple[Effort, ...] = ("none", *_USUAL, "xhigh")
 
 
-def reasons(model: str, facts: ModelInfo | None) -> bool:
+def is_reasoning_model(model: str, facts: ModelInfo | None) -> bool:
     """Whether a model of OpenAI's thinks before it answers."""
     if facts is not None and facts.efforts is not None:
         return bool(facts.efforts)
@@ -40,6 +40,6 @@ def efforts_of(model: str, facts: ModelInfo | None) -> tuple[Effort, ...]:
     """What may be asked of a model, least first; empty where nothing may."""
     if facts is not None and facts.efforts is not None:
         return facts.efforts
-    if not reasons(model, facts):
+    if not is_reasoning_model(model, facts):
         return ()
     return next((efforts for named, efforts in _BY_NAME if named.search(model)), _NEWEST)

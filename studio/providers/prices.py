@@ -22,7 +22,7 @@ _FIELDS = {
 """Our names of the prices and the tables'."""
 
 
-def cost(provider: str, model: str, usage: Usage, facts: ModelInfo | None = None) -> float | None:
+def request_cost(provider: str, model: str, usage: Usage, facts: ModelInfo | None = None) -> float | None:
     """US dollars of one request, an estimate; None where no price is known.
 
     A price in ``facts`` comes before the tables': the person's, or the
@@ -55,13 +55,13 @@ def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None =
 
     0.0 where no price is known, or where the cache makes nothing cheaper.
     """
-    whole = cost(provider, model, Usage(input=tokens), facts)
-    cached = cost(provider, model, Usage(input=tokens, cache_read=tokens), facts)
+    whole = request_cost(provider, model, Usage(input=tokens), facts)
+    cached = request_cost(provider, model, Usage(input=tokens, cache_read=tokens), facts)
     return max(whole - cached, 0.0) if whole is not None and cached is not None else 0.0
 
 
 @lru_cache(maxsize=1)
-def sizes() -> tuple[int, ...]:
+def tier_sizes() -> tuple[int, ...]:
     """Tokens sent above which a request to some model has other prices, fewest first.
 
     A model's requests between two of them all have the same prices. Imports the

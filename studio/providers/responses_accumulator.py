@@ -13,7 +13,7 @@ from studio.domain.models import StopReason, Usage
 from .arguments import parse_arguments
 from .base import Reply
 from .shapes import as_count, as_object, as_text
-from .wire import Words, mended
+from .wire import TextBuffer, repair_surrogates
 
 INCOMPLETE: dict[str, StopReason] = {
     "max_output_tokens": "max_tokens",
@@ -33,8 +33,8 @@ class ResponsesAccumulator:
         self._fault = fault
         self._done: dict[int, JsonObject] = {}
         self._begun: dict[int, JsonObject] = {}
-        self._words: dict[int, Words] = {}
-        self._thoughts: dict[int, Words] = {}
+        self._words: dict[int, TextBuffer] = {}
+        self._thoughts: dict[int, TextBuffer] = {}
         self._ids: dict[int, str] = {}
         self._response: JsonObject | None = None
 
@@ -50,10 +50,10 @@ class ResponsesAccumulator:
         place = index if isinstance(index, int) else -1
         match kind:
             case "response.output_text.delta" | "response.refusal.delta":
-                if new := self._words.setdefault(place, Words()).add(as_text(event.get("delta"))):
+                if new := self._words.setdefault(place, TextBuffer()).add(as_text(event.get("delta"))):
                     yield TextDelta(new)
             case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                if new := self._thoughts.setdefault(place, Words()).add(
+                if new := self._thoughts.setdefault(place, TextBuffer()).add(
                     as_text(event.get("delta"))
                 ):
                     yield ReasoningDelta(new)
@@ -80,7 +80,7 @@ class ResponsesAccumulator:
             return
         self._begun[place] = item
         if item.get("type") == "function_call":
-            wanted = mended(as_text(item.get("call_id"))) or "call"
+            wanted = repair_surrogates(as_text(item.get("call_id"))) or "call"
             self._ids[place] = call_id = self._unused(wanted)
             yield CallStarted(call_id, as_text(item.get("name")))
 
@@ -100,7 +100,7 @@ class ResponsesAccumulator:
             item = {**item, "call_id": self._ids[place]}
         self._done[place] = item
         if item.get("type") == "message" and place not in self._words and (text := said(item)):
-            self._words.setdefault(place, Words()).add(text)
+            self._words.setdefault(place, TextBuffer()).add(text)
             yield TextDelta(text)
 
     def _ended(self, response: Json) -> Iterable[Delta]:

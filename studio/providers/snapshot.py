@@ -46,7 +46,7 @@ def read_model(entry: Json) -> ModelInfo:
     return model
 
 
-def filled(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:
+def fill_missing_facts(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:
     """The model with facts of the bundled list where the provider gave none.
 
     A dated name takes the facts of its undated one: ``gpt-5-2025-08-07``.
@@ -61,7 +61,7 @@ def filled(model: ModelInfo, known: Sequence[ModelInfo]) -> ModelInfo:
     return replace(model, **facts)
 
 
-def corrected(model: ModelInfo, entry: ModelInfo | None) -> ModelInfo:
+def apply_own_facts(model: ModelInfo, entry: ModelInfo | None) -> ModelInfo:
     """The model with what the person's entry says of it."""
     if entry is None:
         return model

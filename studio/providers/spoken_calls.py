@@ -59,14 +59,14 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
+class TextCalls:
     """What a text turned out to be: the words before, and calls by name and arguments."""
 
     before: str
     calls: tuple[tuple[str, JsonObject], ...]
 
 
-class SpokenCalls:
+class TextCallStream:
     """A ``ReplyStream`` that looks at the reply once it is whole.
 
     What was shown as text stays shown. ``native`` writes a call as this
@@ -107,11 +107,11 @@ class SpokenCalls:
         if reply.stop != "end" or reply.calls or len(reply.items) != 1:
             return reply
         message = reply.items[0]
-        spoken = spoken_calls(as_text(message.get("content")), self._request.tools)
+        spoken = find_text_calls(as_text(message.get("content")), self._request.tools)
         if spoken is None:
             return reply
         history = self._request.history
-        if any(quoted(name, given, history) for name, given in spoken.calls):
+        if any(is_quoted(name, given, history) for name, given in spoken.calls):
             return reply
         calls = [
             ToolCall(made_up_id(history, n), name, given, json.dumps(given, ensure_ascii=False))
@@ -122,7 +122,7 @@ class SpokenCalls:
         return replace(reply, items=[message], calls=calls, stop="tool_use")
 
 
-def spoken_calls(text: str, tools: Sequence[ToolSpec]) -> Spoken | None:
+def find_text_calls(text: str, tools: Sequence[ToolSpec]) -> TextCalls | None:
     """The calls that a whole reply is; None for a reply that is an answer."""
     if not tools or len(text) > LONGEST:
         return None
@@ -143,13 +143,13 @@ def spoken_calls(text: str, tools: Sequence[ToolSpec]) -> Spoken | None:
     calls: list[tuple[str, JsonObject]] = []
     for value in values:
         call = _call(value)
-        if call is None or call[0] not in offered or not fits(call[1], offered[call[0]].schema):
+        if call is None or call[0] not in offered or not fits_schema(call[1], offered[call[0]].schema):
             return None
         calls.append(call)
-    return Spoken(before, tuple(calls)) if calls else None
+    return TextCalls(before, tuple(calls)) if calls else None
 
 
-def quoted(name: str, arguments: JsonObject, history: Sequence[JsonObject]) -> bool:
+def is_quoted(name: str, arguments: JsonObject, history: Sequence[JsonObject]) -> bool:
     """Whether the model was given these words: by the person, or by a tool's result.
 
     A file may hold a call; showing the file must not run it.
@@ -170,7 +170,7 @@ def _texts(content: Json) -> list[str]:
     return [as_text(content), *parts]
 
 
-def fits(arguments: JsonObject, schema: JsonObject) -> bool:
+def fits_schema(arguments: JsonObject, schema: JsonObject) -> bool:
     """Whether arguments are what a tool takes, as far as names and plain types say."""
     known = schema.get("properties")
     known = known if isinstance(known, dict) else {}

@@ -20,13 +20,13 @@ from studio.domain.messages import ToolCall
 from .base import Reply, ReplyStream, Request
 
 
-def stopping(stream: ReplyStream, request: Request) -> ReplyStream:
+def cut_at_stop_texts(stream: ReplyStream, request: Request) -> ReplyStream:
     """The stream, cut at the request's stop texts; itself where there are none."""
     texts = [text for text in request.stop if text]
     return _Stopping(stream, texts) if texts else stream
 
 
-class Cut:
+class StopTextCutter:
     """Text up to the first stop text, however it is cut into pieces.
 
     The first is the one that ends first: it is complete before any other.
@@ -87,7 +87,7 @@ class _Stopping:
 
     def __init__(self, stream: ReplyStream, texts: Sequence[str]) -> None:
         self._stream = stream
-        self._cut = Cut(texts)
+        self._cut = StopTextCutter(texts)
 
     @property
     def heard(self) -> float:

@@ -12,10 +12,10 @@ from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
 from studio.domain.jsonvalue import Json, JsonObject
 
-from .base import Reply, ended_early
-from .wire import DEPTH, mended, sendable, sound
+from .base import Reply, stream_ended_early
+from .wire import MAX_DEPTH, repair_surrogates, is_clean_json, sanitize_json
 
-AROUND = 20
+ENVELOPE_DEPTH = 20
 """Levels that a message has around the arguments of its calls, and some to spare."""
 
 E = TypeVar("E")
@@ -42,7 +42,7 @@ class Accumulator(Protocol[E_contra]):
     def interrupted(self) -> Reply: ...
 
 
-class NativeStream(Generic[E]):
+class StreamDriver(Generic[E]):
     """A ``ReplyStream``: opens on first iteration, maps every fault at this border.
 
     ``open`` sends the request and returns the native events; what it enters on
@@ -77,20 +77,20 @@ class NativeStream(Generic[E]):
         finally:
             await self.aclose()
         if not self._accumulator.complete:
-            raise ended_early(self._provider)
+            raise stream_ended_early(self._provider)
 
     def reply(self) -> Reply:
         if not self._accumulator.complete:
-            raise ended_early(self._provider)
+            raise stream_ended_early(self._provider)
         try:
-            return _sendable(self._accumulator.reply())
+            return _clean_reply(self._accumulator.reply())
         except ProviderError:
             raise
         except Exception as error:
             raise self._translate(error) from error
 
     def interrupted(self) -> Reply:
-        return _sendable(self._accumulator.interrupted())
+        return _clean_reply(self._accumulator.interrupted())
 
     async def aclose(self) -> None:
         stack, self._stack = self._stack, AsyncExitStack()
@@ -100,22 +100,22 @@ class NativeStream(Generic[E]):
             return
 
 
-def _sendable(reply: Reply) -> Reply:
+def _clean_reply(reply: Reply) -> Reply:
     """A reply that can be sent back: a server may write what nobody would take from us."""
     items = cast("Json", reply.items)
     calls = [(call.id, call.name, call.arguments, call.raw) for call in reply.calls]
-    if sendable(items, DEPTH + AROUND) and sendable(cast("Json", calls), DEPTH + AROUND):
+    if is_clean_json(items, MAX_DEPTH + ENVELOPE_DEPTH) and is_clean_json(cast("Json", calls), MAX_DEPTH + ENVELOPE_DEPTH):
         return reply
     mended_calls = [
         replace(
             call,
-            id=mended(call.id),
-            name=mended(call.name),
-            arguments=cast("JsonObject | None", sound(call.arguments)),
-            raw=mended(call.raw),
+            id=repair_surrogates(call.id),
+            name=repair_surrogates(call.name),
+            arguments=cast("JsonObject | None", sanitize_json(call.arguments)),
+            raw=repair_surrogates(call.raw),
         )
         for call in reply.calls
     ]
     return replace(
-        reply, items=cast("list[JsonObject]", sound(items, DEPTH + AROUND)), calls=mended_calls
+        reply, items=cast("list[JsonObject]", sanitize_json(items, MAX_DEPTH + ENVELOPE_DEPTH)), calls=mended_calls
     )

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 
 from .base import Request
-from .wire import sendable
+from .wire import is_clean_json
 
 _WITHIN = ("items", "anyOf", "allOf")
 _NAMED = ("properties", "$defs", "definitions")
@@ -50,25 +50,25 @@ _ABOUT = re.compile(
 )
 
 
-def wanted(request: Request) -> JsonObject | None:
+def sendable_schema(request: Request) -> JsonObject | None:
     """The schema of the answer; None where there is none, or none that could be sent."""
     schema = request.schema
-    return schema if schema is not None and sendable(schema) else None
+    return schema if schema is not None and is_clean_json(schema) else None
 
 
-def is_about_format(words: str) -> bool:
+def is_format_refusal(words: str) -> bool:
     """Whether a refusal may be one of the schema or of structured answers at all."""
     return _ABOUT.search(words) is not None
 
 
-def is_of_one_schema(words: str) -> bool:
+def is_schema_refusal(words: str) -> bool:
     """Whether a refusal is of this schema alone: another might be taken."""
     return "invalid schema" in words.lower()
 
 
 def mentions_json(history: Sequence[JsonObject]) -> bool:
     """Whether somebody said "json", which OpenAI demands of who wants any JSON object."""
-    return any("json" in written(item).lower() for item in reversed(history))
+    return any("json" in canonical_json(item).lower() for item in reversed(history))
 
 
 def is_object(schema: JsonObject) -> bool:
@@ -100,7 +100,7 @@ def _is_strict(schema: Json) -> bool:
     return _is_local(schema) and all(_is_strict(inner) for inner in _inner(schema))
 
 
-def closed(schema: JsonObject) -> JsonObject | None:
+def closed_schema(schema: JsonObject) -> JsonObject | None:
     """The copy of a schema that Anthropic takes; None where there is none.
 
     Objects allow nothing but what they name, which the API demands; limits it

@@ -16,20 +16,20 @@ from typing import cast
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
 
-from .faults import Border, fault_of_status, is_too_long, words_of
+from .faults import ErrorFactory, fault_of_status, is_too_long, error_message
 from .http import Http
 
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
 
-DEPTH = 100
+MAX_DEPTH = 100
 """Levels of nesting in a call's arguments: what protocol buffers take, so Gemini's API too."""
 
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of one line or body that we are ready to hold."""
 
 
-class Unreadable(ValueError):
+class InvalidResponse(ValueError):
     """What came is not this protocol; a stream's ``translate`` makes it a ProviderError."""
 
 
@@ -41,7 +41,7 @@ class Endpoint:
 
     def __init__(
         self,
-        border: Border,
+        border: ErrorFactory,
         http: Http,
         judge: Callable[[object], ProviderFault | None],
     ) -> None:
@@ -61,7 +61,7 @@ class Endpoint:
         try:
             content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, RecursionError) as error:
-            raise self.border.fault("bad_history") from error
+            raise self.border.error("bad_history") from error
         headers = {"content-type": "application/json", **self._authorization()}
         response = await stack.enter_async_context(
             client.stream("POST", self._url + path, content=content, headers=headers)
@@ -83,12 +83,12 @@ class Endpoint:
         except ProviderError:
             raise
         except Exception as error:
-            raise self.border.exception(error) from error
+            raise self.border.from_exception(error) from error
 
     def fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        words = words_of({"error": error})
-        return self.border.fault(self._judge(error) or judged(words) or "server", words)
+        words = error_message({"error": error})
+        return self.border.error(self._judge(error) or fault_of_message(words) or "server", words)
 
     def _authorization(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.border.key}"} if self.border.key else {}
@@ -99,15 +99,15 @@ class Endpoint:
         body = content.decode("utf-8", "replace")
         try:
             error = parse_object(content).get("error")
-        except Unreadable:
+        except InvalidResponse:
             error = None
-        fault = self._judge(error) or (judged(words_of(body)) if status == 400 else None)
+        fault = self._judge(error) or (fault_of_message(error_message(body)) if status == 400 else None)
         if (fault or fault_of_status(status)) == "bad_key" and not self.border.key:
             fault = "no_key"
-        return self.border.answer(status, body, headers, fault=fault, model=model)
+        return self.border.from_response(status, body, headers, fault=fault, model=model)
 
 
-def judged(words: str) -> ProviderFault | None:
+def fault_of_message(words: str) -> ProviderFault | None:
     return "too_long" if is_too_long(words) else None
 
 
@@ -121,7 +121,7 @@ async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
     pending = bytearray()
     async for chunk in chunks:
         if len(pending) + len(chunk) > BODY_LIMIT:
-            raise Unreadable("one line of the answer is too long")
+            raise InvalidResponse("one line of the answer is too long")
         if b"\n" not in chunk:
             pending += chunk
             continue
@@ -136,7 +136,7 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
     """The JSON object of each server-sent event; ``DONE`` for ``[DONE]``.
 
     A server that answers with one JSON object instead of a stream yields that.
-    Raises ``Unreadable`` for a page or for broken JSON in a finished event;
+    Raises ``InvalidResponse`` for a page or for broken JSON in a finished event;
     an unfinished last event is dropped, as it is when a line drops.
     """
     data: list[bytes] = []
@@ -160,14 +160,14 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
     if data:
         try:
             last = _event(b"\n".join(data))
-        except Unreadable:
+        except InvalidResponse:
             return
         yield last
 
 
 async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
     """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
-    broken: Unreadable | None = None
+    broken: InvalidResponse | None = None
     async for batch in lines(chunks):
         for line in batch:
             if not line or line.isspace():
@@ -176,7 +176,7 @@ async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
                 raise broken
             try:
                 value = parse_object(line)
-            except Unreadable as error:
+            except InvalidResponse as error:
                 if not line.lstrip().startswith(b"{"):
                     raise
                 broken = error  # if nothing follows, the connection closed within a line
@@ -188,7 +188,7 @@ _scan = json.JSONDecoder().raw_decode
 
 
 def parse_object(data: bytes) -> JsonObject:
-    """A JSON object, or ``Unreadable``."""
+    """A JSON object, or ``InvalidResponse``."""
     try:
         text = data.decode("utf-8", "surrogatepass")
         if not text.startswith("{"):
@@ -196,16 +196,16 @@ def parse_object(data: bytes) -> JsonObject:
         # Straight to the scanner: what ``json.loads`` does first takes as long again.
         found = cast("tuple[object, int]", _scan(text))
     except (ValueError, RecursionError) as error:
-        raise Unreadable("not JSON") from error
+        raise InvalidResponse("not JSON") from error
     value, end = found
     if end != len(text) and text[end:].strip():
-        raise Unreadable("not JSON")
+        raise InvalidResponse("not JSON")
     if not isinstance(value, dict):
-        raise Unreadable("not an object")
+        raise InvalidResponse("not an object")
     return cast("JsonObject", value)
 
 
-def mended(text: str) -> str:
+def repair_surrogates(text: str) -> str:
     """``text`` with halves of surrogate pairs joined, lone ones replaced.
 
     A server may cut its stream within a pair; what is left cannot be stored or sent.
@@ -219,27 +219,27 @@ def mended(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def sound(value: Json, depth: int = DEPTH) -> Json:
+def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
     """``value`` as every server can read it: whole Unicode, numbers that JSON has.
 
     What lies deeper than ``depth`` is left out.
     """
     match value:
         case str():
-            return mended(value)
+            return repair_surrogates(value)
         case float() if not math.isfinite(value):
             return None
         case list():
-            return [sound(one, depth - 1) for one in value] if depth else None
+            return [sanitize_json(one, depth - 1) for one in value] if depth else None
         case dict():
             if not depth:
                 return None
-            return {mended(name): sound(one, depth - 1) for name, one in value.items()}
+            return {repair_surrogates(name): sanitize_json(one, depth - 1) for name, one in value.items()}
         case _:
             return value
 
 
-def sendable(value: Json, depth: int = DEPTH) -> bool:
+def is_clean_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     """Whether every server can read it: see ``sound``."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -264,7 +264,7 @@ def _deeper(value: Json, depth: int) -> bool:
     return True
 
 
-class Words:
+class TextBuffer:
     """Text that grows by pieces and is always whole Unicode."""
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class Words:
         piece, self._half = self._half + piece, ""
         if piece and "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
-        piece = mended(piece)
+        piece = repair_surrogates(piece)
         if piece:
             self._pieces.append(piece)
         return piece
@@ -302,5 +302,5 @@ async def _body(parts: list[bytes], rest: AsyncIterator[list[bytes]]) -> JsonObj
         parts += batch
         size += sum(map(len, batch))
         if size > BODY_LIMIT:
-            raise Unreadable("the answer is too long")
+            raise InvalidResponse("the answer is too long")
     return parse_object(b"\n".join(parts))

@@ -69,10 +69,10 @@ async def parsed(data: bytes) -> JsonObject:
 
 async def read_from(data: bytes, work: Callable[[], T]) -> T:
     """What ``work`` makes of a body."""
-    return await made(work, big=len(data) > BIG)
+    return await run_off_loop(work, big=len(data) > BIG)
 
 
-async def made(work: Callable[[], T], *, big: bool) -> T:
+async def run_off_loop(work: Callable[[], T], *, big: bool) -> T:
     """What ``work`` makes of much: in a thread, so that nobody else waits."""
     return await asyncio.to_thread(work) if big else work()
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
 from studio.agent.permission.policy import Policy
-from studio.agent.permission.rules import rule_of
+from studio.agent.permission.rules import parse_rule
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Question, Rule, Verdict
 
@@ -22,7 +22,7 @@ NOBODY = "nobody was at the window to allow it"
 """Whose no it is where no window answers, for the audit and the model."""
 
 
-def ceiling(studio: Studio) -> Policy:
+def client_policy(studio: Engine) -> Policy:
     """The bounds of one turn, in its folder; raises ConfigurationError for a rule that
     cannot be read.
 
@@ -41,14 +41,14 @@ def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, objec
                 f"“{verdict}” in the rules for the server’s clients is no verdict. "
                 f"Known are {', '.join(get_args(Verdict))}."
             )
-        rules += [rule_of(text, tools, cast("Verdict", verdict)) for text in texts]
+        rules += [parse_rule(text, tools, cast("Verdict", verdict)) for text in texts]
     return rules
 
 
-class Asker:
+class PermissionForwarder:
     """Puts the permission questions of one turn to the window, where one is open."""
 
-    def __init__(self, studio: Studio, session: Session) -> None:
+    def __init__(self, studio: Engine, session: Session) -> None:
         self._studio = studio
         self._session = session
         self._tasks: set[asyncio.Task[None]] = set()
@@ -66,9 +66,9 @@ class Asker:
 
     async def _ask(self, question: Question) -> None:
         session = self._session
-        answer = await self._studio.questions.put(session.info.id, question)
+        answer = await self._studio.questions.ask(session.info.id, question)
         if answer is None:
-            session.answer(question.id, "deny", NOBODY)
+            session.answer_permission(question.id, "deny", NOBODY)
             return
         # A client's question offers no rule, so a yes is for this one call.
-        session.answer(question.id, answer if answer == "deny" else "once")
+        session.answer_permission(question.id, answer if answer == "deny" else "once")

@@ -21,9 +21,9 @@ from studio.storage.paths import Paths
 from studio.storage.server_token import ServerToken
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
-    from .serving import Serving
+    from .serving import HttpServer
 
 FOLLOWED = 1.0
 """Seconds between two looks at the settings, which the window and the command change."""
@@ -33,7 +33,7 @@ EXPOSED = (
 )
 
 
-async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace, paths: Paths) -> int:
+async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, paths: Paths) -> int:
     """Serve until Ctrl+C, SIGTERM, or the parent's end; returns the exit code.
 
     A parent (``options.with_parent``) is told in one line of JSON: the
@@ -51,14 +51,14 @@ async def serve(build: Callable[[], Awaitable[Studio]], options: Namespace, path
         return 1
 
 
-async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> int:
-    from .serving import Serving
+async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> int:
+    from .serving import HttpServer
 
     studio = await build()
     try:
-        studio.on_trouble(lambda text: _print(text, sys.stderr))
+        studio.on_problem(lambda text: _print(text, sys.stderr))
         values = studio.settings.values
-        serving = Serving(
+        serving = HttpServer(
             studio,
             host=options.host or values.server_host,
             port=values.server_port if options.port is None else options.port,
@@ -81,13 +81,13 @@ async def _serve(build: Callable[[], Awaitable[Studio]], options: Namespace) -> 
     return 0
 
 
-async def _follow(studio: Studio) -> None:
+async def _follow(studio: Engine) -> None:
     while True:
         await asyncio.sleep(FOLLOWED)
-        await studio.follow()
+        await studio.refresh_settings()
 
 
-async def _folder(studio: Studio, given: Path | None) -> Path:
+async def _folder(studio: Engine, given: Path | None) -> Path:
     """Where agents work: as said, as set, else an empty folder of the program's own."""
     named = given or studio.settings.values.server_folder
     if not named:
@@ -98,7 +98,7 @@ async def _folder(studio: Studio, given: Path | None) -> Path:
     return folder
 
 
-async def _say(serving: Serving, *, parent: bool) -> None:
+async def _say(serving: HttpServer, *, parent: bool) -> None:
     token = await serving.token.get() if serving.needs_token else ""
     shown = token if token and not serving.token.kept else ""
     if not serving.local:
@@ -154,7 +154,7 @@ class _Signals:
 class Parent:
     """What the window says that started us: keys that no keychain has, and changes of others."""
 
-    def __init__(self, studio: Studio) -> None:
+    def __init__(self, studio: Engine) -> None:
         self._studio = studio
         self._looking: asyncio.Task[None] | None = None
 

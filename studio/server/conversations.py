@@ -27,14 +27,14 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .wire import Asked, BadRequest, Door, Place
+from .wire import ApiRequest, BadRequest, DialectName, TurnRef
 
 KEPT = 4096
 """Answers that are remembered; of each a digest and two ids."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SplitConversation:
     """A conversation at its last word of the assistant.
 
     ``said`` is what the user says after it, ``results`` answer its calls. Where
@@ -46,22 +46,22 @@ class Parts:
     results: tuple[ToolResult, ...]
 
     @property
-    def told(self) -> tuple[Message, ...]:
+    def history(self) -> tuple[Message, ...]:
         """What a new session begins with: all but what is said now."""
         after = (Message("user", self.results),) if self.results else ()
         return _distinct((*self.before, *after))
 
 
-def parts_of(messages: Sequence[Message]) -> Parts:
+def split_conversation(messages: Sequence[Message]) -> SplitConversation:
     """Where a conversation stands."""
     end = max((n for n, one in enumerate(messages, 1) if one.role == "assistant"), default=0)
     after = [block for message in messages[end:] for block in message.blocks]
     said = tuple(block for block in after if isinstance(block, Text | Image | File))
     results = tuple(block for block in after if isinstance(block, ToolResult))
-    return Parts(tuple(messages[:end]), said, results)
+    return SplitConversation(tuple(messages[:end]), said, results)
 
 
-def check(messages: Sequence[Message], door: Door, open_calls: Sequence[str] = ()) -> None:
+def check_tool_results(messages: Sequence[Message], door: DialectName, open_calls: Sequence[str] = ()) -> None:
     """Raises BadRequest for a result that answers no call of the message before it.
 
     ``open_calls`` are those of the answer that the request goes on from. Calls
@@ -82,7 +82,7 @@ def check(messages: Sequence[Message], door: Door, open_calls: Sequence[str] = (
                 waiting[block.call_id] -= 1
 
 
-def _no_call(door: Door, call_id: str, message: int, place: int) -> BadRequest:
+def _no_call(door: DialectName, call_id: str, message: int, place: int) -> BadRequest:
     """In the words of each API, which clients may look for."""
     match door:
         case "chat":
@@ -127,7 +127,7 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
-def digest(asked: Asked, door: Door, messages: Sequence[Message]) -> bytes:
+def conversation_digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
     """What tells one conversation of one client from every other. Hashes pictures and files.
 
     The same for what a client may change when it sends an answer back: blanks
@@ -189,21 +189,21 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class Answered:
+class KnownConversations:
     """The conversations that were answered last, and where."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
-        self._places: OrderedDict[bytes, Place] = OrderedDict()
+        self._places: OrderedDict[bytes, TurnRef] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def take(self, known: bytes) -> Place | None:
+    def take(self, known: bytes) -> TurnRef | None:
         """Where a conversation was answered; only the first who asks hears of it."""
         return self._places.pop(known, None)
 
-    def keep(self, known: bytes, place: Place) -> None:
+    def keep(self, known: bytes, place: TurnRef) -> None:
         """Remember an answer; the oldest one is forgotten for it."""
         self._places.pop(known, None)
         self._places[known] = place

@@ -10,33 +10,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from studio.agent.context.estimate import Estimate
-from studio.agent.ground import ground_of
-from studio.agent.studio import Studio
+from studio.agent.ground import load_agent_setup
+from studio.agent.studio import Engine
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Block, File, Image, Reasoning, Text, ToolCall, ToolResult
 from studio.domain.models import NOTHING
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
-from studio.providers.attachments import as_text, encoded
+from studio.providers.attachments import text_of_file, base64_text
 
-from .ceiling import ceiling
-from .naming import named
-from .wire import Asked, BadRequest
+from .ceiling import client_policy
+from .naming import resolve_model
+from .wire import ApiRequest, BadRequest
 
 
-class Count:
+class TokenCounter:
     """Tokens of a request; ``folder`` is where agents work for clients."""
 
-    def __init__(self, studio: Studio, folder: Path) -> None:
+    def __init__(self, studio: Engine, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
 
-    async def __call__(self, asked: Asked) -> int:
+    async def __call__(self, asked: ApiRequest) -> int:
         """Raises BadRequest for a model that does not exist here, and for an earlier answer."""
         if asked.previous:
             why = "Earlier answers are not counted. Send the whole conversation in “input”."
             raise BadRequest(why, param="previous_response_id")
-        runs = await named(self._studio, asked.model, self._folder)
+        runs = await resolve_model(self._studio, asked.model, self._folder)
         info = SessionInfo(
             id="",
             title="",
@@ -49,13 +49,13 @@ class Count:
             updated=0.0,
             instructions=asked.instructions,
         )
-        bounds = ceiling(self._studio)
-        ground = await ground_of(info, self._studio, ceiling=bounds, external=asked.tools)
+        bounds = client_policy(self._studio)
+        ground = await load_agent_setup(info, self._studio, ceiling=bounds, external=asked.tools)
         system, tools = ground.standing.system, tuple(ground.offered)
         return await asyncio.to_thread(tokens, replace(asked, instructions=system, tools=tools))
 
 
-def tokens(asked: Asked) -> int:
+def tokens(asked: ApiRequest) -> int:
     """Of all that a request has, by our own estimate. Takes long for large files."""
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
@@ -82,10 +82,10 @@ def _weighable(block: Block) -> Json:
             return {"text": text}
         case Reasoning():
             return None  # no model gets it
-        case File() if (text := as_text(block)) is not None:
+        case File() if (text := text_of_file(block)) is not None:
             return {"text": text}
         case Image() | File():
-            return {"data": encoded(block.data)}
+            return {"data": base64_text(block.data)}
         case ToolCall():
             return {"id": block.id, "name": block.name, "input": block.arguments or block.raw}
         case ToolResult():

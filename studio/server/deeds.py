@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from studio.agent.permission.showing import line
-from studio.agent.studio import Studio
+from studio.agent.permission.showing import escape_line
+from studio.agent.studio import Engine
 from studio.domain.redaction import without_secrets
 from studio.storage.audit import AuditEntry, AuditFilter
 
-from .wire import BadRequest, Place
+from .wire import BadRequest, TurnRef
 
 SHOWN = 5
 """Calls that are named."""
@@ -21,8 +21,8 @@ _CLIENT = "the client"
 _ENDED = "Agent Studio ended in the middle of it, and it is not known all that was done. "
 
 
-async def must_be_none(
-    studio: Studio, place: Place, since: float, turns: Collection[str] = ()
+async def refuse_if_tools_ran(
+    studio: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
 ) -> None:
     """Raises BadRequest (409) if a tool has run for a request: it would run twice.
 
@@ -39,7 +39,7 @@ async def must_be_none(
         beyond = page[-1].id
         for entry in filter(_ran, page):
             if entry.turn_id in own or not place.turn_id:
-                calls.append(without_secrets(line(f"{entry.tool} {entry.target}", 100)))
+                calls.append(without_secrets(escape_line(f"{entry.tool} {entry.target}", 100)))
             elif not turns:
                 unnamed += 1
     if calls or unnamed or not place.turn_id:

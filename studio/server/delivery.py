@@ -11,9 +11,9 @@ from starlette.types import Receive, Send
 
 from studio.domain.jsonvalue import JsonObject
 
-from .faults import Fault
-from .running import Run
-from .wire import Outcome, Spoken
+from .faults import ApiError
+from .running import ResponseStream
+from .wire import Outcome, ResponseWriter
 
 PAUSE = 15.0
 """Seconds without a word after which something is sent, so that proxies keep the stream open."""
@@ -25,32 +25,32 @@ _STREAM = (
 )
 
 
-class Delivery:
+class HttpResponse:
     """Sends one answer, streamed or whole, and stops when the client goes away.
 
     ``speak`` makes the dialect's words once the answer has begun, ``ping`` is
     what fills a pause.
     """
 
-    def __init__(self, run: Run, speak: Callable[[], Spoken], *, stream: bool, ping: bytes) -> None:
+    def __init__(self, run: ResponseStream, speak: Callable[[], ResponseWriter], *, stream: bool, ping: bytes) -> None:
         self._run = run
         self._speak = speak
         self._stream = stream
         self._ping = ping
 
-    async def __call__(self, receive: Receive, send: Send) -> Fault | None:
+    async def __call__(self, receive: Receive, send: Send) -> ApiError | None:
         """Returns the error that kept the answer from beginning; then nothing was sent."""
         with self._run.read():
             work = self._streamed(send) if self._stream else self._whole(send)
             return await _while_there(receive, work)
 
-    async def _streamed(self, send: Send) -> Fault | None:
+    async def _streamed(self, send: Send) -> ApiError | None:
         """The status goes out with the first part, or after a pause."""
         taken, parts = 0, await self._run.after(0, PAUSE)
         if parts and isinstance(parts[0], Outcome) and self._run.fault is not None:
             return self._run.fault
         await send({"type": "http.response.start", "status": 200, "headers": [*_STREAM]})
-        spoken: Spoken | None = None
+        spoken: ResponseWriter | None = None
         while True:
             if parts and spoken is None:
                 spoken = self._speak()
@@ -64,9 +64,9 @@ class Delivery:
                 return None
             parts = await self._run.after(taken, PAUSE)
 
-    async def _whole(self, send: Send) -> Fault | None:
+    async def _whole(self, send: Send) -> ApiError | None:
         taken = 0
-        spoken: Spoken | None = None
+        spoken: ResponseWriter | None = None
         while True:
             parts = await self._run.after(taken)
             if isinstance(parts[-1], Outcome) and self._run.fault is not None:
@@ -90,7 +90,7 @@ async def _send(send: Send, body: JsonObject) -> None:
     await send({"type": "http.response.body", "body": data})
 
 
-async def _while_there(receive: Receive, work: Coroutine[Any, Any, Fault | None]) -> Fault | None:
+async def _while_there(receive: Receive, work: Coroutine[Any, Any, ApiError | None]) -> ApiError | None:
     """Do the work until it is done or the client has gone; then nobody is told anything."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_leaves(receive))

@@ -46,7 +46,7 @@ _PASSING = frozenset({"busy", "response_in_progress", *(_KINDS[fault][1] for fau
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class ApiError:
     """An error as every dialect can say it.
 
     ``retry_after`` is in seconds. ``param`` names the field of the request that
@@ -86,42 +86,42 @@ class Fault:
         )
 
 
-def of_error(error: Exception) -> Fault:
+def error_from_exception(error: Exception) -> ApiError:
     """What is said of an error that kept an answer from beginning, or broke it off.
 
     What nobody foresaw is logged, and the client gets no details.
     """
     match error:
         case BadRequest():
-            return Fault(str(error), error.status, error.code or "invalid_request", error.param)
+            return ApiError(str(error), error.status, error.code or "invalid_request", error.param)
         case ProviderError():
             status, code = _KINDS[error.fault]
-            return Fault(redact(str(error)), status, code, retry_after=error.retry_after)
+            return ApiError(redact(str(error)), status, code, retry_after=error.retry_after)
         case StorageError():
-            return Fault("Agent Studio cannot save this. Its window says why.", 500, "storage")
+            return ApiError("Agent Studio cannot save this. Its window says why.", 500, "storage")
         case StudioError():
-            return Fault(redact(str(error)), 500, "not_configured")
+            return ApiError(redact(str(error)), 500, "not_configured")
         case _:
             log.error("a request failed", exc_info=error)
-            return Fault(INTERNAL)
+            return ApiError(INTERNAL)
 
 
-def of_failed(failed: Failed) -> Fault:
+def error_from_failed(failed: Failed) -> ApiError:
     """What is said of a turn that ended as an error."""
     match failed.fault:
         case "internal":
-            return Fault(INTERNAL)
+            return ApiError(INTERNAL)
         case "storage":
-            return of_error(StorageError())
+            return error_from_exception(StorageError())
         case "configuration" | "no_folder":
-            return Fault(redact(failed.title), 500, "not_configured")
+            return ApiError(redact(failed.title), 500, "not_configured")
         case fault:
-            return of_error(ProviderError(fault, failed.title, retry_after=failed.retry_after))
+            return error_from_exception(ProviderError(fault, failed.title, retry_after=failed.retry_after))
 
 
-def of_outcome(outcome: Outcome) -> Fault:
+def error_from_outcome(outcome: Outcome) -> ApiError:
     """An answer's end, where it is an error."""
-    return Fault(
+    return ApiError(
         outcome.detail or INTERNAL,
         outcome.status,
         outcome.code or "internal_error",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 
 from .naming import AGENT, PLAIN
 
@@ -18,7 +18,7 @@ SINCE = 1_767_225_600
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedModel:
     """One name that a client can send as ``model``."""
 
     id: str
@@ -45,7 +45,7 @@ class Listed:
         }
 
 
-async def listed(studio: Studio, folder: Path) -> list[Listed]:
+async def list_models(studio: Engine, folder: Path) -> list[ListedModel]:
     """Agents by name, then the models of connected providers that the person offers.
 
     What the catalogue knows now: a provider is asked again, where its list is
@@ -55,24 +55,24 @@ async def listed(studio: Studio, folder: Path) -> list[Listed]:
     found = await studio.agents(folder)
     agents = sorted(name for name in found.by_name if name != PLAIN)
     return [
-        *(Listed(f"{AGENT}{name}", name, OWNER) for name in agents),
+        *(ListedModel(f"{AGENT}{name}", name, OWNER) for name in agents),
         *(model for provider in studio.connected for model in _models(studio, provider)),
     ]
 
 
-def _models(studio: Studio, provider: str) -> list[Listed]:
-    title = TITLES.get(provider, provider)
+def _models(studio: Engine, provider: str) -> list[ListedModel]:
+    title = PROVIDER_TITLES.get(provider, provider)
     return [
-        Listed(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
+        ListedModel(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
         for model in studio.offered(provider)
     ]
 
 
-def openai_list(models: list[Listed]) -> JsonObject:
+def openai_list(models: list[ListedModel]) -> JsonObject:
     return {"object": "list", "data": [model.openai() for model in models]}
 
 
-def anthropic_list(models: list[Listed]) -> JsonObject:
+def anthropic_list(models: list[ListedModel]) -> JsonObject:
     data: list[Json] = [model.anthropic() for model in models]
     ids = [model.id for model in models]
     return {

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 
 from .wire import BadRequest
 
@@ -24,7 +24,7 @@ _PATIENCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class ModelTarget:
     """What answers. ``chosen``: the client named the model, so no routing changes it (L-13)."""
 
     agent: str
@@ -33,7 +33,7 @@ class Runs:
     chosen: bool
 
 
-async def named(studio: Studio, name: str, folder: Path) -> Runs:
+async def resolve_model(studio: Engine, name: str, folder: Path) -> ModelTarget:
     """What a model's name stands for.
 
     ``agent/NAME`` or ``PROVIDER/MODEL``, as they are listed; an agent's name
@@ -45,20 +45,20 @@ async def named(studio: Studio, name: str, folder: Path) -> Runs:
     if len(wanted) > LONGEST or not wanted.isprintable():  # it is shown in the window
         raise _unknown(name)
     provider, _, model = wanted.partition("/")
-    if provider in TITLES and model:
-        return Runs(PLAIN, provider, model, chosen=True)
+    if provider in PROVIDER_TITLES and model:
+        return ModelTarget(PLAIN, provider, model, chosen=True)
     marked = wanted.casefold().startswith(AGENT)
     agent = (await studio.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
     if agent is not None:
         choice = await studio.choose(agent=agent.name, folder=folder)
-        return Runs(choice.agent, choice.provider, choice.model, chosen=False)
+        return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)
     provider = "" if marked or not wanted else await _listing(studio, wanted)
     if not provider:
         raise _unknown(name)
-    return Runs(PLAIN, provider, wanted, chosen=True)
+    return ModelTarget(PLAIN, provider, wanted, chosen=True)
 
 
-async def _listing(studio: Studio, model: str) -> str:
+async def _listing(studio: Engine, model: str) -> str:
     """The connected provider that lists a model of this id; empty if none does."""
     first = studio.settings.values.default_provider
     providers = sorted(studio.connected, key=lambda name: name != first)
@@ -76,14 +76,14 @@ async def _listing(studio: Studio, model: str) -> str:
     return _lists(studio, unasked, model)
 
 
-async def _asked(studio: Studio, provider: str) -> None:
+async def _asked(studio: Engine, provider: str) -> None:
     try:
         await studio.list_models(provider)
     except ConfigurationError:
         return
 
 
-def _lists(studio: Studio, providers: Sequence[str], model: str) -> str:
+def _lists(studio: Engine, providers: Sequence[str], model: str) -> str:
     own = studio.settings.values.own_models
     for name in providers:
         listed = studio.catalogue.listing(name).models

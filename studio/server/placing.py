@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from studio.agent.session import Session
-from studio.agent.studio import Studio
-from studio.agent.titles import title_told
+from studio.agent.studio import Engine
+from studio.agent.titles import title_from_messages
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
@@ -19,22 +19,22 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from studio.domain.conversation import conversation
+from studio.domain.conversation import blocks_to_messages
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
-from studio.storage.requests import RequestStore
+from studio.storage.requests import IdempotencyStore
 
-from .bodies import made
-from .conversations import Answered, Parts, check, digest, parts_of
-from .naming import Runs
-from .wire import Asked, BadRequest, Door, Place
+from .bodies import run_off_loop
+from .conversations import KnownConversations, SplitConversation, check_tool_results, conversation_digest, split_conversation
+from .naming import ModelTarget
+from .wire import ApiRequest, BadRequest, DialectName, TurnRef
 
 _NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
 
 
 @dataclass(slots=True)
-class Claim:
+class SessionHold:
     """A session that is being answered in. Nobody else goes on in it meanwhile.
 
     Without ``keeps`` it is deleted when that is over.
@@ -46,42 +46,42 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class SessionMatch:
     """Where a request is answered, and what is new in it."""
 
     session: Session
-    claim: Claim
+    claim: SessionHold
     said: tuple[Said, ...] = ()
     results: tuple[ToolResult, ...] = ()
     found: bool = False
     """The session was there before."""
 
 
-class Placing:
+class SessionLookup:
     """The sessions of one server. ``folder`` is where its agents work."""
 
-    def __init__(self, studio: Studio, folder: Path) -> None:
+    def __init__(self, studio: Engine, folder: Path) -> None:
         self._studio = studio
         self._folder = folder
-        self._requests = RequestStore(studio.database)
-        self._answered = Answered()
-        self._claims: dict[str, Claim] = {}
+        self._requests = IdempotencyStore(studio.database)
+        self._answered = KnownConversations()
+        self._claims: dict[str, SessionHold] = {}
 
-    async def place(self, asked: Asked, door: Door, runs: Runs) -> Placed:
+    async def find(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
         """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
         if asked.previous:
             return await self._after(asked, door, runs)
-        parts = await made(lambda: _standing(asked.messages, door), big=asked.big)
-        return await self._known(asked, door, runs, parts) or await self.new(asked, runs, parts)
+        parts = await run_off_loop(lambda: _checked_split(asked.messages, door), big=asked.big)
+        return await self._known(asked, door, runs, parts) or await self.create(asked, runs, parts)
 
-    async def new(self, asked: Asked, runs: Runs, parts: Parts | None = None) -> Placed:
+    async def create(self, asked: ApiRequest, runs: ModelTarget, parts: SplitConversation | None = None) -> SessionMatch:
         """A session of its own, told of what was before."""
         if parts is None:
-            parts = await made(lambda: _sound(parts_of(asked.messages)), big=asked.big)
+            parts = await run_off_loop(lambda: _sound(split_conversation(asked.messages)), big=asked.big)
         for block in [one for one in parts.said if not isinstance(one, Text)]:
             if reason := await self._studio.refuses(runs.provider, runs.model, block):
                 raise BadRequest(reason, code="unsupported_content")
-        told = await made(lambda: parts.told, big=asked.big)
+        told = await run_off_loop(lambda: parts.history, big=asked.big)
         making = asyncio.ensure_future(
             self._studio.sessions.create(
                 folder=str(self._folder),
@@ -89,7 +89,7 @@ class Placing:
                 provider=runs.provider,
                 model=runs.model,
                 model_chosen=runs.chosen,
-                title=title_told((*told, Message("user", parts.said))),
+                title=title_from_messages((*told, Message("user", parts.said))),
                 origin="server",
                 instructions=asked.instructions,
                 told=told,
@@ -106,9 +106,9 @@ class Placing:
             try:
                 await self._requests.passes(session.info.id)
             except BaseException:
-                await self.leave(session.info.id)
+                await self.release(session.info.id)
                 raise
-        return Placed(session, claim, parts.said)
+        return SessionMatch(session, claim, parts.said)
 
     async def clear_up(self) -> None:
         """Delete what should not be kept, and was left by a server that ended during an answer."""
@@ -116,12 +116,12 @@ class Placing:
             await self._requests.cut_short(session_id)
             await self._studio.sessions.delete(session_id)
 
-    async def ended(self, session_id: str) -> None:
+    async def wait_until_free(self, session_id: str) -> None:
         """Return when nothing is answered in a session."""
         while claim := self._claims.get(session_id):
             await claim.ended.wait()
 
-    async def cut_short(self, place: Place) -> Placed | None:
+    async def reopen_interrupted(self, place: TurnRef) -> SessionMatch | None:
         """The session in which an answer was cut short, if that is the last thing there."""
 
         def stuck(session: Session) -> bool:
@@ -129,17 +129,17 @@ class Placing:
             here = session.info.folder == str(self._folder)
             return here and _after(blocks, place.turn_id) == len(blocks)
 
-        return await self._standing(place.session_id, stuck)
+        return await self._hold_if(place.session_id, stuck)
 
-    async def keep(self, asked: Asked, door: Door, answer: Message, session: Session) -> None:
+    async def remember(self, asked: ApiRequest, door: DialectName, answer: Message, session: Session) -> None:
         """Remember where a conversation stands now."""
         if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
             return
         messages = (*asked.messages, answer)
         known = await _digest(asked, door, messages)
-        self._answered.keep(known, Place(session.info.id, session.transcript.turn_id))
+        self._answered.keep(known, TurnRef(session.info.id, session.transcript.turn_id))
 
-    async def leave(self, session_id: str, *, used: bool = True) -> None:
+    async def release(self, session_id: str, *, used: bool = True) -> None:
         """Nothing is answered in a session any more; one that was not ``used`` is deleted."""
         claim = self._claims[session_id]
         try:
@@ -152,7 +152,7 @@ class Placing:
             claim.begun.set()
             claim.ended.set()
 
-    async def _known(self, asked: Asked, door: Door, runs: Runs, parts: Parts) -> Placed | None:
+    async def _known(self, asked: ApiRequest, door: DialectName, runs: ModelTarget, parts: SplitConversation) -> SessionMatch | None:
         """The session that stands exactly where the conversation does."""
         if not parts.before:
             return None
@@ -165,10 +165,10 @@ class Placing:
             last = session.transcript.turn_id == place.turn_id
             return last and self._fits(session.info, asked, runs)
 
-        placed = await self._standing(place.session_id, stands)
+        placed = await self._hold_if(place.session_id, stands)
         return placed and replace(placed, said=parts.said, results=parts.results)
 
-    async def _standing(self, session_id: str, fits: Callable[[Session], bool]) -> Placed | None:
+    async def _hold_if(self, session_id: str, fits: Callable[[Session], bool]) -> SessionMatch | None:
         """A session in which nothing happens now, and that is as it has to be."""
         if session_id in self._claims:
             return None
@@ -176,15 +176,15 @@ class Placing:
         try:
             session = await self._studio.sessions.open(session_id)
             if not session.running and fits(session):
-                placed = Placed(session, claim, found=True)
+                placed = SessionMatch(session, claim, found=True)
         except ConfigurationError:  # it was deleted
             pass
         finally:
             if placed is None:
-                await self.leave(session_id)
+                await self.release(session_id)
         return placed
 
-    async def _after(self, asked: Asked, door: Door, runs: Runs) -> Placed:
+    async def _after(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
         """Goes on from an answer by its number."""
         match = _NUMBER.fullmatch(asked.previous)
         if not self._studio.settings.values.server_keep:
@@ -194,7 +194,7 @@ class Placing:
                 param="previous_response_id",
                 code="previous_response_not_found",
             )
-        place = Place(match[1], match[2]) if match else Place("", "")
+        place = TurnRef(match[1], match[2]) if match else TurnRef("", "")
         info = await self._studio.sessions.store.get(place.session_id)
         if info is None or info.origin != "server":
             raise _no_answer(asked.previous)
@@ -209,23 +209,23 @@ class Placing:
             return placed
         finally:
             if claim is not None and not mine:
-                await self.leave(place.session_id)
+                await self.release(place.session_id)
 
     async def _gone_on(
         self,
-        asked: Asked,
-        door: Door,
-        runs: Runs,
+        asked: ApiRequest,
+        door: DialectName,
+        runs: ModelTarget,
         session: Session,
-        place: Place,
-        claim: Claim | None,
-    ) -> Placed:
+        place: TurnRef,
+        claim: SessionHold | None,
+    ) -> SessionMatch:
         """In the session itself, in a branch of it, or in one that is told of it."""
         transcript = session.transcript
         after = _after(transcript.blocks, place.turn_id)
         if after is None:
             raise _no_answer(asked.previous)
-        new = _sound(parts_of(asked.messages))
+        new = _sound(split_conversation(asked.messages))
         last = after == len(transcript.blocks)
         if last and (session.running or claim is None):
             raise BadRequest(
@@ -236,21 +236,21 @@ class Placing:
             )
         if self._fits(session.info, asked, runs) and not new.before:
             if last and claim is not None:
-                check(asked.messages, door, [call.call_id for call in transcript.handed_over])
-                return Placed(session, claim, new.said, new.results, found=True)
+                check_tool_results(asked.messages, door, [call.call_id for call in transcript.handed_over])
+                return SessionMatch(session, claim, new.said, new.results, found=True)
             if not new.results:
                 turn_id = _turn_of(transcript.blocks[after])
                 branch = await self._studio.sessions.branch(session.info.id, turn_id)
-                return Placed(branch, self._claim(branch.info.id), new.said)
+                return SessionMatch(branch, self._claim(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
-        check(whole, door)
-        return await self.new(asked, runs, _sound(parts_of(whole)))
+        check_tool_results(whole, door)
+        return await self.create(asked, runs, _sound(split_conversation(whole)))
 
-    def _claim(self, session_id: str, *, keeps: bool = True) -> Claim:
-        claim = self._claims[session_id] = Claim(keeps)
+    def _claim(self, session_id: str, *, keeps: bool = True) -> SessionHold:
+        claim = self._claims[session_id] = SessionHold(keeps)
         return claim
 
-    def _fits(self, info: SessionInfo, asked: Asked, runs: Runs) -> bool:
+    def _fits(self, info: SessionInfo, asked: ApiRequest, runs: ModelTarget) -> bool:
         """Whether a session is still what the request asks for: the person may have changed it."""
         routed = self._studio.routing.on and not (runs.chosen or info.model_chosen)
         same_model = (info.provider, info.model) == (runs.provider, runs.model)
@@ -261,17 +261,17 @@ class Placing:
         )
 
 
-async def _digest(asked: Asked, door: Door, messages: Sequence[Message]) -> bytes:
-    return await made(lambda: digest(asked, door, messages), big=asked.big)
+async def _digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
+    return await run_off_loop(lambda: conversation_digest(asked, door, messages), big=asked.big)
 
 
-def _standing(messages: Sequence[Message], door: Door) -> Parts:
+def _checked_split(messages: Sequence[Message], door: DialectName) -> SplitConversation:
     """Where a conversation stands; raises BadRequest for one that cannot be."""
-    check(messages, door)
-    return _sound(parts_of(messages))
+    check_tool_results(messages, door)
+    return _sound(split_conversation(messages))
 
 
-def _sound(parts: Parts) -> Parts:
+def _sound(parts: SplitConversation) -> SplitConversation:
     """Without words that are none; raises BadRequest where nothing is left to be answered."""
     if all(isinstance(block, Text) and not block.text.strip() for block in parts.said):
         parts = replace(parts, said=())
@@ -307,7 +307,7 @@ def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:
     """The conversation with its last calls that were handed over still open."""
     last = max(n for n, block in enumerate(blocks) if isinstance(block, AgentBlock))
     handed = {b.call_id for b in blocks[last:] if isinstance(b, ToolBlock) and b.external}
-    whole = conversation(blocks)
+    whole = blocks_to_messages(blocks)
     if not handed:
         return whole
     message = whole[-1]

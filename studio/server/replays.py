@@ -16,11 +16,11 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
-from studio.storage.requests import KEPT_REQUESTS, KEPT_SECONDS, RequestStore
+from studio.storage.requests import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 
-from .bodies import made
-from .running import STOPPING, Run
-from .wire import Answers, Asked, BadRequest, Door, Part, Place
+from .bodies import run_off_loop
+from .running import STOPPING, ResponseStream
+from .wire import Answers, ApiRequest, BadRequest, DialectName, ResponsePart, TurnRef
 
 MEMORY = 32_000_000
 """Bytes of answers that are kept in memory, roughly; older ones are read from their sessions."""
@@ -33,26 +33,26 @@ class _Kept:
 
     body: str
     at: float
-    run: Run
+    run: ResponseStream
 
 
-class Replays:
+class IdempotentResponses:
     """Begins answers, and knows again what was asked before."""
 
     def __init__(
-        self, answers: Answers, store: RequestStore, *, clock: Callable[[], float] = time.time
+        self, answers: Answers, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._answers = answers
         self._store = store
         self._clock = clock
         self._kept: dict[str, _Kept] = {}
-        self._runs: set[Run] = set()
+        self._runs: set[ResponseStream] = set()
         self._beginning = asyncio.Lock()
         self._closed = False
 
     async def run(
-        self, asked: Asked, door: Door, body: bytes, *, key: str = "", client: str = ""
-    ) -> Run:
+        self, asked: ApiRequest, door: DialectName, body: bytes, *, key: str = "", client: str = ""
+    ) -> ResponseStream:
         """The answer to a request, begun now or before.
 
         ``key`` is the client's for this request, empty where it has none;
@@ -70,10 +70,10 @@ class Replays:
             )
         digest = _digest(client.encode(), door.encode(), key.encode())
         async with self._beginning:
-            body_digest = await made(lambda: _digest(body), big=asked.big)
+            body_digest = await run_off_loop(lambda: _digest(body), big=asked.big)
             return await self._known(asked, door, digest, body_digest)
 
-    async def _known(self, asked: Asked, door: Door, key: str, body: str) -> Run:
+    async def _known(self, asked: ApiRequest, door: DialectName, key: str, body: str) -> ResponseStream:
         now = self._clock()
         self._forget(now)
         kept = self._kept.get(key)
@@ -88,17 +88,17 @@ class Replays:
             )
         if kept is not None:
             await kept.run.settled()  # what it did has to be saved before it is gone on with
-        place = Place(row.session_id, row.turn_id) if row.session_id else None
+        place = TurnRef(row.session_id, row.turn_id) if row.session_id else None
         run = self._new(asked, door, row.at, key=key, place=place)
         self._kept.pop(key, None)
         self._kept[key] = _Kept(body, row.at, run)
         return run
 
     def _new(
-        self, asked: Asked, door: Door, at: float, *, key: str = "", place: Place | None = None
-    ) -> Run:
-        def begin(hear: Callable[[Place], None]) -> AsyncGenerator[Part, None]:
-            def begun(where: Place) -> None:
+        self, asked: ApiRequest, door: DialectName, at: float, *, key: str = "", place: TurnRef | None = None
+    ) -> ResponseStream:
+        def begin(hear: Callable[[TurnRef], None]) -> AsyncGenerator[ResponsePart, None]:
+            def begun(where: TurnRef) -> None:
                 hear(where)
                 if key:
                     self._store.answered_in(key, where.session_id, where.turn_id)
@@ -107,7 +107,7 @@ class Replays:
                 return self._answers.answer(asked, door, begun)
             return self._answers.again(asked, door, place, at, begun)
 
-        run = Run(asked, at, begin, place)
+        run = ResponseStream(asked, at, begin, place)
         self._runs.add(run)
         run.when_over(lambda: self._runs.discard(run))
         return run

@@ -13,24 +13,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.jsonvalue import JsonObject
 
 from . import bodies
-from .delivery import Delivery
-from .faults import Fault, of_error
-from .listing import Listed, anthropic_list, listed, openai_list
-from .replays import Replays
-from .stored import Stored
-from .wire import Asked, BadRequest, Dialect, Door
+from .delivery import HttpResponse
+from .faults import ApiError, error_from_exception
+from .listing import ListedModel, anthropic_list, list_models, openai_list
+from .replays import IdempotentResponses
+from .stored import StoredResponses
+from .wire import ApiRequest, BadRequest, Dialect, DialectName
 
-PINGS: Mapping[Door, bytes] = {
+PINGS: Mapping[DialectName, bytes] = {
     "chat": b": ping\n\n",
     "responses": b": ping\n\n",
     "messages": b'event: ping\ndata: {"type": "ping"}\n\n',
 }
 """What fills a pause: a comment, or the API's own event for that."""
-PATHS: Mapping[str, Door] = {
+PATHS: Mapping[str, DialectName] = {
     "/v1/chat/completions": "chat",
     "/v1/responses": "responses",
     "/v1/messages": "messages",
@@ -40,20 +40,20 @@ _LONGEST = 200
 ANTHROPIC = "anthropic-version"
 """The header that Anthropic's clients send with everything."""
 
-Counting: TypeAlias = Callable[[Asked], Awaitable[int]]
+Counting: TypeAlias = Callable[[ApiRequest], Awaitable[int]]
 """How many tokens a request has, about; raises BadRequest."""
 
 
 class Routes:
-    """The application behind the gate (ASGI); see ``Gate``."""
+    """The application behind the gate (ASGI); see ``Approvals``."""
 
     def __init__(
         self,
-        studio: Studio,
-        replays: Replays,
-        dialects: Mapping[Door, Dialect],
+        studio: Engine,
+        replays: IdempotentResponses,
+        dialects: Mapping[DialectName, Dialect],
         count: Counting,
-        stored: Stored,
+        stored: StoredResponses,
         folder: Path,
     ) -> None:
         """``folder`` is where agents work for clients."""
@@ -88,11 +88,11 @@ class Routes:
         except Exception as error:
             if begun:
                 raise
-            fault = of_error(error)
+            fault = error_from_exception(error)
         if fault is not None:
             await self.refuse(scope, fault)(scope, receive, send)
 
-    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> Fault | None:
+    async def _routed(self, scope: Scope, receive: Receive, send: Send) -> ApiError | None:
         """Returns what is wrong if nothing was sent."""
         allowed: set[str] = set()
         for route in self._routes:
@@ -106,8 +106,8 @@ class Routes:
         path, method = scope["path"][:_LONGEST], scope["method"]
         if allowed:
             scope["state"]["allowed"] = ", ".join(sorted(allowed))
-            return Fault(f"{path} does not take {method}.", 405, "method_not_allowed")
-        return Fault(f"There is no {path} here.{self._advice(scope)}", 404, "not_found")
+            return ApiError(f"{path} does not take {method}.", 405, "method_not_allowed")
+        return ApiError(f"There is no {path} here.{self._advice(scope)}", 404, "not_found")
 
     def _advice(self, scope: Scope) -> str:
         """What to do where the client seems to have a wrong base URL, or a slash too many."""
@@ -124,7 +124,7 @@ class Routes:
             return " Leave out the “/” at the end."
         return ""
 
-    def refuse(self, scope: Scope, fault: Fault) -> Response:
+    def refuse(self, scope: Scope, fault: ApiError) -> Response:
         """An error in the shape of the API that was asked."""
         door = _door(scope)
         status = 529 if door == "messages" and fault.status == 503 else fault.status
@@ -145,7 +145,7 @@ class Routes:
         headers, door = Headers(scope=scope), PATHS[scope["path"]]
         data, body = await self._body(receive)
         dialect, big = self._dialects[door], len(data) > bodies.BIG
-        asked = await bodies.made(lambda: replace(dialect.asked(body), big=big), big=big)
+        asked = await bodies.run_off_loop(lambda: replace(dialect.asked(body), big=big), big=big)
         run = await self._replays.run(
             asked,
             door,
@@ -153,7 +153,7 @@ class Routes:
             key=headers.get("idempotency-key", "").strip(),
             client=scope["state"]["client"],
         )
-        delivery = Delivery(
+        delivery = HttpResponse(
             run,
             lambda: dialect.speak(asked, run.about, body),
             stream=asked.stream,
@@ -171,13 +171,13 @@ class Routes:
         return JSONResponse({"status": "ok"})
 
     async def _models(self, request: Request) -> Response:
-        found = await listed(self._studio, self._folder)
+        found = await list_models(self._studio, self._folder)
         body = anthropic_list(found) if ANTHROPIC in request.headers else openai_list(found)
         return JSONResponse(body)
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
-        for one in await listed(self._studio, self._folder):
+        for one in await list_models(self._studio, self._folder):
             if one.id == name:
                 return JSONResponse(_alone(one, request))
         raise BadRequest(
@@ -213,7 +213,7 @@ class _Answered:
         await self._app(scope, receive, send)
 
 
-def _door(scope: Scope) -> Door:
+def _door(scope: Scope) -> DialectName:
     """Whose shape an error has: the path's API, or the one that the client seems to speak."""
     path = scope["path"]
     for known, door in PATHS.items():
@@ -222,5 +222,5 @@ def _door(scope: Scope) -> Door:
     return "messages" if ANTHROPIC in Headers(scope=scope) else "chat"
 
 
-def _alone(model: Listed, request: Request) -> JsonObject:
+def _alone(model: ListedModel, request: Request) -> JsonObject:
     return model.anthropic() if ANTHROPIC in request.headers else model.openai()

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from studio.storage.settings import SettingsFile
 
 from .bodies import too_large
-from .faults import AMBIGUOUS, Fault, of_error
+from .faults import AMBIGUOUS, ApiError, error_from_exception
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +42,11 @@ _METHODS = "GET, POST, DELETE, OPTIONS"
 _AGE = "600"
 """Seconds for which a browser remembers what a page may send."""
 
-Refuse: TypeAlias = Callable[[Scope, Fault], Response]
+Refuse: TypeAlias = Callable[[Scope, ApiError], Response]
 """Words a refusal in the shape of the API that was asked."""
 
 
-class Gate:
+class AccessGuard:
     """Lets in what may be asked, and refuses the rest (ASGI).
 
     ``token`` gives the token that is needed, an empty text for none. ``names``
@@ -89,21 +89,21 @@ class Gate:
                     self._answering -= 1
                 return
         except Exception as error:
-            fault = of_error(error)
+            fault = error_from_exception(error)
         await self._refuse(scope, fault)(scope, receive, send)
 
-    def _foreign(self, scope: Scope, headers: Headers, named: str | None) -> Fault | None:
+    def _foreign(self, scope: Scope, headers: Headers, named: str | None) -> ApiError | None:
         """A request that a page or a name of somebody else sent here, or one within another.
 
         ``named`` is the host that its target names, where it names one.
         """
         if "transfer-encoding" in headers and "content-length" in headers:
             # Where it ends is not the same for a proxy before us as it is here.
-            return Fault("A request has one length.", 400, AMBIGUOUS)
+            return ApiError("A request has one length.", 400, AMBIGUOUS)
         hosts = headers.getlist("host")
         known = [self._here(scope, host) for host in (*hosts, *([] if named is None else [named]))]
         if len(hosts) != 1 or not all(known):
-            return Fault(
+            return ApiError(
                 "This server is not known under that name. Add the name to the setting "
                 "server_hosts to use it.",
                 421,
@@ -111,7 +111,7 @@ class Gate:
             )
         origins = headers.getlist("origin")
         if origins and (len(origins) > 1 or not self._welcome(origins[0])):
-            return Fault(
+            return ApiError(
                 "Web pages may not ask this server. Add the page’s origin to the setting "
                 "server_origins to let it.",
                 403,
@@ -132,7 +132,7 @@ class Gate:
         known = {one.lower() for one in self._settings.values.server_hosts}
         return name in self._names or name in known or _same(name, scope.get("server"))
 
-    async def _unknown(self, scope: Scope, headers: Headers) -> Fault | None:
+    async def _unknown(self, scope: Scope, headers: Headers) -> ApiError | None:
         """A client without the token."""
         scope["state"]["client"] = ""
         if scope["path"] in OPEN or not (token := await self._token()):
@@ -141,26 +141,26 @@ class Gate:
             if secrets.compare_digest(shown.encode(), token.encode()):
                 scope["state"]["client"] = hashlib.sha256(token.encode()).hexdigest()
                 return None
-        return Fault(
+        return ApiError(
             "The token is missing or wrong. Send “Authorization: Bearer …” with the token that "
             "Agent Studio shows.",
             401,
             "invalid_api_key",
         )
 
-    def _unfit(self, scope: Scope, headers: Headers) -> Fault | None:
+    def _unfit(self, scope: Scope, headers: Headers) -> ApiError | None:
         """What would not be read anyway, and more than can be answered at once."""
         values = self._settings.values
         if scope["method"] == "POST":
             if not _json(headers.getlist("content-type")):
-                return Fault("The content type has to be application/json.", 415, "not_json")
+                return ApiError("The content type has to be application/json.", 415, "not_json")
             if headers.get("content-encoding", "identity").lower() != "identity":
-                return Fault("The body may not be compressed.", 415, "not_json")
+                return ApiError("The body may not be compressed.", 415, "not_json")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > values.server_body_limit:
-            return of_error(too_large(values.server_body_limit))
+            return error_from_exception(too_large(values.server_body_limit))
         if self._answering >= max(values.server_at_once, 1) and scope["path"] not in OPEN:
-            return Fault("Too many requests are being answered.", 503, "busy", retry_after=1.0)
+            return ApiError("Too many requests are being answered.", 503, "busy", retry_after=1.0)
         return None
 
 

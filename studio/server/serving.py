@@ -18,22 +18,22 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
-from studio.storage.requests import RequestStore
+from studio.storage.requests import IdempotencyStore
 from studio.storage.server_token import ServerToken
 
-from .answering import Answering
+from .answering import Responder
 from .connections import Connection
-from .count import Count
-from .dialects.chat import Chat
-from .dialects.messages import Messages
-from .dialects.responses import Responses
-from .replays import Replays
+from .count import TokenCounter
+from .dialects.chat import ChatDialect
+from .dialects.messages import MessagesDialect
+from .dialects.responses import ResponsesDialect
+from .replays import IdempotentResponses
 from .routes import Routes
-from .safety import Gate
-from .stored import Stored
-from .wire import Dialect, Door
+from .safety import AccessGuard
+from .stored import StoredResponses
+from .wire import Dialect, DialectName
 
 IDLE = 30
 """Seconds for which a connection is kept for the client's next request."""
@@ -46,14 +46,14 @@ SENT_AHEAD = 131_072
 _ANY = ("0.0.0.0", "::")
 
 
-class Serving:
+class HttpServer:
     """Listens from ``start`` to ``stop``.
 
     ``host`` may be a name or an address, ``port`` 0 for a free one. ``folder``
     is where agents work for clients.
     """
 
-    def __init__(self, studio: Studio, *, host: str, port: int, folder: Path) -> None:
+    def __init__(self, studio: Engine, *, host: str, port: int, folder: Path) -> None:
         self.token = ServerToken(studio.keychain, studio.paths.data)
         self.address = ""
         """Once it listens: ``http://127.0.0.1:8765``."""
@@ -63,8 +63,8 @@ class Serving:
         self._host = host
         self._port = port
         self.folder = folder
-        self._answering = Answering(studio, folder)
-        self._replays: Replays | None = None
+        self._answering = Responder(studio, folder)
+        self._replays: IdempotentResponses | None = None
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -75,7 +75,7 @@ class Serving:
         address that is not this computer's.
         """
         app = self._app()
-        await self._answering.placing.clear_up()
+        await self._answering.lookup.clear_up()
         await self._studio.look_for_providers()
         await self._studio.refresh_lists()
         sockets = await asyncio.to_thread(_listening, self._host, self._port)
@@ -103,7 +103,7 @@ class Serving:
         return 0 if self._server is None else len(self._server.server_state.connections)
 
     async def stop(self) -> None:
-        """End every answer, then every connection; within ``END`` seconds."""
+        """End every answer, then every connection; within ``NEAR_END`` seconds."""
         if self._server is None or self._running is None or self._replays is None:
             return
         self._server.should_exit = True
@@ -120,18 +120,18 @@ class Serving:
 
     def _app(self) -> ASGIApp:
         studio = self._studio
-        store = RequestStore(studio.database)
-        self._replays = Replays(self._answering, store)
-        dialects: dict[Door, Dialect] = {
-            "chat": Chat(),
-            "responses": Responses(),
-            "messages": Messages(),
+        store = IdempotencyStore(studio.database)
+        self._replays = IdempotentResponses(self._answering, store)
+        dialects: dict[DialectName, Dialect] = {
+            "chat": ChatDialect(),
+            "responses": ResponsesDialect(),
+            "messages": MessagesDialect(),
         }
-        stored = Stored(studio, self._answering.placing)
-        count = Count(studio, self.folder)
+        stored = StoredResponses(studio, self._answering.lookup)
+        count = TokenCounter(studio, self.folder)
         routes = Routes(studio, self._replays, dialects, count, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
-        return Gate(
+        return AccessGuard(
             routes,
             settings=studio.settings,
             token=self._needed,

@@ -9,26 +9,26 @@ import re
 from collections.abc import Sequence
 
 from studio.agent.structured import FREE
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.events import Event, Told, TurnComplete, TurnStarted
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.sessions import SessionInfo
 
-from .dialects.responses import deleted, stored
+from .dialects.responses import deleted_response, stored_response
 from .dialects.responses_answer import PREFIX
 from .naming import AGENT, PLAIN
-from .placing import Placing
-from .telling import Telling, of_answer
-from .wire import About, BadRequest, Outcome, Place
+from .placing import SessionLookup
+from .telling import EventMapper, events_of_response
+from .wire import ResponseInfo, BadRequest, Outcome, TurnRef
 
 _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 
 
-class Stored:
+class StoredResponses:
     """The answers in the sessions of the server; each method raises BadRequest for others."""
 
-    def __init__(self, studio: Studio, placing: Placing) -> None:
+    def __init__(self, studio: Engine, placing: SessionLookup) -> None:
         self._studio = studio
         self._placing = placing
 
@@ -37,11 +37,11 @@ class Stored:
         place, info = await self._place(answer)
         store = self._studio.sessions.store
         events = await store.events(info.id)
-        own = of_answer(events, place.turn_id)
+        own = events_of_response(events, place.turn_id)
         if not own:
             raise _unknown(answer)
-        telling = Telling(structured=_structured(events, own[-1]))
-        parts = [part for event in own for part in telling.hear(event)]
+        telling = EventMapper(structured=_structured(events, own[-1]))
+        parts = [part for event in own for part in telling.feed(event)]
         turns = [event for event in own if isinstance(event, TurnStarted | TurnComplete)]
         ended = isinstance(turns[-1], TurnComplete)
         crashed = not ended and info.id in await store.interrupted()
@@ -52,12 +52,12 @@ class Stored:
         ids = {event.turn_id for event in turns if isinstance(event, TurnStarted)}
         requests = [one for one in await store.ledger(info.id) if one.turn_id in ids]
         began, last = _times(requests, info)
-        about = About(place.number, _model(own), int(began))
+        about = ResponseInfo(place.number, _model(own), int(began))
         known: JsonObject = {
             "instructions": info.instructions or None,
             "previous_response_id": _previous(events, place),
         }
-        body = stored(parts, about, last, known)
+        body = stored_response(parts, about, last, known)
         if crashed or (ended and telling.reason == "cancelled"):
             body |= {"status": "cancelled", "incomplete_details": None}
         return body
@@ -69,7 +69,7 @@ class Stored:
         that a client may delete with it.
         """
         place, _ = await self._place(answer)
-        placed = await self._placing.cut_short(place)
+        placed = await self._placing.reopen_interrupted(place)
         if placed is None:
             raise BadRequest(
                 "The conversation goes on after this answer, or it is still being made. Only the"
@@ -79,15 +79,15 @@ class Stored:
                 code="response_in_use",
             )
         placed.claim.keeps = False
-        await self._placing.leave(place.session_id)
-        return deleted(place.number)
+        await self._placing.release(place.session_id)
+        return deleted_response(place.number)
 
-    async def _place(self, answer: str) -> tuple[Place, SessionInfo]:
+    async def _place(self, answer: str) -> tuple[TurnRef, SessionInfo]:
         match = _ID.fullmatch(answer)
         info = await self._studio.sessions.store.get(match[1]) if match else None
         if match is None or info is None or info.origin != "server":
             raise _unknown(answer)
-        return Place(match[1], match[2]), info
+        return TurnRef(match[1], match[2]), info
 
 
 def _unknown(answer: str) -> BadRequest:
@@ -118,7 +118,7 @@ def _model(own: Sequence[Event]) -> str:
     return f"{AGENT}{first.agent}"
 
 
-def _previous(events: Sequence[Event], place: Place) -> str | None:
+def _previous(events: Sequence[Event], place: TurnRef) -> str | None:
     """The answer before this one in its session."""
     before = ""
     for event in events:
@@ -126,7 +126,7 @@ def _previous(events: Sequence[Event], place: Place) -> str | None:
             if event.turn_id == place.turn_id:
                 break
             before = event.turn_id
-    return f"{PREFIX}{Place(place.session_id, before).number}" if before else None
+    return f"{PREFIX}{TurnRef(place.session_id, before).number}" if before else None
 
 
 def _times(requests: Sequence[LedgerEntry], info: SessionInfo) -> tuple[float, float]:

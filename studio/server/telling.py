@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from studio.agent.permission.showing import line
+from studio.agent.permission.showing import escape_line
 from studio.agent.structured import unfenced
 from studio.domain.events import (
     AwaitingPermission,
@@ -27,7 +27,7 @@ from studio.domain.permissions import Question
 from studio.domain.redaction import without_secrets
 
 from . import faults
-from .wire import Call, Outcome, Part, Progress, Thoughts, Words
+from .wire import ToolCallPart, Outcome, ResponsePart, ProgressPart, ReasoningPart, TextPart
 
 BETWEEN = "\n\n"
 """Between the words of two steps."""
@@ -36,7 +36,7 @@ REFUSED_THERE = "The person did not allow it."
 STOPPED = "The answer was stopped."
 
 
-class Telling:
+class EventMapper:
     """One answer. ``hear`` takes every event of its turns, ``end`` comes when they are over.
 
     ``structured``: only the last step's words are the answer, and nothing is
@@ -60,7 +60,7 @@ class Telling:
         self._usage = NOTHING
 
     @property
-    def said(self) -> Message:
+    def message(self) -> Message:
         """The answer as the client will tell it."""
         text = "".join(self._words)
         calls = self._calls if self.reason == "handed_over" else []
@@ -70,7 +70,7 @@ class Telling:
     def reason(self) -> CompletionReason:
         return self._end.reason if self._end is not None else "error"
 
-    def hear(self, event: Event) -> list[Part]:
+    def feed(self, event: Event) -> list[ResponsePart]:
         """What goes out for an event."""
         match event:
             case TurnStarted():
@@ -79,7 +79,7 @@ class Telling:
             case TextDelta():
                 return self._text(event.text)
             case ReasoningDelta():
-                return [Thoughts(event.text)]
+                return [ReasoningPart(event.text)]
             case StepEnded() if event.beside:
                 self._usage += event.usage
             case StepEnded():
@@ -91,7 +91,7 @@ class Telling:
             case ToolQueued():
                 self._queued[event.call_id] = event
             case ToolStarted() if self._steps and (call := self._queued.get(event.call_id)):
-                return [Progress(_step(call))]
+                return [ProgressPart(_step(call))]
             case AwaitingPermission():
                 self._questions[event.question.id] = event.question
             case PermissionResolved() if event.answer == "deny":
@@ -106,21 +106,21 @@ class Telling:
                 pass
         return []
 
-    def end(self) -> list[Part]:
+    def end(self) -> list[ResponsePart]:
         """What ends the answer, an ``Outcome`` last."""
-        parts: list[Part] = []
+        parts: list[ResponsePart] = []
         detail = self._limited()
         if self._structured:
             self._words = [unfenced("".join(self._words))]
-            parts += [Words(text) for text in self._words if text]
-            parts += [Progress(text)] if self._steps and (text := self._not_allowed()) else []
+            parts += [TextPart(text) for text in self._words if text]
+            parts += [ProgressPart(text)] if self._steps and (text := self._not_allowed()) else []
         else:
             parts += [self._add(text) for text in (detail, self._not_allowed()) if text]
         if self.reason == "handed_over":
-            parts += [Call(call) for call in self._calls]
+            parts += [ToolCallPart(call) for call in self._calls]
         return [*parts, self._outcome(detail)]
 
-    def _text(self, text: str) -> list[Part]:
+    def _text(self, text: str) -> list[ResponsePart]:
         if self._ended_step:
             if not text.strip():
                 return []
@@ -130,15 +130,15 @@ class Telling:
             elif self._words:
                 return [self._add(text.lstrip("\n"))]
         self._words.append(text)
-        return [] if self._structured else [Words(text)]
+        return [] if self._structured else [TextPart(text)]
 
-    def _add(self, text: str) -> Words:
+    def _add(self, text: str) -> TextPart:
         """A paragraph of its own."""
         before = "".join(self._words)
         has = len(before) - len(before.rstrip("\n"))
         text = f"{BETWEEN[has:]}{text}" if before else text
         self._words.append(text)
-        return Words(text)
+        return TextPart(text)
 
     def _deny(self, event: PermissionResolved) -> None:
         question = self._questions.get(event.question_id)
@@ -151,7 +151,7 @@ class Telling:
             return ""
         places = list(self._queued)  # questions come in any order, calls in the model's
         self._denied.sort(key=lambda one: places.index(one[0].call_id))
-        calls = dict.fromkeys(line(f"{one.tool} {one.detail}") for one, _ in self._denied)
+        calls = dict.fromkeys(escape_line(f"{one.tool} {one.detail}") for one, _ in self._denied)
         nobody = any(by for _, by in self._denied)
         why = NOBODY_THERE if nobody else REFUSED_THERE
         return f"Not allowed: {', '.join(calls)}. {why}"
@@ -189,19 +189,19 @@ class Telling:
     def _error(self, failed: Failed | None = None) -> Outcome:
         failed = failed or self._failed
         if failed is not None:
-            fault = faults.of_failed(failed)
+            fault = faults.error_from_failed(failed)
         else:  # the answer does not fit the schema
             words = self._end.detail if self._end is not None else ""
-            fault = faults.Fault(words or faults.INTERNAL, 502, "answer_does_not_fit")
+            fault = faults.ApiError(words or faults.INTERNAL, 502, "answer_does_not_fit")
         return replace(fault.outcome(), usage=self._usage)
 
 
 def _step(call: ToolQueued) -> str:
     """What a tool does: “Reading a.txt”. A target may hold a secret."""
-    return without_secrets(line(f"{call.verb or call.name} {call.target}"))
+    return without_secrets(escape_line(f"{call.verb or call.name} {call.target}"))
 
 
-def of_answer(events: Sequence[Event], turn_id: str) -> list[Event]:
+def events_of_response(events: Sequence[Event], turn_id: str) -> list[Event]:
     """The events of a turn, and of those after it that went on from where it stuck."""
     found: list[Event] = []
     reason: CompletionReason = "error"

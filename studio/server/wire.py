@@ -39,7 +39,7 @@ class BadRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ApiRequest:
     """One request.
 
     ``messages`` is the whole conversation in the client's order; results of
@@ -64,15 +64,15 @@ class Asked:
     big: bool = False
 
 
-INSTRUCTED = '<instructions from="client">\n{text}\n</instructions>'
+INSTRUCTION_WRAPPER = '<instructions from="client">\n{text}\n</instructions>'
 """A system message in the middle of a conversation, in its place."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ResponseInfo:
     """What an answer says of itself. ``created`` is in seconds since the epoch.
 
-    ``number`` is the ``Place.number`` of where it is made, or ``sealed``; each
+    ``number`` is the ``TurnRef.number`` of where it is made, or ``sealed``; each
     dialect puts its own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
     """
 
@@ -82,28 +82,28 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class TextPart:
     """More of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
+class ReasoningPart:
     """More of what the model thinks."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ProgressPart:
     """A line about what the agent does here, where the person lets it be shown: a tool's step."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCallPart:
     """The model calls one of the client's tools."""
 
     call: ToolCall
@@ -128,14 +128,14 @@ class Outcome:
     stopped_at: str = ""
 
 
-Part: TypeAlias = Words | Thoughts | Progress | Call | Outcome
+ResponsePart: TypeAlias = TextPart | ReasoningPart | ProgressPart | ToolCallPart | Outcome
 
 
-Door: TypeAlias = Literal["chat", "responses", "messages"]
+DialectName: TypeAlias = Literal["chat", "responses", "messages"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TurnRef:
     """Where an answer is made: a session, and the turn in it."""
 
     session_id: str
@@ -143,7 +143,7 @@ class Place:
 
     @property
     def number(self) -> str:
-        """64 hex digits; what a client goes on from by the answer's id (``Asked.previous``)."""
+        """64 hex digits; what a client goes on from by the answer's id (``ApiRequest.previous``)."""
         return f"{self.session_id}{self.turn_id}"
 
     @property
@@ -162,19 +162,19 @@ class Answers(Protocol):
     """
 
     def answer(
-        self, asked: Asked, door: Door, begun: Callable[[Place], None]
-    ) -> AsyncGenerator[Part, None]:
+        self, asked: ApiRequest, door: DialectName, begun: Callable[[TurnRef], None]
+    ) -> AsyncGenerator[ResponsePart, None]:
         """Answer a request."""
         ...
 
     def again(
         self,
-        asked: Asked,
-        door: Door,
-        place: Place,
+        asked: ApiRequest,
+        door: DialectName,
+        place: TurnRef,
         since: float,
-        begun: Callable[[Place], None],
-    ) -> AsyncGenerator[Part, None]:
+        begun: Callable[[TurnRef], None],
+    ) -> AsyncGenerator[ResponsePart, None]:
         """The answer to a request that was made before, at the time ``since``, and is repeated.
 
         A finished turn's is read from its transcript, and no tool runs again. A
@@ -185,10 +185,10 @@ class Answers(Protocol):
         ...
 
 
-class Spoken(Protocol):
+class ResponseWriter(Protocol):
     """One answer in one dialect; takes every part, streamed or not."""
 
-    def frames(self, part: Part) -> bytes:
+    def frames(self, part: ResponsePart) -> bytes:
         """What goes out for a part, server-sent events; with the first one the beginning too."""
         ...
 
@@ -200,11 +200,11 @@ class Spoken(Protocol):
 class Dialect(Protocol):
     """One API's shape of requests, answers and errors."""
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> ApiRequest:
         """Read a request; raises BadRequest that names the field."""
         ...
 
-    def speak(self, asked: Asked, about: About, body: JsonObject) -> Spoken:
+    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ResponseWriter:
         """``body`` is the request again, for what only the dialect cares about."""
         ...
 
@@ -213,7 +213,7 @@ class Dialect(Protocol):
         ...
 
 
-def event(data: JsonObject, name: str = "") -> bytes:
+def sse_event(data: JsonObject, name: str = "") -> bytes:
     """One server-sent event.
 
     In ASCII: some clients take the line separators of Unicode for the end of a
@@ -223,6 +223,6 @@ def event(data: JsonObject, name: str = "") -> bytes:
     return f"{head}data: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
 
 
-def joined(texts: Sequence[str]) -> str:
+def join_texts(texts: Sequence[str]) -> str:
     """Instructions that came in several messages, in order."""
     return "\n\n".join(text for text in texts if text.strip())

@@ -28,10 +28,10 @@ from studio.domain.events import (
     TurnComplete,
 )
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
-from .search import storable
+from .search import sanitise_text
 
 AuditState: TypeAlias = Literal[
     "queued", "waiting", "running", "done", "error", "denied", "refused", "cancelled"
@@ -106,12 +106,12 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
         case ToolQueued():
             arguments = arguments_without_secrets(event.arguments)
             texts = (session_id, turn_id, event.call_id, event.name, event.effect)
-            texts += (without_secrets(event.target), written(arguments))
+            texts += (without_secrets(event.target), canonical_json(arguments))
             db.execute(
                 """INSERT INTO audit (session_id, turn_id, call_id, tool, effect, target, arguments,
                 at, agent, state) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(max(agent), ''),
                 'queued' FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
-                (*map(storable, texts), at),
+                (*map(sanitise_text, texts), at),
             )
             if event.external:
                 db.execute(
@@ -123,7 +123,7 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
             db.execute(
                 f"""UPDATE audit SET state = 'running', decided_by = ?,
                 decided_at = coalesce(decided_at, ?) WHERE id = {_LAST}""",
-                (storable(without_secrets(event.allowed_by)), at, session_id, event.call_id),
+                (sanitise_text(without_secrets(event.allowed_by)), at, session_id, event.call_id),
             )
         case ToolFinished():
             db.execute(
@@ -131,13 +131,13 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 WHEN state = 'denied' THEN state
                 WHEN ? = 0 THEN 'done' WHEN state = 'running' THEN 'error' ELSE 'refused' END
                 WHERE id = {_LAST}""",
-                (at, event.seconds, storable(without_secrets(event.summary)), event.is_error,
+                (at, event.seconds, sanitise_text(without_secrets(event.summary)), event.is_error,
                  session_id, event.call_id),
             )  # fmt: skip
             if event.refused_by:
                 db.execute(
                     f"UPDATE audit SET decided_by = ?, decided_at = ? WHERE id = {_LAST}",
-                    (storable(without_secrets(event.refused_by)), at, session_id, event.call_id),
+                    (sanitise_text(without_secrets(event.refused_by)), at, session_id, event.call_id),
                 )
         case AwaitingPermission():
             _put_state(db, session_id, event.question.call_id, "waiting")
@@ -147,7 +147,7 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
                 """UPDATE audit SET state = ?, decided_by = ?, decided_at = ? WHERE id = (
                 SELECT max(a.id) FROM audit a JOIN approvals q ON q.session_id = a.session_id
                 AND q.call_id = a.call_id WHERE q.session_id = ? AND q.question_id = ?)""",
-                ("denied" if denied else "queued", storable(event.by or "you") if denied else "",
+                ("denied" if denied else "queued", sanitise_text(event.by or "you") if denied else "",
                  at, session_id, event.question_id),
             )  # fmt: skip
         case AwaitingReply():
@@ -219,7 +219,7 @@ def sessions(db: Connection, start: str) -> list[str]:
     """The sessions whose calls are known, and whose id begins so."""
     rows = db.execute(
         "SELECT DISTINCT session_id FROM audit WHERE session_id LIKE ? ESCAPE '\\'",
-        (f"{_escaped(storable(start))}%",),
+        (f"{_escaped(sanitise_text(start))}%",),
     )
     return [str(row[0]) for row in rows]
 
@@ -242,7 +242,7 @@ def _where(wanted: AuditFilter) -> tuple[list[str], list[str | float]]:
     if wanted.until:
         put("a.at < ?", wanted.until)
     for word in wanted.text.split():
-        like = "%" + _escaped(storable(word)) + "%"
+        like = "%" + _escaped(sanitise_text(word)) + "%"
         columns = ("a.tool", "a.target", "a.arguments", "a.summary", "a.agent", "a.decided_by")
         named = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
         put(f"({named} OR coalesce(s.title, a.title) LIKE ? ESCAPE '\\')", *[like] * 7)

@@ -18,7 +18,7 @@ SOON = 0.3
 """Seconds after which ``soon`` rings: by then a chat's events are on the disk."""
 
 
-class Bell:
+class ChangeNotifier:
     """``name`` is this program's, among all that share the folder; empty as long as it has none."""
 
     def __init__(self, folder: Path, name: Callable[[], str]) -> None:
@@ -27,7 +27,7 @@ class Bell:
         self._known: dict[str, tuple[int, int]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Ring at once. Blocks for a moment: for other threads. A full disk rings nothing."""
         name = self._name()
         if not name:
@@ -37,16 +37,16 @@ class Bell:
             os.close(os.open(new, os.O_CREAT | os.O_WRONLY, 0o600))
             new.replace(self.folder / name)
 
-    def soon(self) -> None:
+    def notify_soon(self) -> None:
         """Ring in a moment, once for all that happens until then; on the event loop's thread."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SOON, self._due)
 
     def _due(self) -> None:
         self._timer = None
-        asyncio.get_running_loop().run_in_executor(None, self.ring)
+        asyncio.get_running_loop().run_in_executor(None, self.notify)
 
-    def heard(self) -> bool:
+    def poll(self) -> bool:
         """Whether another program has rung since this was last asked. Blocks for a moment."""
         found: dict[str, tuple[int, int]] = {}
         with suppress(OSError), os.scandir(self.folder) as entries:
@@ -79,4 +79,4 @@ class Bell:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            await asyncio.to_thread(self.ring)
+            await asyncio.to_thread(self.notify)

@@ -15,15 +15,15 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 
 from .changes import copy_changes
-from .derived import derive
+from .derived import update_projections
 from .search import Indexer
-from .transcripts import checksum, index, put, read_data, read_event
+from .transcripts import checksum, insert_passages, insert_event, read_data, read_event
 
 
-def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
+def copy_session(db: Connection, source: str, target: str, before_turn: str) -> None:
     """Give the session ``target``, which has nothing yet, the transcript of ``source``.
 
     Up to the turn ``before_turn``, all of it when that is empty. What cannot
@@ -52,13 +52,13 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
         seq, turn_id, at = seq + 1, str(old_turn), old_at
         if "session_id" in data:
             data["session_id"] = target
-            body = written(data)
-        put(db, target, seq, turn_id, at, body)
+            body = canonical_json(data)
+        insert_event(db, target, seq, turn_id, at, body)
         if event is None:
             continue
         if isinstance(event, FilesChanged):
             copy_changes(db, source, target, event.turn_id)
-        index(db, target, seq, indexer.feed(event))
+        insert_passages(db, target, seq, indexer.feed(event))
         match event:
             case DraftCreated():
                 waiting.append(event.draft.id)
@@ -72,13 +72,13 @@ def copy(db: Connection, source: str, target: str, before_turn: str) -> None:
             case _:
                 continue
         # No owner: a turn that still runs there is one that was interrupted here.
-        derive(db, target, "", turn_id, at, event)
+        update_projections(db, target, "", turn_id, at, event)
     else:
         if before_turn:
             raise StorageError("This message is no longer in the chat.")
-    index(db, target, seq, indexer.finish())
+    insert_passages(db, target, seq, indexer.finish())
     for draft_id in waiting:
         seq += 1
         event = DraftResolved(draft_id, "superseded")
-        put(db, target, seq, turn_id, at, written(encode_event(event)))
-        derive(db, target, "", turn_id, at, event)
+        insert_event(db, target, seq, turn_id, at, canonical_json(encode_event(event)))
+        update_projections(db, target, "", turn_id, at, event)

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from sqlite3 import Connection
 
-from .contents import KEPT
+from .contents import UNDO_SECONDS
 from .database import Database
-from .entries import Change, Entry
+from .entries import Change, FileState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class FileChange:
 
     folder: str
     path: str
-    before: Entry | None
-    after: Entry | None
+    before: FileState | None
+    after: FileState | None
     sure: bool = True
 
     def then(self, change: Change, *, sure: bool) -> FileChange:
@@ -35,7 +35,7 @@ class FileChange:
         return FileChange(self.folder, self.path, self.before, after, self.sure and sure and known)
 
 
-class ChangeStore:
+class FileChangeStore:
     """The table of them. Every coroutine raises StorageError."""
 
     def __init__(self, db: Database) -> None:
@@ -85,7 +85,7 @@ class ChangeStore:
         """Forget what is too old to be undone; returns the digests of what is left."""
 
         def write(db: Connection) -> set[str]:
-            db.execute("DELETE FROM file_changes WHERE at < ?", (time.time() - KEPT,))
+            db.execute("DELETE FROM file_changes WHERE at < ?", (time.time() - UNDO_SECONDS,))
             rows = db.execute("SELECT before, after FROM file_changes").fetchall()
             entries = [_entry(text) for row in rows for text in row]
             return {entry.digest for entry in entries if entry is not None and entry.digest}
@@ -117,9 +117,9 @@ def _of_turn(
     return [change for change in found if folder in (None, change.folder)]
 
 
-def _text(entry: Entry | None) -> str:
+def _text(entry: FileState | None) -> str:
     return "" if entry is None else str(entry)
 
 
-def _entry(text: str) -> Entry | None:
-    return Entry.parse(text) if text else None
+def _entry(text: str) -> FileState | None:
+    return FileState.parse(text) if text else None

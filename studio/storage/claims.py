@@ -15,7 +15,7 @@ from studio.domain.errors import StorageError
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class ExternalActivity:
     """What other programs do with a session.
 
     ``running``: one has a turn in it, or has taken it. ``changed``: one has
@@ -26,7 +26,7 @@ class Elsewhere:
     changed: bool
 
 
-def look(db: Connection, session_id: str) -> tuple[int, str, str]:
+def read_lock_state(db: Connection, session_id: str) -> tuple[int, str, str]:
     """The number of a session's newest event, whose turn has no end, and who has taken it."""
     newest, turns, claims = db.execute(
         """SELECT (SELECT max(seq) FROM transcript WHERE session_id = ?1),
@@ -37,22 +37,22 @@ def look(db: Connection, session_id: str) -> tuple[int, str, str]:
     return newest or 0, turns or "", claims or ""
 
 
-def take(
+def acquire_lock(
     session_id: str,
     owner: str,
     known: int | None,
     living: Callable[[set[str]], set[str]],
     db: Connection,
-) -> Elsewhere:
+) -> ExternalActivity:
     """Claim the session for ``owner``, unless something happens or happened elsewhere.
 
     ``known`` is the number of the newest event that ``owner`` knows, None where
     it does not know. ``living`` are those of some programs that still run.
     Raises StorageError if the session is gone.
     """
-    newest, *owners = look(db, session_id)
+    newest, *owners = read_lock_state(db, session_id)
     theirs = {*owners} - {"", owner}
-    found = Elsewhere(bool(theirs and living(theirs)), known is not None and newest != known)
+    found = ExternalActivity(bool(theirs and living(theirs)), known is not None and newest != known)
     if not (found.running or found.changed):
         taken = db.execute(
             "INSERT OR REPLACE INTO claims SELECT id, ? FROM sessions WHERE id = ?",
@@ -63,6 +63,6 @@ def take(
     return found
 
 
-def leave(session_id: str, owner: str, db: Connection) -> None:
+def release_lock(session_id: str, owner: str, db: Connection) -> None:
     """Let go of a session."""
     db.execute("DELETE FROM claims WHERE session_id = ? AND owner = ?", (session_id, owner))

@@ -22,12 +22,12 @@ from typing import TypeAlias
 
 from studio.domain.errors import StorageError
 
-from .files import free_name
-from .opening import BUSY_TIMEOUT_MS, COMPANIONS, DAMAGED, explain, primary
+from .files import unused_name
+from .opening import BUSY_TIMEOUT_MS, COMPANIONS, DAMAGED, explain_error, primary_code
 from .paths import private_folder
 
 DAY = 86_400.0
-KEPT = 30 * DAY
+UNDO_SECONDS = 30 * DAY
 """How long a turn can be undone, and an unused folder is remembered."""
 _WORTH = 128  # bytes below which nothing is packed
 
@@ -54,7 +54,7 @@ def digest_of(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-class Contents:
+class BlobStore:
     """Opened with the first use. Every method blocks, and raises StorageError."""
 
     def __init__(self, path: Path) -> None:
@@ -130,7 +130,7 @@ class Contents:
         """
         now = time.time()
         with self._use() as db:
-            db.execute("DELETE FROM folder WHERE at < ?", (now - KEPT,))
+            db.execute("DELETE FROM folder WHERE at < ?", (now - UNDO_SECONDS,))
             db.execute("CREATE TEMP TABLE IF NOT EXISTS wanted (digest TEXT PRIMARY KEY)")
             db.execute("DELETE FROM wanted")
             db.executemany("INSERT OR IGNORE INTO wanted VALUES (?)", ((d,) for d in wanted))
@@ -167,7 +167,7 @@ class Contents:
                     if db.in_transaction:
                         db.execute("ROLLBACK")
             except sqlite3.Error as error:
-                raise explain(error, self.path) from error
+                raise explain_error(error, self.path) from error
             except OSError as error:
                 raise StorageError(f"{self.path} cannot be opened ({error.strerror}).") from error
 
@@ -175,9 +175,9 @@ class Contents:
         try:
             return self._connected()
         except sqlite3.Error as error:
-            if primary(error) not in DAMAGED:
+            if primary_code(error) not in DAMAGED:
                 raise
-        kept = free_name(self.path, "damaged")
+        kept = unused_name(self.path, "damaged")
         for ending in COMPANIONS:
             with suppress(FileNotFoundError):
                 Path(f"{self.path}{ending}").rename(f"{kept}{ending}")

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from studio.domain.errors import StorageError
 
-from .opening import explain, open_for_reading, open_for_writing
-from .owners import Owner, alive, sweep
+from .opening import explain_error, open_for_reading, open_for_writing
+from .owners import ProcessLock, running_owners, sweep
 
 T = TypeVar("T")
 _Job: TypeAlias = tuple[Callable[[Connection], Any], "Future[Any]"]
@@ -102,7 +102,7 @@ class Database:
 
     def living(self, owners: set[str]) -> set[str]:
         """The same at once, for a function that runs in a transaction."""
-        return alive(self._owners, owners)
+        return running_owners(self._owners, owners)
 
     async def close(self) -> None:
         """Finish what was asked for, fold the log into the file, close. May be called twice."""
@@ -129,7 +129,7 @@ class Database:
         try:
             db, notice = open_for_writing(self.path, self._patience)
             try:
-                owner = Owner(self._owners)
+                owner = ProcessLock(self._owners)
             except OSError as error:
                 db.close()
                 raise StorageError(
@@ -188,6 +188,6 @@ class Database:
             raise self._explained(error) from error
 
     def _explained(self, error: sqlite3.Error) -> StorageError:
-        found = explain(error, self.path)
+        found = explain_error(error, self.path)
         found.__cause__ = error
         return found

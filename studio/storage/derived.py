@@ -20,10 +20,10 @@ from studio.domain.events import (
 )
 
 from . import audit
-from .search import storable
+from .search import sanitise_text
 
 
-def derive(
+def update_projections(
     db: Connection, session_id: str, owner: str, turn_id: str, at: float, event: Event
 ) -> None:
     """Bring them up to one more event of a turn that ``owner`` runs."""
@@ -134,7 +134,7 @@ def _run(db: Connection, statement: str, values: tuple[str | float | None, ...])
 
 def _fitting(value: str | float | None) -> str | float | None:
     if isinstance(value, str):
-        return storable(value)
+        return sanitise_text(value)
     if isinstance(value, int):
         return max(-(2**63), min(value, 2**63 - 1))
     return value

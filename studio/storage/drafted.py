@@ -10,7 +10,7 @@ _OPEN = "('waiting', 'conflict')"
 _DONE = "('approved', 'discarded', 'undone')"
 
 
-def drafted(db: Connection, session_id: str, done: bool, limit: int) -> tuple[DraftEntry, ...]:
+def list_drafts(db: Connection, session_id: str, done: bool, limit: int) -> tuple[DraftEntry, ...]:
     """Newest first: by when they were made, or when they were decided."""
     states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
     rows = db.execute(

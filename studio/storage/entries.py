@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Literal, TypeAlias, cast, get_args
 
-from .contents import Contents, digest_of
+from .contents import BlobStore, digest_of
 
 Kind: TypeAlias = Literal["file", "link", "folder"]
 Signature: TypeAlias = tuple[int, int, int, int, int]
@@ -28,7 +28,7 @@ UNFINISHED = ".studio-tmp"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileState:
     """What is at a path: ``mode`` are the permission bits.
 
     ``digest`` is the SHA-256 of a file's bytes or of a link's target, empty for
@@ -49,7 +49,7 @@ class Entry:
         return f"{self.kind} {self.mode:o} {self.digest}"
 
     @classmethod
-    def parse(cls, text: str) -> Entry:
+    def parse(cls, text: str) -> FileState:
         """Raises ValueError."""
         kind, mode, digest = text.split(" ")
         if kind not in get_args(Kind):
@@ -57,27 +57,27 @@ class Entry:
         return cls(cast("Kind", kind), int(mode, 8), digest)
 
 
-Change: TypeAlias = tuple[Entry | None, Entry | None]
+Change: TypeAlias = tuple[FileState | None, FileState | None]
 """Before and after; None where there is nothing."""
 
 
-def entry_at(place: Path) -> Entry | None:
+def file_state_at(place: Path) -> FileState | None:
     """What is at a place this moment, its content not kept."""
-    return Reader(None, None).take(str(place))[0]
+    return FileStateReader(None, None).read(str(place))[0]
 
 
-class Reader:
+class FileStateReader:
     """Reads entries, and keeps their contents in batches."""
 
-    def __init__(self, contents: Contents | None, largest: int | None) -> None:
+    def __init__(self, contents: BlobStore | None, largest: int | None) -> None:
         self._contents = contents
         self._largest = largest
         self._batch: dict[str, bytes] = {}
         self._size = 0
 
-    def take(
+    def read(
         self, place: str, signature: Signature | None = None
-    ) -> tuple[Entry | None, Signature | None]:
+    ) -> tuple[FileState | None, Signature | None]:
         """What is there, and the signature that proves it; no signature proves nothing."""
         tries = 3
         while True:
@@ -87,7 +87,7 @@ class Reader:
                 return None, None
             mode = signature[4]
             if stat.S_ISDIR(mode):
-                return Entry("folder", stat.S_IMODE(mode)), None
+                return FileState("folder", stat.S_IMODE(mode)), None
             if not stat.S_ISREG(mode) and not stat.S_ISLNK(mode):
                 return None, signature  # a pipe, a device: nothing to keep
             kind: Kind = "link" if stat.S_ISLNK(mode) else "file"
@@ -102,7 +102,7 @@ class Reader:
             if same or not tries:
                 bits = 0 if kind == "link" else stat.S_IMODE(mode)
                 proof = settled(signature, began) if same else None
-                return Entry(kind, bits, digest), proof
+                return FileState(kind, bits, digest), proof
             signature = None
 
     def flush(self) -> None:

@@ -37,11 +37,11 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def alone(path: Path) -> Generator[None, None, None]:
+def exclusive_access(path: Path) -> Generator[None, None, None]:
     """Between reading ``path`` and replacing it, no other program that asks for this does so.
 
     The system lets go of the lock however a program ends; one that hangs is waited
-    for ``PATIENCE``, and where files cannot be locked nothing is. Blocks, and raises
+    for ``FIRST_BYTE_SECONDS``, and where files cannot be locked nothing is. Blocks, and raises
     OSError if the folder cannot be written.
     """
     path = path.resolve()
@@ -57,7 +57,7 @@ def alone(path: Path) -> Generator[None, None, None]:
         os.close(file)
 
 
-def forget(folder: Path, after: float) -> None:
+def delete_older_than(folder: Path, after: float) -> None:
     """Remove the files that have been in a folder for more than ``after`` seconds."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -67,7 +67,7 @@ def forget(folder: Path, after: float) -> None:
                     Path(entry.path).unlink()
 
 
-def free_name(path: Path, what: str) -> Path:
+def unused_name(path: Path, what: str) -> Path:
     """A name nobody has yet: ``studio.db.damaged-2026-11-21``, then ``…-2``."""
     date = time.strftime("%Y-%m-%d")
     name = path.with_name(f"{path.name}.{what}-{date}")

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from .database import Database
 
 
-class Imports:
+class ImportLog:
     """By the digest of what was in the file; forgotten with the session. Raises StorageError."""
 
     def __init__(self, db: Database) -> None:

@@ -21,13 +21,13 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 
-from .claims import Elsewhere, leave, take
+from .claims import ExternalActivity, release_lock, acquire_lock
 from .database import Database
-from .derived import derive
+from .derived import update_projections
 from .search import Indexer, Passage
-from .transcripts import index, put, read_event
+from .transcripts import insert_passages, insert_event, read_event
 
 FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
 RETRY_AFTER = 2.0  # s after a failed write
@@ -140,7 +140,7 @@ class Journal:
         assert self._writing is not None
         await asyncio.shield(self._writing)
 
-    async def claim(self) -> Elsewhere:
+    async def claim(self) -> ExternalActivity:
         """Take the session for this program, until ``release``; what else is done with it.
 
         It is taken if that is nothing, in the same transaction. A caller that is
@@ -150,7 +150,7 @@ class Journal:
         if self.closed:
             raise StorageError("This chat is closed.")
         self.claimed, self._leaving = True, False
-        work = partial(take, self.session_id, self._owner, self.newest, self._db.living)
+        work = partial(acquire_lock, self.session_id, self._owner, self.newest, self._db.living)
         found = await self._db.write(work)
         self.claimed = not (found.running or found.changed)
         return found
@@ -204,7 +204,7 @@ class Journal:
             if work is not None:
                 work(db)
             if leaving:
-                leave(self.session_id, self._owner, db)
+                release_lock(self.session_id, self._owner, db)
             return newest
 
         # A future, no task: whoever cancels every task at the end must not cut this short.
@@ -265,19 +265,19 @@ def store(
     for entry in batch:
         seq += 1
         event, body = _encoded(entry.whole())
-        put(db, session_id, seq, entry.turn_id, entry.at, body)
-        derive(db, session_id, owner, entry.turn_id, entry.at, event)
-        index(db, session_id, seq, entry.passages)
+        insert_event(db, session_id, seq, entry.turn_id, entry.at, body)
+        update_projections(db, session_id, owner, entry.turn_id, entry.at, event)
+        insert_passages(db, session_id, seq, entry.passages)
     return seq
 
 
 def _encoded(event: Event) -> tuple[Event, str]:
     """An event and its JSON; one that has none must not hold up all the others."""
     try:
-        return event, written(encode_event(event))
+        return event, canonical_json(encode_event(event))
     except (RecursionError, TypeError, ValueError):
         lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
-        return lost, written(encode_event(lost))
+        return lost, canonical_json(encode_event(lost))
 
 
 def _index_rest(db: Connection, session_id: str, last: int) -> None:
@@ -291,5 +291,5 @@ def _index_rest(db: Connection, session_id: str, last: int) -> None:
     for (body,) in rows.fetchall():
         event = read_event(body)
         if event is not None:
-            index(db, session_id, last, indexer.feed(event))
-    index(db, session_id, last, indexer.finish())
+            insert_passages(db, session_id, last, indexer.feed(event))
+    insert_passages(db, session_id, last, indexer.finish())

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from sqlite3 import Connection
 
 from studio.domain.jsonvalue import Json
-from studio.domain.ledger import beginning, link, written
+from studio.domain.ledger import chain_start, chain_next, canonical_json
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
 
@@ -130,13 +130,13 @@ def _fidelity(db: Connection) -> None:
         "SELECT session_id, epoch, system, tools FROM epochs"
     ).fetchall():
         sound = _readable(system) and _readable(tools)
-        first = last = beginning(json.loads(system), json.loads(tools)) if sound else ""
+        first = last = chain_start(json.loads(system), json.loads(tools)) if sound else ""
         items = db.execute(
             "SELECT rowid, body FROM native WHERE session_id = ? AND epoch = ? ORDER BY seq",
             (session_id, epoch),
         ).fetchall()
         for row_id, body in items:
-            last = link(last, str(body))
+            last = chain_next(last, str(body))
             db.execute("UPDATE native SET digest = ? WHERE rowid = ?", (last, row_id))
         db.execute(
             "UPDATE epochs SET digest = ?, items = ? WHERE session_id = ? AND epoch = ?",
@@ -223,8 +223,8 @@ def _arguments(body: str) -> str:
     try:
         found: Json = json.loads(body)
     except (ValueError, RecursionError):
-        return written({"arguments": without_secrets(body)})
-    return written(arguments_without_secrets(found if isinstance(found, dict) else {}))
+        return canonical_json({"arguments": without_secrets(body)})
+    return canonical_json(arguments_without_secrets(found if isinstance(found, dict) else {}))
 
 
 def _doors(db: Connection) -> None:

@@ -52,7 +52,7 @@ _FIELDS: dict[str, tuple[Check, str]] = {
 }
 
 
-def read_entries(
+def read_overrides(
     entries: Mapping[str, object],
 ) -> tuple[dict[str, dict[str, ModelInfo]], list[str]]:
     """The entries by provider and model, and a line on each that is left out.

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.ledger import beginning, link, written
+from studio.domain.ledger import chain_start, chain_next, canonical_json
 
 DECODER = json.JSONDecoder()
 BATCH = 256
@@ -19,7 +19,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class StoredHistory:
     """One epoch of a provider's own history, as it was stored (H-1).
 
     ``chain`` holds the digest before each item and after the last, see
@@ -74,7 +74,7 @@ def epochs(db: Connection, session_id: str) -> list[EpochInfo]:
     return [EpochInfo(*row) for row in rows]
 
 
-def read(db: Connection, session_id: str, number: int | None) -> Native | None:
+def read(db: Connection, session_id: str, number: int | None) -> StoredHistory | None:
     """One epoch, the last if ``number`` is None, checked against its chain."""
     row = db.execute(
         """SELECT epoch, provider, protocol, model, system, tools, why, digest, items FROM epochs
@@ -91,7 +91,7 @@ def read(db: Connection, session_id: str, number: int | None) -> Native | None:
     ).fetchall()
     system, tools, damage = _frame(system_text, tools_text, first)
     items, chain, wrong = _chained(rows, first, count)
-    return Native(
+    return StoredHistory(
         epoch, provider, protocol, model, system, tools, items, why, chain, damage or wrong
     )
 
@@ -106,7 +106,7 @@ def _frame(
     if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
         return system, [], "the tools cannot be read"
     known = cast("list[JsonObject]", tools)
-    if beginning(system, known) != first:
+    if chain_start(system, known) != first:
         return system, known, "the system prompt or the tools were changed"
     return system, known, ""
 
@@ -121,7 +121,7 @@ def _chained(
         if seq != number:
             wrong = f"items are missing after {number - 1}"
             break
-        after = link(chain[-1], body) if isinstance(body, str) else ""
+        after = chain_next(chain[-1], body) if isinstance(body, str) else ""
         if after != digest:
             known = isinstance(_json(body), dict)
             wrong = f"item {number} {'was changed' if known else 'cannot be read'}"
@@ -184,8 +184,8 @@ def begin(
     db.execute(
         """INSERT INTO epochs (session_id, epoch, at, provider, protocol, model, system, tools,
         why, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (session_id, epoch, time.time(), *made_by, written(system),
-         written(cast("Json", [*tools])), why, beginning(system, tools)),
+        (session_id, epoch, time.time(), *made_by, canonical_json(system),
+         canonical_json(cast("Json", [*tools])), why, chain_start(system, tools)),
     )  # fmt: skip
     append(session_id, epoch, items, db)
     return epoch
@@ -207,8 +207,8 @@ def append(session_id: str, epoch: int, items: Sequence[JsonObject], db: Connect
     already, last = row or (0, begun[0])
     rows: list[tuple[str, int, int, str, str]] = []
     for seq, item in enumerate(items, already + 1):
-        body = written(item)
-        last = link(last, body)
+        body = canonical_json(item)
+        last = chain_next(last, body)
         rows.append((session_id, epoch, seq, body, last))
     db.executemany(
         "INSERT INTO native (session_id, epoch, seq, body, digest) VALUES (?, ?, ?, ?, ?)", rows

@@ -12,7 +12,7 @@ from sqlite3 import Connection
 
 from studio.domain.errors import StorageError
 
-from .files import free_name
+from .files import unused_name
 from .migrations import LATEST, migrate
 from .paths import private_folder
 
@@ -26,19 +26,19 @@ LENIENT = partial(str, encoding="utf-8", errors="replace")
 COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
-class Damaged(Exception):
+class DatabaseDamaged(Exception):
     """The file is no database, or a broken one."""
 
 
-def primary(error: sqlite3.Error) -> int:
+def primary_code(error: sqlite3.Error) -> int:
     """SQLite's primary result code; -1 where the error is Python's own."""
     code = getattr(error, "sqlite_errorcode", None)
     return code & 0xFF if isinstance(code, int) else -1
 
 
-def explain(error: sqlite3.Error, path: Path) -> StorageError:
+def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
     """What a SQLite error means to the person."""
-    match primary(error):
+    match primary_code(error):
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             text = f"Another program is using {path}. Close it and try again."
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
@@ -78,10 +78,10 @@ def open_for_writing(path: Path, patience: float) -> tuple[Connection, str]:
         ) from error
     try:
         return _until(deadline, path), ""
-    except Damaged:
+    except DatabaseDamaged:
         return _begin_anew(path, deadline)
     except sqlite3.Error as error:
-        raise explain(error, path) from error
+        raise explain_error(error, path) from error
 
 
 def open_for_reading(path: Path) -> Connection:
@@ -105,7 +105,7 @@ def _until(deadline: float, path: Path) -> Connection:
         try:
             return _prepare(path, max(0.0, deadline - time.monotonic()))
         except sqlite3.OperationalError as error:
-            if primary(error) not in BUSY or time.monotonic() >= deadline:
+            if primary_code(error) not in BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.05)
 
@@ -117,7 +117,7 @@ def _prepare(path: Path, timeout: float) -> Connection:
         _refuse_newer(path, db.execute("PRAGMA user_version").fetchone()[0])
         findings = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if findings != "ok":
-            raise Damaged(findings)
+            raise DatabaseDamaged(findings)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute("PRAGMA foreign_keys = 1")
@@ -130,8 +130,8 @@ def _prepare(path: Path, timeout: float) -> Connection:
         db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     except sqlite3.DatabaseError as error:
         db.close()
-        if primary(error) in DAMAGED:
-            raise Damaged(str(error)) from error
+        if primary_code(error) in DAMAGED:
+            raise DatabaseDamaged(str(error)) from error
         raise
     except BaseException:
         db.close()
@@ -154,8 +154,8 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
             guard.execute("BEGIN EXCLUSIVE")
             try:
                 return _until(deadline, path), ""
-            except Damaged:
-                kept = free_name(path, "damaged")
+            except DatabaseDamaged:
+                kept = unused_name(path, "damaged")
                 # The file first: if it cannot be moved (in use on Windows), nothing has changed.
                 for companion in COMPANIONS:
                     source = path.with_name(path.name + companion)
@@ -168,7 +168,7 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
             "Close other programs that use it."
         ) from error
     except sqlite3.Error as error:
-        raise explain(error, path) from error
+        raise explain_error(error, path) from error
     notice = f"The saved chats were damaged. The file is kept as {kept}; a new one was begun."
     return db, notice
 

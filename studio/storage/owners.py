@@ -20,7 +20,7 @@ from .paths import private_folder
 STALE_AFTER = 86_400.0  # s; files of crashed programs are then removed
 
 
-class Owner:
+class ProcessLock:
     """This program's lock, under a fresh ``id``. Raises OSError if it cannot be had."""
 
     def __init__(self, folder: Path) -> None:
@@ -43,7 +43,7 @@ class Owner:
             self._path.unlink()
 
 
-def alive(folder: Path, owners: Iterable[str]) -> set[str]:
+def running_owners(folder: Path, owners: Iterable[str]) -> set[str]:
     """Those of ``owners`` that still hold their lock."""
     return {owner for owner in owners if owner and _held(folder / owner)}
 

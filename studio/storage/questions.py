@@ -2,7 +2,7 @@
 
 The server, a command of a cron job: they store their question here and wait; an
 open window finds it and stores the answer. Nothing but the person's answer is
-ever a yes: without a window, after ``PATIENCE``, with a database that fails, it
+ever a yes: without a window, after ``FIRST_BYTE_SECONDS``, with a database that fails, it
 is a no.
 """
 
@@ -21,12 +21,12 @@ from typing import Any, TypeVar, cast, get_args
 from studio.domain.codec import decode, encode
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.permissions import Answer, Question
 from studio.domain.redaction import without_secrets
 from studio.domain.sessions import Origin
 
-from .bell import Bell
+from .bell import ChangeNotifier
 from .database import Database
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ EVERY = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RemoteQuestion:
     """A question of another program that waits for the person.
 
     ``through`` is the door of the program that asks. ``title``, ``agent`` and
@@ -58,38 +58,38 @@ class Asked:
     asked: float
 
 
-class Questions:
+class RemoteApprovals:
     """Tables ``windows`` and ``questions``. Coroutines raise StorageError but where they say no."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        """``folder`` is where programs ring for each other, see ``Bell``."""
+        """``folder`` is where programs ring for each other, see ``ChangeNotifier``."""
         self._db = database
-        self.bell = Bell(folder, lambda: database.owner)
+        self.bell = ChangeNotifier(folder, lambda: database.owner)
 
     # A program without a window
 
-    async def window(self) -> bool:
+    async def has_window(self) -> bool:
         """Whether a window is open in which the person can answer."""
         rows = await self._db.read(lambda db: db.execute("SELECT owner FROM windows").fetchall())
         return bool(await self._db.alive({str(row[0]) for row in rows}))
 
-    async def put(
+    async def ask(
         self, session_id: str, question: Question, *, through: Origin = "server"
     ) -> Answer | None:
         """Ask in the window and wait for the answer.
 
         None, which is no yes, when there is no window or none any more, after
-        ``PATIENCE``, and where the database fails. Cancelled, the question is withdrawn.
+        ``FIRST_BYTE_SECONDS``, and where the database fails. Cancelled, the question is withdrawn.
         """
         asked = uuid.uuid4().hex
         shown = _shown(question)
-        body = written(cast("JsonObject", encode(shown)))
+        body = canonical_json(cast("JsonObject", encode(shown)))
         hidden = (shown.title, shown.detail) != (question.title, question.detail)
         row = (
             asked, self._db.owner, session_id, question.id, through, body, not hidden, time.time()
         )  # fmt: skip
         try:
-            if not await self.window():
+            if not await self.has_window():
                 return None
             try:
                 await self._ringing(
@@ -117,7 +117,7 @@ class Questions:
                 break
             if row[0] is not None:
                 return row[0] if row[0] in get_args(Answer) else "deny"
-            if not await self.window():
+            if not await self.has_window():
                 break
             await asyncio.sleep(EVERY)
         return None
@@ -145,7 +145,7 @@ class Questions:
         await self._db.write(write)
         await asyncio.to_thread(self.bell.forget, gone & rang)
 
-    async def waiting(self) -> list[Asked]:
+    async def waiting(self) -> list[RemoteQuestion]:
         """The questions that nobody has answered yet, the first one asked first."""
         rows = await self._db.read(_waiting)
         alive = await self._db.alive({str(row[0]) for row in rows})
@@ -159,7 +159,7 @@ class Questions:
     def _ringing(self, work: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Write, and ring when it is written, even if nobody waits for it any more."""
         future = self._db.submit(work)
-        future.add_done_callback(lambda _: self.bell.ring())
+        future.add_done_callback(lambda _: self.bell.notify())
         return asyncio.shield(asyncio.wrap_future(future))
 
 
@@ -188,7 +188,7 @@ def _waiting(db: Connection) -> list[tuple[Any, ...]]:
     ).fetchall()
 
 
-def _asked(row: tuple[Any, ...]) -> Asked | None:
+def _asked(row: tuple[Any, ...]) -> RemoteQuestion | None:
     """A row as a question; None if it cannot be read, and then nobody says yes to it."""
     _, asked, session_id, through, title, agent, folder, body, whole, at, own = row
     try:
@@ -200,4 +200,4 @@ def _asked(row: tuple[Any, ...]) -> Asked | None:
     except (ValueError, TypeError, RecursionError):
         return None
     door: Origin = through if through in get_args(Origin) else "server"
-    return Asked(asked, session_id, door, title, agent, folder, question, bool(whole), at)
+    return RemoteQuestion(asked, session_id, door, title, agent, folder, question, bool(whole), at)

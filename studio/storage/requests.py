@@ -12,7 +12,7 @@ KEPT_REQUESTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class RequestRow:
+class IdempotencyRow:
     """What is known of a request: the digest of its body, when it first came, where it was
     answered.
 
@@ -27,7 +27,7 @@ class RequestRow:
     turn_id: str = ""
 
 
-class RequestStore:
+class IdempotencyStore:
     """Table ``requests``: digests and ids, for a day, whatever becomes of the session.
 
     And table ``passing``: sessions that are deleted when their answer is out.
@@ -37,21 +37,21 @@ class RequestStore:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    async def begin(self, key: str, body: str, now: float) -> RequestRow:
+    async def begin(self, key: str, body: str, now: float) -> IdempotencyRow:
         """The row of this key; a new one if there was none. ``key`` and ``body`` are digests."""
 
-        def found_or_new(db: Connection) -> RequestRow:
+        def found_or_new(db: Connection) -> IdempotencyRow:
             db.execute("DELETE FROM requests WHERE at < ?", (now - KEPT_SECONDS,))
             query = "SELECT body, at, session_id, turn_id FROM requests WHERE key = ?"
             if row := db.execute(query, (key,)).fetchone():
-                return RequestRow(*row)
+                return IdempotencyRow(*row)
             db.execute("INSERT INTO requests (key, body, at) VALUES (?, ?, ?)", (key, body, now))
             db.execute(
                 """DELETE FROM requests WHERE key NOT IN
                 (SELECT key FROM requests ORDER BY at DESC, rowid DESC LIMIT ?)""",
                 (KEPT_REQUESTS,),
             )
-            return RequestRow(body, now)
+            return IdempotencyRow(body, now)
 
         return await self._db.write(found_or_new)
 

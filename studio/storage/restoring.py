@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from .contents import Contents
-from .entries import UNFINISHED, Change, Entry, entry_at
+from .contents import BlobStore
+from .entries import UNFINISHED, Change, FileState, file_state_at
 
 
 def restore(
-    root: Path, contents: Contents, wanted: Mapping[str, Change]
+    root: Path, contents: BlobStore, wanted: Mapping[str, Change]
 ) -> tuple[list[str], list[str]]:
     """Bring each relative path from what it must be now to what it shall be.
 
@@ -33,7 +33,7 @@ def restore(
 
 
 class _Restoring:
-    def __init__(self, root: Path, contents: Contents, wanted: Mapping[str, Change]) -> None:
+    def __init__(self, root: Path, contents: BlobStore, wanted: Mapping[str, Change]) -> None:
         self._root = root
         self._contents = contents
         self._wanted = wanted
@@ -71,7 +71,7 @@ class _Restoring:
         if {"", ".", ".."} & set(parts):
             self.left.add(path)
             return False
-        now = entry_at(self._root / path)
+        now = file_state_at(self._root / path)
         if now == target:
             return False
         if now != expected or not all(entry is None or entry.kept for entry in (now, target)):
@@ -114,7 +114,7 @@ class _Restoring:
         expected, target = self._wanted[path]
         if target is None:
             return
-        now = entry_at(place)
+        now = file_state_at(place)
         if now == target:
             return
         if expected is not None and not _changes_kind(expected, target):
@@ -142,27 +142,27 @@ class _Restoring:
 
     def _set_mode(self, path: str, place: Path) -> None:
         target = self._wanted[path][1]
-        now = entry_at(place)
+        now = file_state_at(place)
         if target is None or now is None or now.kind != "folder":
             raise OSError("no folder is there")
         if now != target:
             place.chmod(target.mode)
 
-    def _must_be(self, place: Path, expected: Entry) -> None:
-        if entry_at(place) != expected:
+    def _must_be(self, place: Path, expected: FileState) -> None:
+        if file_state_at(place) != expected:
             raise OSError("it changed")
 
 
-def _is(entry: Entry | None, kind: str) -> bool:
+def _is(entry: FileState | None, kind: str) -> bool:
     return entry is not None and entry.kind == kind
 
 
-def _changes_kind(before: Entry, after: Entry) -> bool:
+def _changes_kind(before: FileState, after: FileState) -> bool:
     """A file and a link take each other's place; a folder has to go first."""
     return before.kind != after.kind and "folder" in (before.kind, after.kind)
 
 
-def _write_file(temporary: Path, data: bytes, target: Entry, place: Path) -> None:
+def _write_file(temporary: Path, data: bytes, target: FileState, place: Path) -> None:
     # Until it has its own mode nobody else may read it.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:

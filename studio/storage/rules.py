@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlite3 import Connection
 from typing import Any, TypeAlias, get_args
 
-from studio.domain.ledger import written
+from studio.domain.ledger import canonical_json
 from studio.domain.permissions import Rule, Verdict
 
 from .database import Database
@@ -31,7 +31,7 @@ class StandingRule:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatRule:
+class SessionRule:
     """A rule the person gave for one chat; ``id`` is its own among all chats."""
 
     id: int
@@ -103,7 +103,7 @@ class RuleStore:
         await self._db.write(lambda db: db.execute(insert, values) and None)
 
 
-class ChatRuleStore:
+class SessionRuleStore:
     """Table ``rules``: what the person answered “for this session”, and what else they gave it."""
 
     def __init__(self, database: Database) -> None:
@@ -115,7 +115,7 @@ class ChatRuleStore:
             "SELECT rowid, verdict, tool, pattern FROM rules WHERE session_id = ? ORDER BY rowid"
         )
         rows = await self._db.read(lambda db: db.execute(query, (session_id,)).fetchall())
-        return [ChatRule(row[0], rule) for row in rows if (rule := _rule(*row[1:])) is not None]
+        return [SessionRule(row[0], rule) for row in rows if (rule := _rule(*row[1:])) is not None]
 
     async def add(self, session_id: str, rule: Rule) -> None:
         """Keep a rule; keeping it twice is the same as once."""
@@ -163,7 +163,7 @@ def _standing(row: tuple[Any, ...]) -> StandingRule | None:
 
 
 def _written(rule: Rule) -> tuple[str, str, str]:
-    return rule.verdict, written(rule.tool), written(rule.pattern)
+    return rule.verdict, canonical_json(rule.tool), canonical_json(rule.pattern)
 
 
 def _rule(verdict: Any, tool: Any, pattern: Any) -> Rule | None:

@@ -39,7 +39,7 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf
 _MARK = "\x02"  # marks the match in a snippet; no text in the index holds it
 
 
-def storable(text: str) -> str:
+def sanitise_text(text: str) -> str:
     """Text as SQLite can keep and find it: no lone surrogates, no control marks."""
     cleaned = text.encode("utf-8", "replace").decode("utf-8")
     return cleaned.replace("\0", " ").replace(_MARK, " ")
@@ -95,7 +95,7 @@ class Indexer:
 
 
 def _passage(kind: str, text: str) -> list[Passage]:
-    return [(kind, storable(text[:LONGEST]))] if text.strip() else []
+    return [(kind, sanitise_text(text[:LONGEST]))] if text.strip() else []
 
 
 def _recounted(event: Recounted) -> list[Passage]:
@@ -130,7 +130,7 @@ def find(db: Connection, text: str, limit: int) -> list[SearchHit]:
 
     The last word may be unfinished. Any text is a valid question.
     """
-    text = storable(text).strip()
+    text = sanitise_text(text).strip()
     if not text:
         return []
     hits: dict[str, SearchHit] = {}

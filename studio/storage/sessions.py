@@ -18,14 +18,14 @@ from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
 
 from . import audit, branching, native, transcripts, usage
 from .audit import EVERYTHING, PAGE, AuditEntry, AuditFilter
-from .changes import ChangeStore
-from .claims import Elsewhere, look
+from .changes import FileChangeStore
+from .claims import ExternalActivity, read_lock_state
 from .database import Database
-from .drafted import drafted
+from .drafted import list_drafts
 from .journal import Journal
-from .native import EpochInfo, Native
-from .rules import ChatRuleStore
-from .search import find, storable
+from .native import EpochInfo, StoredHistory
+from .rules import SessionRuleStore
+from .search import find, sanitise_text
 from .transcripts import is_time
 from .usage import UsageKey, sums
 
@@ -41,7 +41,7 @@ _Audit: TypeAlias = list[AuditEntry]
 _Rows: TypeAlias = list[tuple[Any, ...]]
 
 
-class Changes(TypedDict, total=False):
+class SessionChanges(TypedDict, total=False):
     """Fields of a session that may change."""
 
     title: str
@@ -70,9 +70,9 @@ class SessionStore:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self.changes = ChangeStore(db)
+        self.changes = FileChangeStore(db)
         """What turns changed in their folders."""
-        self.rules = ChatRuleStore(db)
+        self.rules = SessionRuleStore(db)
         """The rules that count in one session."""
         self._journals: dict[str, Journal] = {}
 
@@ -94,7 +94,7 @@ class SessionStore:
             if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
                 raise StorageError("This chat was deleted, so it cannot be continued.")
             _create(replace(info, parent=source_id), db)
-            branching.copy(db, source_id, info.id, before_turn)
+            branching.copy_session(db, source_id, info.id, before_turn)
             db.execute(
                 "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
                 (info.state, info.updated, info.id),
@@ -114,9 +114,9 @@ class SessionStore:
         )
         return [_info(row) for row in rows]
 
-    async def update(self, session_id: str, **changes: Unpack[Changes]) -> None:
+    async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
         """Change some fields; nothing happens if the session is gone."""
-        unknown = changes.keys() - Changes.__annotations__.keys()
+        unknown = changes.keys() - SessionChanges.__annotations__.keys()
         if unknown:
             raise TypeError(f"a session has no {', '.join(sorted(unknown))}")
         if not changes:
@@ -126,7 +126,7 @@ class SessionStore:
             del row["caps"]
             row |= {"cap_tokens": caps.tokens, "cap_dollars": caps.dollars}
         columns = ", ".join(f"{name} = ?" for name in row)
-        values = [storable(v) if isinstance(v, str) else v for v in row.values()]
+        values = [sanitise_text(v) if isinstance(v, str) else v for v in row.values()]
         await self._db.write(
             lambda db: (
                 db.execute(f"UPDATE sessions SET {columns} WHERE id = ?", (*values, session_id))
@@ -167,7 +167,7 @@ class SessionStore:
         rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
         return int(rows[0][0] or 0)
 
-    async def elsewhere(self, session_id: str) -> Elsewhere:
+    async def elsewhere(self, session_id: str) -> ExternalActivity:
         """Whether others have a turn in a session, or went on with it while it is open here.
 
         That changes with the transcript, so whoever follows that misses nothing.
@@ -176,12 +176,12 @@ class SessionStore:
         if journal is not None and (journal.closed or not journal.settled):
             journal = None
         known = journal.newest if journal is not None else None
-        newest, owner, _ = await self._db.read(lambda db: look(db, session_id))
+        newest, owner, _ = await self._db.read(lambda db: read_lock_state(db, session_id))
         # What was written here meanwhile is no news.
         still = journal is not None and journal.settled and journal.newest == known
         changed = still and known is not None and newest != known
         theirs = owner not in ("", self._db.owner)
-        return Elsewhere(theirs and bool(await self._db.alive({owner})), changed)
+        return ExternalActivity(theirs and bool(await self._db.alive({owner})), changed)
 
     async def events(self, session_id: str) -> _Events:
         """Everything that happened, in order; what cannot be read is left out.
@@ -194,12 +194,12 @@ class SessionStore:
     async def damage(self, session_id: str) -> str:
         """What is wrong with the stored session, in words for the person; empty if sound (H-5).
 
-        Of its row and its transcript; see ``Native.damage`` for the native history.
+        Of its row and its transcript; see ``StoredHistory.damage`` for the native history.
         """
         await self._flush(session_id)
-        return await self._db.read(lambda db: transcripts.damage(db, session_id))
+        return await self._db.read(lambda db: transcripts.describe_damage(db, session_id))
 
-    async def native(self, session_id: str, epoch: int | None = None) -> Native | None:
+    async def native(self, session_id: str, epoch: int | None = None) -> StoredHistory | None:
         """An epoch of the provider's history, the last if not named; None if there is none."""
         return await self._db.read(lambda db: native.read(db, session_id, epoch))
 
@@ -250,7 +250,7 @@ class SessionStore:
 
         Of one session or of all.
         """
-        return await self._db.read(lambda db: drafted(db, session_id, done, limit))
+        return await self._db.read(lambda db: list_drafts(db, session_id, done, limit))
 
     async def usage(self, session_id: str) -> Usage:
         """What a session's requests used so far."""
@@ -339,10 +339,10 @@ class SessionStore:
 
 def _create(info: SessionInfo, db: Connection) -> None:
     values = (
-        info.id, storable(info.title), storable(info.folder), info.agent, info.provider,
+        info.id, sanitise_text(info.title), sanitise_text(info.folder), info.agent, info.provider,
         info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
         info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
-        info.origin, storable(info.instructions),
+        info.origin, sanitise_text(info.instructions),
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)

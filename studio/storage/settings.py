@@ -17,8 +17,8 @@ from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
 
-from .files import alone, free_name, write_atomically
-from .model_entries import read_entries
+from .files import exclusive_access, unused_name, write_atomically
+from .model_entries import read_overrides
 
 ThemeName: TypeAlias = Literal["system", "light", "dark"]
 RECENT = 10  # folders that are remembered
@@ -139,16 +139,16 @@ class Settings:
 
     def model_facts(self, provider: str) -> Mapping[str, ModelInfo]:
         """What the person says of a provider's models, by id; entries with mistakes left out."""
-        return read_entries(self.models)[0].get(provider, {})
+        return read_overrides(self.models)[0].get(provider, {})
 
     @classmethod
     def from_json(cls, data: JsonObject) -> Settings:
         """Settings of a JSON object; a value of the wrong kind counts as not given."""
-        hints = kinds()
+        hints = field_types()
         known = {
             name: value
             for name, value in data.items()
-            if name in hints and fits(value, hints[name])
+            if name in hints and matches_type(value, hints[name])
         }
         settings = cls(**cast("dict[str, Any]", known))
         settings.unknown = {
@@ -170,32 +170,32 @@ def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]
     whole = dict(models)
     for name, size in (windows if isinstance(windows, dict) else {}).items():
         entry = whole.get(name, {})
-        if fits(size, int) and isinstance(entry, dict):
+        if matches_type(size, int) and isinstance(entry, dict):
             whole[name] = {"context_window": size, **cast("JsonObject", entry)}
     return whole
 
 
-def kinds() -> dict[str, Any]:
+def field_types() -> dict[str, Any]:
     """The type of each setting, by its name."""
     hints = get_type_hints(Settings)
     del hints["unknown"]
     return hints
 
 
-def fits(value: object, hint: Any) -> bool:
+def matches_type(value: object, hint: Any) -> bool:
     """Whether a JSON value fits a field's type."""
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Literal:
         return value in parts
     if origin in (Union, UnionType):
-        return any(fits(value, part) for part in parts)
+        return any(matches_type(value, part) for part in parts)
     if origin is list:
         return isinstance(value, list) and all(
-            fits(item, parts[0]) for item in cast("list[object]", value)
+            matches_type(item, parts[0]) for item in cast("list[object]", value)
         )
     if origin is dict:
         return isinstance(value, dict) and all(
-            fits(item, parts[1]) for item in cast("dict[str, object]", value).values()
+            matches_type(item, parts[1]) for item in cast("dict[str, object]", value).values()
         )
     if hint in (int, float):
         kinds = (int, float) if hint is float else (int,)
@@ -300,13 +300,13 @@ class SettingsFile:
 
     def _write(self, mine: JsonObject, before: JsonObject) -> JsonObject:
         """Write what is ours where we changed it, else what is in the file; returns all of it."""
-        with alone(self.path):
+        with exclusive_access(self.path):
             merged, theirs = mine, self._read()
             if theirs is not None:
                 theirs = Settings.from_json(theirs).to_json()
                 merged = cast("JsonObject", _both(mine, theirs, before))
             elif self.path.exists():
-                shutil.copy2(self.path, free_name(self.path, "broken"))
+                shutil.copy2(self.path, unused_name(self.path, "broken"))
             write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
         return merged
 
@@ -316,10 +316,10 @@ class SettingsFile:
         both = cast("JsonObject", _both(mine, theirs, before))
         if both == mine:
             return
-        for name in kinds():
+        for name in field_types():
             if both[name] != mine[name]:
                 setattr(self.values, name, both[name])
-        self.values.unknown = {name: both[name] for name in both if name not in kinds()}
+        self.values.unknown = {name: both[name] for name in both if name not in field_types()}
         for listener in self._listeners:
             listener()
 
@@ -336,9 +336,9 @@ class SettingsFile:
             return Settings(), ""
         if (data := self._read()) is not None:
             settings = Settings.from_json(data)
-            problems = read_entries(settings.models)[1]
+            problems = read_overrides(settings.models)[1]
             return settings, " ".join([f"{self.path}:", *problems] if problems else [])
-        kept = free_name(self.path, "broken")
+        kept = unused_name(self.path, "broken")
         self.path.rename(kept)
         return Settings(), (
             f"The settings could not be read, so the defaults are used. The file is kept as {kept}."

@@ -1,7 +1,7 @@
 """What is in a folder, looked at again and again: each look says what changed.
 
 Nothing is known of a file that a command will change, so each file's content
-is kept before (``Contents``). A later look reads only the files whose
+is kept before (``BlobStore``). A later look reads only the files whose
 signature changed, and lists only the folders whose did: ten thousand files
 cost ten thousand calls of ``lstat``, made from C. A signature that is as young
 as the look itself proves nothing (the file may change again within the same
@@ -21,12 +21,12 @@ from typing import cast
 
 from studio.domain.errors import StorageError
 
-from .contents import Contents, SeenRow
+from .contents import BlobStore, SeenRow
 from .entries import (
     UNFINISHED,
     Change,
-    Entry,
-    Reader,
+    FileState,
+    FileStateReader,
     Signature,
     settled,
     signature_of,
@@ -50,12 +50,12 @@ class TooMuch(Exception):
 @dataclass(slots=True)
 class _Folder:
     signature: Signature | None
-    entry: Entry
+    entry: FileState
     folders: list[str]
     files: list[str]
 
 
-class Tree:
+class FolderSnapshot:
     """One folder as it was at the last look. Methods block, and may be called in any thread.
 
     Folders with a name in ``ignored`` and those at ``excluded`` places are not
@@ -66,7 +66,7 @@ class Tree:
     def __init__(
         self,
         root: Path,
-        contents: Contents,
+        contents: BlobStore,
         *,
         ignored: Collection[str] = (),
         excluded: Iterable[Path] = (),
@@ -86,10 +86,10 @@ class Tree:
         self._looked = False
         self._folders: dict[str, _Folder] = {}
         self._seen: dict[str, Signature | None] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, FileState] = {}
         self._unsaved: set[str] = set()
 
-    def look(self) -> dict[str, Change]:
+    def scan(self) -> dict[str, Change]:
         """What changed since the last look, by relative path; empty for the first one."""
         with self._lock:
             if self.refused:
@@ -104,19 +104,19 @@ class Tree:
                 self._forget()
                 raise
 
-    def look_at(self, paths: Iterable[str]) -> tuple[dict[str, Entry | None], dict[str, Change]]:
+    def look_at(self, paths: Iterable[str]) -> tuple[dict[str, FileState | None], dict[str, Change]]:
         """What is at these paths and the folders above them now, and what of it changed.
 
         Of any size, in ignored folders too; only what ``look`` sees can have changed.
         """
         with self._lock:
             wanted = {path: None for each in paths for path in _lineage(each)}
-            reader = Reader(self._contents, None)
-            state: dict[str, Entry | None] = {}
+            reader = FileStateReader(self._contents, None)
+            state: dict[str, FileState | None] = {}
             changes: dict[str, Change] = {}
             for path in wanted:
                 place = self._place(path)
-                entry, signature = reader.take(place)
+                entry, signature = reader.read(place)
                 state[path] = entry
                 old = self._entries.get(place)
                 if self._looked and self._watches(path, place):
@@ -163,7 +163,7 @@ class Tree:
         signatures = signatures_of(places)
         self._check(places, signatures)
         seen = self._seen
-        new: dict[str, Entry | None] = {}
+        new: dict[str, FileState | None] = {}
         if (
             folders.keys() != self._folders.keys()
             or len(places) != len(seen)
@@ -172,13 +172,13 @@ class Tree:
             gone = (self._entries.keys() | seen.keys()) - folders.keys() - set(places)
             new.update(dict.fromkeys(gone))
             new.update((place, f.entry) for place, f in folders.items() if place != self._top)
-        reader = Reader(self._contents, self._bounds.file_size)
+        reader = FileStateReader(self._contents, self._bounds.file_size)
         young: dict[str, Signature | None] = {}
         for place, signature in zip(places, signatures, strict=True):
             if signature is None or seen.get(place) != signature:
                 if self._stopped.is_set():
                     raise TooMuch("the program is ending")
-                new[place], young[place] = reader.take(place, signature)
+                new[place], young[place] = reader.read(place, signature)
         reader.flush()
         changes: dict[str, Change] = {}
         for place, entry in new.items():
@@ -189,7 +189,7 @@ class Tree:
         self._folders, self._looked = folders, True
         return changes
 
-    def _set(self, place: str, entry: Entry | None, signature: Signature | None) -> None:
+    def _set(self, place: str, entry: FileState | None, signature: Signature | None) -> None:
         self._unsaved.add(place)
         if entry is None:
             self._entries.pop(place, None)
@@ -204,7 +204,7 @@ class Tree:
         for path, signature, entry, _ in self._contents.seen(self._top):
             place = self._place(os.fsdecode(path))
             try:
-                known = Entry.parse(entry)
+                known = FileState.parse(entry)
                 numbers = tuple(map(int, signature.split(" ")))
             except ValueError:
                 continue
@@ -253,7 +253,7 @@ class Tree:
             return None
         except OSError:  # nobody may look into it
             folders, files = [], []
-        itself = Entry("folder", stat.S_IMODE(signature[4]))
+        itself = FileState("folder", stat.S_IMODE(signature[4]))
         return _Folder(settled(signature, began), itself, folders, files)
 
     def _check(self, places: Sequence[str], signatures: Sequence[Signature | None]) -> None:

@@ -14,12 +14,12 @@ from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import EFFORTS
 
-from .search import Passage, storable
+from .search import Passage, sanitise_text
 
 
-def put(db: Connection, session_id: str, seq: int, turn_id: str, at: float, body: str) -> None:
+def insert_event(db: Connection, session_id: str, seq: int, turn_id: str, at: float, body: str) -> None:
     """Add the row number ``seq``; ``body`` is the event's JSON."""
-    turn_id = storable(turn_id)
+    turn_id = sanitise_text(turn_id)
     db.execute(
         """INSERT INTO transcript (session_id, seq, turn_id, at, body, sum)
         VALUES (?, ?, ?, ?, ?, ?)""",
@@ -27,7 +27,7 @@ def put(db: Connection, session_id: str, seq: int, turn_id: str, at: float, body
     )
 
 
-def index(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
+def insert_passages(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
     """Add what can be found from row ``seq`` on."""
     if not passages:
         return
@@ -63,7 +63,7 @@ def events(db: Connection, session_id: str) -> list[Event]:
     return [event for (body,) in rows if (event := read_event(body)) is not None]
 
 
-def damage(db: Connection, session_id: str) -> str:
+def describe_damage(db: Connection, session_id: str) -> str:
     """What is wrong with what is stored of a session, in words for the person; empty if sound.
 
     An event of a newer version is sound: its sum says that it is as it was written.

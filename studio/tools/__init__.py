@@ -12,7 +12,7 @@ A tool is one function with type hints and a docstring (T-1)::
 
 The hints become the JSON schema, the docstring's first paragraph the
 description, its ``name: text`` lines the parameters' descriptions. The
-parameter annotated ``Context`` is injected and not in the schema (T-2). A tool
+parameter annotated ``ContextUsage`` is injected and not in the schema (T-2). A tool
 returns text, a list, an object or a ``Result``; raises ``ToolFailed`` to tell
 the model what went wrong (L-5). Add a tool by adding a file: ``discovery``
 finds it in ``builtin/`` and in the person's own folder.

@@ -9,7 +9,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
 from . import replacing
-from .replacing import DraftConflict, Seen, digest, look
+from .replacing import DraftConflict, FileStamp, digest, read_stamp
 from .text import encode
 from .workspace import Workspace
 
@@ -24,8 +24,8 @@ def write_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) -
     cannot be done.
     """
     path, target = _places(workspace, draft)
-    seen = look(path, draft.path)
-    if _is_done(draft, seen, look(target, draft.target)):
+    seen = read_stamp(path, draft.path)
+    if _is_done(draft, seen, read_stamp(target, draft.target)):
         return
     if (seen.digest if seen else "") != draft.base_digest:
         raise _changed(draft, draft.path, seen, "the draft was made")
@@ -50,7 +50,7 @@ def undo_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) ->
     longer what the draft made of it, ToolFailed if it cannot be done.
     """
     path, target = _places(workspace, draft)
-    seen, made = look(path, draft.path), look(target, draft.target)
+    seen, made = read_stamp(path, draft.path), read_stamp(target, draft.target)
     if (seen.digest if seen else "") == draft.base_digest and (made is None or path == target):
         return
     if draft.action == "delete":
@@ -73,7 +73,7 @@ def is_done(workspace: Workspace, draft: Draft) -> bool:
     """Whether the folder is as the draft would make it."""
     try:
         path, target = _places(workspace, draft)
-        return _is_done(draft, look(path, draft.path), look(target, draft.target))
+        return _is_done(draft, read_stamp(path, draft.path), read_stamp(target, draft.target))
     except (ToolFailed, DraftConflict):
         return False
 
@@ -102,7 +102,7 @@ def as_named(workspace: Workspace, place: Path, name: str) -> Path:
     return place
 
 
-def _is_done(draft: Draft, seen: Seen | None, made: Seen | None) -> bool:
+def _is_done(draft: Draft, seen: FileStamp | None, made: FileStamp | None) -> bool:
     match draft.action:
         case "write":
             return made is not None and made.digest == _after(draft)
@@ -113,11 +113,11 @@ def _is_done(draft: Draft, seen: Seen | None, made: Seen | None) -> bool:
 
 
 def _move(
-    old: tuple[Path, str], new: tuple[Path, str], seen: Seen, data: bytes | None, wanted: str
+    old: tuple[Path, str], new: tuple[Path, str], seen: FileStamp, data: bytes | None, wanted: str
 ) -> None:
     """From one place to another, each with its name; ``wanted`` is the digest in the end."""
     (source, name), (target, to) = old, new
-    there = None if replacing.is_other_spelling(source, target) else look(target, to)
+    there = None if replacing.is_other_spelling(source, target) else read_stamp(target, to)
     if there is None:
         replacing.relocate(source, target, to, seen, data)
     elif there.digest == wanted:  # killed between the last two steps
@@ -127,7 +127,7 @@ def _move(
 
 
 def _restore(path: Path, draft: Draft, trash: Path | None) -> None:
-    kept = None if trash is None else look(trash / draft.id, draft.path)
+    kept = None if trash is None else read_stamp(trash / draft.id, draft.path)
     if trash is not None and kept is not None and kept.digest == draft.base_digest:
         replacing.copy(trash / draft.id, path, draft.path, over=False)
     elif draft.before is not None:
@@ -147,7 +147,7 @@ def _after(draft: Draft) -> str:
     return digest(encode(draft.after, draft.encoding))
 
 
-def _changed(draft: Draft, name: str, seen: Seen | None, since: str) -> DraftConflict:
+def _changed(draft: Draft, name: str, seen: FileStamp | None, since: str) -> DraftConflict:
     if seen is not None and not draft.base_digest and since.endswith("made"):
         return DraftConflict(f"{name} exists by now. Nothing was changed.")
     what = "was deleted" if seen is None else "changed"

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .landlock import scope_thread
-from .places import ENVIRONMENT, Places
-from .repository import StandIns
-from .scratch import Scratch
+from .places import ENVIRONMENT, VisiblePaths
+from .repository import GitHooksGuard
+from .scratch import TempFolders
 
 _ALONE = (
     *("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
@@ -42,13 +42,13 @@ class Bubblewrap:
     label = "Sandboxed"
     reason = ""
 
-    def __init__(self, program: str, places: Places, *, scoped: bool = True) -> None:
+    def __init__(self, program: str, places: VisiblePaths, *, scoped: bool = True) -> None:
         """``scoped``: commands with a network do not reach abstract sockets, if the system can."""
         self._program = program
         self._places = places
         self._scoped = scoped
-        self._scratch = Scratch()
-        self._stand_ins = StandIns()
+        self._scratch = TempFolders()
+        self._stand_ins = GitHooksGuard()
 
     def argv(
         self,

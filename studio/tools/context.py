@@ -10,7 +10,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
 
 from .notes import Notes
-from .sandbox import Sandbox, Unconfined
+from .sandbox import Sandbox, NoSandbox
 from .web import Web
 from .workspace import Workspace
 
@@ -75,7 +75,7 @@ class Context:
     ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
     may: Callable[[str], Awaitable[bool]] = _any
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    sandbox: Sandbox = field(default_factory=Unconfined)
+    sandbox: Sandbox = field(default_factory=NoSandbox)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
     agent: str = ""

@@ -41,8 +41,8 @@ class Toolbox:
 
 
 def discover(builtin: bool = True, folders: Sequence[Path] = ()) -> Toolbox:
-    """All tools there are, see ``Finder``; runs their files, so call it in a thread."""
-    return Finder(folders, builtin=builtin).look()
+    """All tools there are, see ``ToolDiscovery``; runs their files, so call it in a thread."""
+    return ToolDiscovery(folders, builtin=builtin).refresh()
 
 
 @dataclass
@@ -72,7 +72,7 @@ class _Source:
             self.problem += " What it was before is still used."
 
 
-class Finder:
+class ToolDiscovery:
     """Finds tools: those built in, then each folder's files, then entry points.
 
     A file that cannot be loaded is skipped and reported with its line; one
@@ -87,7 +87,7 @@ class Finder:
         self._files: dict[Path, _Source] = {}
         self._box: Toolbox | None = None
 
-    def look(self) -> Toolbox:
+    def refresh(self) -> Toolbox:
         """The tools as the files are now; the same object while nothing has changed.
 
         Runs files that are new or have changed, so call it in a thread. Another thread

@@ -16,7 +16,7 @@ from studio.domain.tools import Draft
 
 from .approving import is_done
 from .context import Context
-from .replacing import digest, is_other_spelling, look
+from .replacing import digest, is_other_spelling, read_stamp
 from .result import Result, size
 from .text import WHOLE, NotText, decode, encode, read_whole
 from .workspace import Workspace
@@ -109,7 +109,7 @@ def _as_it_is(workspace: Workspace, path: str) -> Draft:
             return Draft(_new_id(), name, text, text, digest(data), encoding)
     except NotText:
         pass
-    seen = look(file, name)
+    seen = read_stamp(file, name)
     if seen is None:
         raise ToolFailed(f"There is no file {name}.")
     return Draft(_new_id(), name, None, "", seen.digest)
@@ -135,7 +135,7 @@ def _new_id() -> str:
     return uuid.uuid4().hex
 
 
-async def going_on(context: Context, path: str) -> Draft | None:
+async def pending_draft(context: Context, path: str) -> Draft | None:
     """The waiting draft that a new text of ``path`` goes on from, if one does.
 
     A file whose deletion waits is written instead. Raises ToolFailed if the

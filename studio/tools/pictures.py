@@ -112,7 +112,7 @@ def dimensions(image: Image) -> tuple[int, int]:
         return opened.size
 
 
-def told(image: Image) -> str:
+def describe_image(image: Image) -> str:
     """A picture in a few words: ``1,200 × 800, 31 kB``."""
     width, height = dimensions(image)
     return f"{width:,} × {height:,}, {size(len(image.data))}"

@@ -66,7 +66,7 @@ _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class VisiblePaths:
     """``home`` is the person's; ``private`` are the program's own folders, with its keys'
     names and all chats. Methods touch the disk and give real paths of what exists."""
 

@@ -41,7 +41,7 @@ _UNFINISHED = re.compile(r"(?:\r|\x1b[^\n]{0,300})\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandResult:
     """``code`` is the exit code, negative for a signal; ``output`` has both streams as they
     came, ``left_out`` characters of it missing in the middle."""
 
@@ -51,7 +51,7 @@ class Ended:
     left_out: int = 0
 
 
-class Capture:
+class OutputCapture:
     """Output so far, in bounded memory; filled by one thread, read by another.
 
     ``arrived`` is called in the filling thread when there is something to show.
@@ -83,7 +83,7 @@ class Capture:
                 self._tail = self._tail[-self._half :]
 
     def fresh(self) -> str:
-        """What came since the last time, until ``SHOWN`` characters were shown."""
+        """What came since the last time, until ``MAX_LINES`` characters were shown."""
         with self._lock:
             text = "".join(self._fresh)
             self._fresh.clear()
@@ -100,7 +100,7 @@ class Capture:
             return self._head + note + tail, left_out
 
 
-class Plain:
+class TerminalText:
     """Terminal output as text: no escape sequences, line ends as ``\\n``; fed in pieces."""
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ async def run_shell(
     network: bool = False,
     time_limit: float,
     emit: Callable[[str], None],
-) -> Ended:
+) -> CommandResult:
     """Run a command line in the system's shell, without input.
 
     ``emit`` gets output as it comes, on the event loop. When the command ends,
@@ -146,7 +146,7 @@ async def run_shell(
 
     loop = asyncio.get_running_loop()
     arrived = asyncio.Event()
-    capture = Capture(lambda: loop.call_soon_threadsafe(arrived.set))
+    capture = OutputCapture(lambda: loop.call_soon_threadsafe(arrived.set))
 
     def end(child: _Child) -> None:  # once for each child
         try:
@@ -172,10 +172,10 @@ async def run_shell(
     if text := capture.fresh():
         emit(text)
     output, left_out = capture.whole()
-    return Ended(child.returncode, output, not done, left_out)
+    return CommandResult(child.returncode, output, not done, left_out)
 
 
-async def _show(capture: Capture, arrived: asyncio.Event, emit: Callable[[str], None]) -> None:
+async def _show(capture: OutputCapture, arrived: asyncio.Event, emit: Callable[[str], None]) -> None:
     while True:
         await arrived.wait()
         arrived.clear()
@@ -257,9 +257,9 @@ def _popen(argv: list[str] | str, folder: Path, environment: Mapping[str, str]) 
     )
 
 
-def _read(child: subprocess.Popen[bytes], capture: Capture) -> None:
+def _read(child: subprocess.Popen[bytes], capture: OutputCapture) -> None:
     assert child.stdout is not None
-    text = Plain()
+    text = TerminalText()
     with child.stdout as stream, contextlib.suppress(OSError, RuntimeError):
         # RuntimeError: the event loop is gone, nobody watches any more.
         while data := os.read(stream.fileno(), 1 << 16):

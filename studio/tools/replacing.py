@@ -41,7 +41,7 @@ class DraftConflict(StudioError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileStamp:
     """A file as it was looked at: the SHA-256 hex of its bytes, and what its entry said."""
 
     digest: str
@@ -52,7 +52,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def look(path: Path, name: str) -> Seen | None:
+def read_stamp(path: Path, name: str) -> FileStamp | None:
     """An ordinary file as it is now, None if there is none.
 
     Raises DraftConflict if something else is there, ToolFailed if it cannot be read.
@@ -62,14 +62,14 @@ def look(path: Path, name: str) -> Seen | None:
             raise DraftConflict(f"{name} is no ordinary file. Nothing was changed.")
         with path.open("rb") as file:
             entry = _entry(os.fstat(file.fileno()))
-            return Seen(hashlib.file_digest(file, "sha256").hexdigest(), entry)
+            return FileStamp(hashlib.file_digest(file, "sha256").hexdigest(), entry)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         raise ToolFailed(f"{name} cannot be read: {reason(error)}.") from error
 
 
-def replace(path: Path, name: str, data: bytes, seen: Seen | None) -> None:
+def replace(path: Path, name: str, data: bytes, seen: FileStamp | None) -> None:
     """Make ``data`` all that is in the file; missing folders are made.
 
     ``seen`` is the file as it was looked at, None where there was none. Mode,
@@ -89,7 +89,7 @@ def replace(path: Path, name: str, data: bytes, seen: Seen | None) -> None:
                 _rename(temporary, path)
 
 
-def relocate(source: Path, target: Path, name: str, seen: Seen, data: bytes | None) -> None:
+def relocate(source: Path, target: Path, name: str, seen: FileStamp, data: bytes | None) -> None:
     """Give a file another place, with other bytes if ``data`` is given.
 
     Until the last step the file is whole at its old place. Raises DraftConflict
@@ -113,7 +113,7 @@ def relocate(source: Path, target: Path, name: str, seen: Seen, data: bytes | No
         _settle(source.parent)
 
 
-def remove(path: Path, name: str, seen: Seen) -> None:
+def remove(path: Path, name: str, seen: FileStamp) -> None:
     """Delete a file; DraftConflict if it changed since, ToolFailed if it cannot be deleted."""
     with _told(name, "deleted"):
         _still(path, name, seen)
@@ -240,7 +240,7 @@ def _linked(source: Path, target: Path) -> bool:
     return True
 
 
-def _still(path: Path, name: str, seen: Seen) -> None:
+def _still(path: Path, name: str, seen: FileStamp) -> None:
     """Raises DraftConflict if the file is another than the one that was seen."""
     try:
         same = _entry(path.lstat()) == seen.entry

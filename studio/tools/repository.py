@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from .workspace import IGNORED
+from .workspace import SKIPPED_FOLDERS
 
 _MEANT = {
     "hooks": None,
@@ -43,12 +43,12 @@ def _repositories(folder: Path, depth: int) -> Iterator[Path]:
     if not depth:
         return
     with suppress(OSError), os.scandir(folder) as entries:
-        below = (e for e in entries if e.is_dir(follow_symlinks=False) and e.name not in IGNORED)
+        below = (e for e in entries if e.is_dir(follow_symlinks=False) and e.name not in SKIPPED_FOLDERS)
         for _, entry in zip(range(_MOST), below, strict=False):
             yield from _repositories(Path(entry.path), depth - 1)
 
 
-class StandIns:
+class GitHooksGuard:
     """What stands for missing names, as long as any command runs. Thread-safe."""
 
     def __init__(self) -> None:

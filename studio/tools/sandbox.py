@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from .bubblewrap import Bubblewrap
-from .places import Places
+from .places import VisiblePaths
 from .seatbelt import Seatbelt
 
 _PATIENCE = 10.0  # s for a probe that does nothing
@@ -64,7 +64,7 @@ class Sandbox(Protocol):
     def close(self) -> None: ...
 
 
-class Unconfined:
+class NoSandbox:
     """No sandbox: a command can do what the person can do."""
 
     kind = "none"
@@ -96,7 +96,7 @@ class Unconfined:
         return
 
 
-class Hiding:
+class HidingSandbox:
     """Another sandbox, from which more is hidden: ``hidden`` is asked for each command."""
 
     def __init__(self, sandbox: Sandbox, hidden: Callable[[], Sequence[Path]]) -> None:
@@ -126,28 +126,28 @@ def find_sandbox(
     ``private`` are folders no command may see: the program's own.
     """
     if not wanted:
-        return Unconfined("The sandbox is off in the settings.")
-    places = Places(home or Path.home(), tuple(private))
+        return NoSandbox("The sandbox is off in the settings.")
+    places = VisiblePaths(home or Path.home(), tuple(private))
     tried: list[Sandbox] = []
     if sys.platform.startswith("linux"):
         program = _program("bwrap")
         if program is None:
-            return Unconfined("bubblewrap is not installed.")
+            return NoSandbox("bubblewrap is not installed.")
         # The second, if Landlock keeps it from making its namespaces.
         tried += [Bubblewrap(program, places), Bubblewrap(program, places, scoped=False)]
     elif sys.platform == "darwin":
         tried.append(Seatbelt(places))
     else:
-        return Unconfined("This system has no sandbox that is supported.")
+        return NoSandbox("This system has no sandbox that is supported.")
     problem = ""
     for sandbox in tried:
         problem = _tried(sandbox)
         if not problem:
             return sandbox
-    return Unconfined(f"{tried[0].kind} does not work here: {problem}")
+    return NoSandbox(f"{tried[0].kind} does not work here: {problem}")
 
 
-def explained(sandbox: Sandbox, output: str, *, network: bool) -> str:
+def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:
     """Why a command that failed may have failed, for the model; empty if nothing says so."""
     if sandbox.kind == "none":
         return ""

@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 
-class Scratch:
+class TempFolders:
     """One temporary folder for each working folder, until closed or the program ends.
 
     Safe to use from several threads.

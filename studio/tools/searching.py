@@ -21,7 +21,7 @@ from studio.domain.errors import ToolFailed
 from .patterns import glob_regex
 from .text import encoding_of
 from .threads import Stop
-from .workspace import IGNORED, Workspace
+from .workspace import SKIPPED_FOLDERS, Workspace
 
 LARGEST = 20_000_000
 """Bytes of the largest file that is searched."""
@@ -47,7 +47,7 @@ class Match:
     text: str
 
 
-class NotItsRegex(ToolFailed):
+class UnsupportedRegex(ToolFailed):
     """ripgrep cannot read the pattern; Python perhaps can."""
 
 
@@ -75,7 +75,7 @@ def search(
     if ripgrep is not None:
         try:
             return _with_ripgrep(ripgrep, workspace, place, query, limit, stop, environment)
-        except NotItsRegex as failure:
+        except UnsupportedRegex as failure:
             if not _is_python_regex(query.pattern):
                 raise ToolFailed(str(failure)) from None
     return _with_python(workspace, place, query, limit, stop)
@@ -95,7 +95,7 @@ def _with_ripgrep(
     command += ["--max-filesize", str(LARGEST), "--ignore-case" if query.ignore_case else "-s"]
     if query.glob:
         command += ["--glob", query.glob.removeprefix("./")]
-    for name in sorted(IGNORED):
+    for name in sorted(SKIPPED_FOLDERS):
         command += ["--glob", f"!{name}"]
     command += ["--regexp", query.pattern, "--", workspace.relative(place)]
     flags = subprocess.CREATE_NO_WINDOW if sys.platform == "win32" else 0
@@ -122,7 +122,7 @@ def _with_ripgrep(
         said = child.stderr.read().decode("utf-8", "replace").strip()
     if child.returncode == 2 and not found:
         if "regex" in said:
-            raise NotItsRegex(f"“{query.pattern}” is not a regular expression: {said}")
+            raise UnsupportedRegex(f"“{query.pattern}” is not a regular expression: {said}")
         if "glob" in said:
             raise ToolFailed(f"“{query.glob}” is not a glob pattern: {said}")
     return found

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from .places import ENVIRONMENT, Places
+from .places import ENVIRONMENT, VisiblePaths
 from .repository import repositories
-from .scratch import Scratch
+from .scratch import TempFolders
 
 _PROGRAM = "/usr/bin/sandbox-exec"
 _BASE = """\
@@ -53,9 +53,9 @@ class Seatbelt:
     label = "Sandboxed"
     reason = ""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: VisiblePaths) -> None:
         self._places = places
-        self._scratch = Scratch()
+        self._scratch = TempFolders()
 
     def argv(
         self,
@@ -94,7 +94,7 @@ class Seatbelt:
 
 
 def profile(
-    places: Places,
+    places: VisiblePaths,
     environment: Mapping[str, str],
     folder: Path,
     writable: Sequence[Path],

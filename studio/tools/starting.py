@@ -51,7 +51,7 @@ def starter(name: str) -> str:
     return _TEXT.replace("@NAME@", name)
 
 
-def start(folder: Path, name: str, taken: Collection[str]) -> Path:
+def create_tool_file(folder: Path, name: str, taken: Collection[str]) -> Path:
     """Write a starter file ``name``.py into a folder that is there; returns its path.
 
     Never overwrites. Raises ConfigurationError if the name is none for a tool,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from studio.domain.errors import ToolFailed
 
-IGNORED = frozenset(
+SKIPPED_FOLDERS = frozenset(
     {
         ".git",
         ".hg",
@@ -190,7 +190,7 @@ class Workspace:
     ) -> Iterator[os.DirEntry[str]]:
         """Files and folders below ``folder`` in the order of their names, links not followed.
 
-        Steps over ``IGNORED`` folders and what cannot be opened. A folder comes
+        Steps over ``SKIPPED_FOLDERS`` folders and what cannot be opened. A folder comes
         before what is in it. Ends early once ``stop`` says so.
         """
         try:
@@ -205,7 +205,7 @@ class Workspace:
                 is_folder = entry.is_dir(follow_symlinks=False)
             except OSError:
                 continue
-            if is_folder and entry.name in IGNORED:
+            if is_folder and entry.name in SKIPPED_FOLDERS:
                 continue
             if self.hidden(self.relative(Path(entry.path))):
                 continue

@@ -19,20 +19,20 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.controls import Button, Card, Label, Mark, OverlayBar, paint_rounded, see_through
+from studio.ui.controls import Button, Card, Label, Mark, OverlayBar, paint_rounded, make_transparent
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
     from studio.domain.permissions import Answer
-    from studio.storage.questions import Asked
+    from studio.storage.questions import RemoteQuestion
 
 GUARD = 0.4
 """Seconds for which keys and clicks are ignored after another question appeared."""
 WIDTH = 716
 LINES = 10
 """Lines of a command that are seen at once; the rest is scrolled to."""
-THROUGH = {
+ORIGIN_TEXTS = {
     "server": "Through the server",
     "terminal": "Through the terminal",
     "editor": "Through an editor",
@@ -44,7 +44,7 @@ HIDDEN = (
 )
 
 
-class AskedCard(QWidget):
+class RemoteApprovalCard(QWidget):
     """One question at a time; hidden when there is none.
 
     ``answered`` tells a question's id and the answer, ``left`` that the person
@@ -59,7 +59,7 @@ class AskedCard(QWidget):
     def __init__(self, theme: Theme, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._theme, self._now = theme, now
-        self.asked: Asked | None = None
+        self.asked: RemoteQuestion | None = None
         self._shown_at = 0.0
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
@@ -115,7 +115,7 @@ class AskedCard(QWidget):
         self._follow()
         self.hide()
 
-    def show_question(self, asked: Asked | None, more: int = 0) -> None:
+    def show_question(self, asked: RemoteQuestion | None, more: int = 0) -> None:
         """Show a question, and how many wait behind it; None hides the card."""
         before, self.asked = self.asked, asked
         if asked is None:
@@ -144,16 +144,16 @@ class AskedCard(QWidget):
         parts += [self.why.text().rstrip("."), "needs your answer"]
         return ", ".join(part for part in parts if part)
 
-    def _fill(self, asked: Asked) -> None:
+    def _fill(self, asked: RemoteQuestion) -> None:
         question = asked.question
-        self.title.setText(visible(question.title))
-        chat = f" for the chat “{visible(asked.title)}”" if asked.title else ""
+        self.title.setText(escape_invisible(question.title))
+        chat = f" for the chat “{escape_invisible(asked.title)}”" if asked.title else ""
         named = not asked.agent or asked.agent in question.title
-        agent = "" if named else f", by {visible(asked.agent)}"
-        self.source.setText(f"{THROUGH[asked.through]}{chat}{agent}.")
-        self.reason.setText(visible(question.reason))
+        agent = "" if named else f", by {escape_invisible(asked.agent)}"
+        self.source.setText(f"{ORIGIN_TEXTS[asked.through]}{chat}{agent}.")
+        self.reason.setText(escape_invisible(question.reason))
         self.reason.setVisible(bool(question.reason))
-        self.detail.set_text(visible(question.detail))
+        self.detail.set_text(escape_invisible(question.detail))
         self.facts.set_facts(
             [
                 (name, short_path(text) if name == "folder" else text)
@@ -161,7 +161,7 @@ class AskedCard(QWidget):
             ]
         )
         why = question.why if asked.whole else HIDDEN
-        self.why.setText(visible(why))
+        self.why.setText(escape_invisible(why))
         self._why.setVisible(bool(why))
         self.allow.setEnabled(asked.whole)
         self.allow.setToolTip("" if asked.whole else HIDDEN)
@@ -205,7 +205,7 @@ class AskedCard(QWidget):
         painter.end()
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """The text with what nobody would see, or would see elsewhere, written out."""
     return "".join(
         one
@@ -246,7 +246,7 @@ class _Detail(QPlainTextEdit):
         self.setAccessibleName("What it wants to do")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
-        see_through(self)
+        make_transparent(self)
         self._bar = OverlayBar(self)
         self._follow()
         theme.changed.connect(self._follow)
@@ -293,7 +293,7 @@ class _Facts(QWidget):
     def set_facts(self, facts: list[tuple[str, str]]) -> None:
         from studio.ui.transcript.prompt import fact_icon
 
-        self._facts = [(fact_icon(name, text), visible(text)) for name, text in facts]
+        self._facts = [(fact_icon(name, text), escape_invisible(text)) for name, text in facts]
         self.setAccessibleName(self.text)
         self.setVisible(bool(facts))
         self.updateGeometry()

@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.agent.auditing import export
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.storage.audit import AuditEntry, AuditFilter, AuditState
 from studio.ui.controls import (
     Button,
@@ -145,7 +145,7 @@ class AuditPage(QWidget):
     def __init__(
         self,
         theme: Theme,
-        studio: Studio,
+        studio: Engine,
         later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
     ) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class AuditPage(QWidget):
         column.addWidget(Label(theme, line, "ui", "text2", wrap=True))
         self.field = Field(theme, "Filter by words", icon="search")
         self.field.setClearButtonEnabled(True)
-        self.field.textChanged.connect(lambda _: self.look())
+        self.field.textChanged.connect(lambda _: self.refresh())
         self.state = Combo(theme, "State", width=170)
         self.state.set_items(
             [
@@ -210,7 +210,7 @@ class AuditPage(QWidget):
         self._follow()
         theme.changed.connect(self._follow)
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Show the calls as they are now, from the first."""
         states = tuple(s for s in get_args(AuditState) if s == self._chosen)
         self._wanted = AuditFilter(states=states, text=self.field.text())
@@ -219,7 +219,7 @@ class AuditPage(QWidget):
     def _state_chosen(self, key: str) -> None:
         self._chosen = key
         self.state.set_current(key)
-        self.look()
+        self.refresh()
 
     def _replace(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this; what was looked for before is not wanted any more."""

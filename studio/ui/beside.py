@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal
 
-State: TypeAlias = Literal["off", "starting", "running", "failed"]
+ServerState: TypeAlias = Literal["off", "starting", "running", "failed"]
 
 COMMAND = (sys.executable, "-m", "studio", "serve", "--with-parent")
 """Ends when its standard input does; the first line it prints is JSON."""
@@ -28,7 +28,7 @@ GRACE = 5.0
 _TAIL = 2_000
 
 
-class Beside(QObject):
+class ServerProcess(QObject):
     """Keeps the server running while it is wanted; ``changed`` comes with every ``state``.
 
     ``address`` is where it listens, as ``http://host:port``; ``token`` is what
@@ -47,7 +47,7 @@ class Beside(QObject):
         """``keys`` are those that no keychain has: the server gets them through its input."""
         super().__init__(parent)
         self._keys = keys
-        self.state: State = "off"
+        self.state: ServerState = "off"
         self.address = self.token = ""
         self.words = ""
         self._command = command
@@ -78,7 +78,7 @@ class Beside(QObject):
         else:
             self._end()
 
-    def tell(self, keys: Mapping[str, str | None]) -> None:
+    def send_keys(self, keys: Mapping[str, str | None]) -> None:
         """Keys that changed: the new one, or None for one to be looked up again."""
         if self._process is not None and keys:
             line = json.dumps({"keys": dict(keys)}) + "\n"
@@ -106,7 +106,7 @@ class Beside(QObject):
         self._set("starting")
         program, *arguments = self._command
         process.start(program, arguments)
-        self.tell(self._keys())
+        self.send_keys(self._keys())
 
     def _end(self) -> None:
         """Ask it to end: its standard input does."""
@@ -176,7 +176,7 @@ class Beside(QObject):
         self._after = min(2 * self._after, LONGEST)
         self._set("failed")
 
-    def _set(self, state: State) -> None:
+    def _set(self, state: ServerState) -> None:
         self.state = state
         self.changed.emit()
 

@@ -10,7 +10,7 @@ from studio import __version__
 from studio.ui import actions
 
 
-class Boxes:
+class Dialogs:
     """Opens boxes over ``window``; none of them waits."""
 
     def __init__(self, window: QWidget) -> None:
@@ -27,7 +27,7 @@ class Boxes:
         text = "Work with AI agents. Apache-2.0."
         self._show(QMessageBox.Icon.NoIcon, title, title, text)
 
-    def cannot_go_on(self, why: str, then: Callable[[], object]) -> None:
+    def show_fatal_error(self, why: str, then: Callable[[], object]) -> None:
         """Nothing can be done without what is saved; ``then`` follows the box."""
         more = "Nothing was changed. The window closes now."
         box = self._show(QMessageBox.Icon.Critical, "Agent Studio", why, more)

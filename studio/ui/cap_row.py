@@ -6,18 +6,18 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from studio.ui.settings.limits import Amount, dollars
+from studio.ui.settings.limits import AmountField, dollars
 from studio.ui.theme import Theme, elided
 
 
-class CapRow(QWidget):
+class BudgetRow(QWidget):
     """``given`` tells the dollars that the person typed; 0 is no limit of the chat's own."""
 
     given = Signal(float)
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.amount = Amount(theme, "Limit of this chat", dollars, 0)
+        self.amount = AmountField(theme, "Limit of this chat", dollars, 0)
         self.amount.given.connect(self.given)
         row = QHBoxLayout(self)
         row.setContentsMargins(16, 0, 16, 8)

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.chat_rows import ChatModel, Index, Row, grouped
-from studio.ui.controls import Field, OverlayBar, paint_rounded, paint_spinner, see_through
+from studio.ui.chat_rows import ChatListModel, Index, ChatRow, grouped
+from studio.ui.controls import Field, OverlayBar, paint_rounded, paint_spinner, make_transparent
 from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided
 
@@ -52,7 +52,7 @@ class ChatDelegate(QStyledItemDelegate):
         self.query = ""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t, row = self.theme, index.data(ChatModel.RowRole)
+        t, row = self.theme, index.data(ChatListModel.RowRole)
         if row.hit is not None:
             height = t.height(32) + t.metrics("small").height() + 4
         elif row.session is None:
@@ -62,7 +62,7 @@ class ChatDelegate(QStyledItemDelegate):
         return QSize(100, height)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        t, row, rect = self.theme, index.data(ChatModel.RowRole), QRectF(option.rect)
+        t, row, rect = self.theme, index.data(ChatListModel.RowRole), QRectF(option.rect)
         painter.save()
         if not row.id:
             painter.setFont(t.font("label"))
@@ -84,7 +84,7 @@ class ChatDelegate(QStyledItemDelegate):
         self._paint_chat(painter, box, row, chosen)
         painter.restore()
 
-    def _paint_chat(self, painter: QPainter, box: QRectF, row: Row, chosen: bool) -> None:
+    def _paint_chat(self, painter: QPainter, box: QRectF, row: ChatRow, chosen: bool) -> None:
         t = self.theme
         line = t.height(32) - 2 if row.hit is not None else box.height()
         side = t.px(16)
@@ -112,7 +112,7 @@ class ChatDelegate(QStyledItemDelegate):
             under = QRectF(x, box.y() + line - 4, box.right() - 10 - x, box.height() - line)
             self._paint_line(painter, under, row.hit.line)
 
-    def _paint_end(self, painter: QPainter, box: QRectF, row: Row) -> float:
+    def _paint_end(self, painter: QPainter, box: QRectF, row: ChatRow) -> float:
         """Paint what the row's end shows; returns where it begins."""
         t, right = self.theme, box.right() - 10
         side = float(t.px(16))
@@ -205,7 +205,7 @@ class ChatList(QListView):
         self._sessions: list[SessionInfo] = []
         self._told = False  # whether there are chats
         self._hits: list[SearchHit] | None = None
-        self.chats = ChatModel(self)
+        self.chats = ChatListModel(self)
         self.setModel(self.chats)
         self._delegate = ChatDelegate(theme, self)
         self.setItemDelegate(self._delegate)
@@ -216,7 +216,7 @@ class ChatList(QListView):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setResizeMode(QListView.ResizeMode.Adjust)
-        see_through(self)
+        make_transparent(self)
         OverlayBar(self)
         self.clicked.connect(self._open)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -272,11 +272,11 @@ class ChatList(QListView):
         if not query:
             rows = grouped(self._sessions, self._clock())
         elif self._hits is None:
-            rows = [Row(info.title, info) for info in self._sessions if query in info.title.lower()]
+            rows = [ChatRow(info.title, info) for info in self._sessions if query in info.title.lower()]
         else:
             known = {info.id: info for info in self._sessions}
-            rows = [Row(hit.title, known.get(hit.session_id), hit) for hit in self._hits]
-        current = self.currentIndex().data(ChatModel.RowRole)
+            rows = [ChatRow(hit.title, known.get(hit.session_id), hit) for hit in self._hits]
+        current = self.currentIndex().data(ChatListModel.RowRole)
         self.chats.show(rows)
         if current is not None and not self.currentIndex().isValid():
             self.setCurrentIndex(self.chats.index_of(current.id))
@@ -293,13 +293,13 @@ class ChatList(QListView):
         return viewport.underMouse() and rect.contains(viewport.mapFromGlobal(QCursor.pos()))
 
     def _open(self, index: Index) -> None:
-        row = index.data(ChatModel.RowRole)
+        row = index.data(ChatListModel.RowRole)
         if row is not None and row.id:
             self.opened.emit(row.id)
 
     def _menu(self, place: QPoint) -> None:
         index = self.indexAt(place)
-        row = index.data(ChatModel.RowRole)
+        row = index.data(ChatListModel.RowRole)
         if row is None or not row.id:
             return
         menu = QMenu(self)
@@ -312,7 +312,7 @@ class ChatList(QListView):
         menu.popup(self.viewport().mapToGlobal(place))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        row = self.currentIndex().data(ChatModel.RowRole)
+        row = self.currentIndex().data(ChatListModel.RowRole)
         key = event.key()
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and row is not None:
             self._open(self.currentIndex())

@@ -29,7 +29,7 @@ Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChatRow:
     """One line of the list: a heading (no ``session``), a chat, or a chat that was found."""
 
     title: str
@@ -79,7 +79,7 @@ def age(seconds: float) -> str:
     return f"{minutes // 60}h" if minutes < 24 * 60 else f"{minutes // (24 * 60)}d"
 
 
-def grouped(sessions: Iterable[SessionInfo], now: float) -> list[Row]:
+def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:
     """Rows with headings by date, latest first."""
     today = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0)
     limits = [
@@ -88,20 +88,20 @@ def grouped(sessions: Iterable[SessionInfo], now: float) -> list[Row]:
         ("Last 7 days", today - timedelta(days=7)),
         ("Last 30 days", today - timedelta(days=30)),
     ]
-    rows: list[Row] = []
+    rows: list[ChatRow] = []
     heading = ""
     for info in sorted(sessions, key=lambda info: info.updated, reverse=True):
         when = datetime.fromtimestamp(info.updated)
         group = next((name for name, start in limits if when >= start), "Older")
         if group != heading:
             heading = group
-            rows.append(Row(heading))
+            rows.append(ChatRow(heading))
         shown = age(now - info.updated) if group == "Today" else ""
-        rows.append(Row(info.title or "New chat", info, age=shown))
+        rows.append(ChatRow(info.title or "New chat", info, age=shown))
     return rows
 
 
-class ChatModel(QAbstractListModel):
+class ChatListModel(QAbstractListModel):
     """Rows; ``renamed`` comes when a title was edited in place."""
 
     renamed = Signal(str, str)
@@ -109,11 +109,11 @@ class ChatModel(QAbstractListModel):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.rows: list[Row] = []
+        self.rows: list[ChatRow] = []
         self.progress: Callable[[str], str] = lambda session_id: ""
         """How far a running chat is, by its id; asked when somebody looks."""
 
-    def show(self, rows: Sequence[Row]) -> None:
+    def show(self, rows: Sequence[ChatRow]) -> None:
         """Replace the rows; a list of the same chats only repaints what changed."""
         new = list(rows)
         if [(row.id, row.hit is None) for row in new] == [

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
-from studio.ui.asked_card import THROUGH, AskedCard
+from studio.ui.asked_card import ORIGIN_TEXTS, RemoteApprovalCard
 from studio.ui.chat.composer import Composer
-from studio.ui.notifying import Notifier
+from studio.ui.notifying import DesktopNotifier
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.permissions import Answer
-    from studio.storage.questions import Asked
+    from studio.storage.questions import RemoteQuestion
 
 SOON = 50
 """Milliseconds that a ring waits for the next: one look for all of them."""
@@ -31,7 +31,7 @@ PART = 300
 """The same while a part of it is not known yet."""
 
 
-class Elsewhere(QObject):
+class RemoteApprovals(QObject):
     """Shows what other programs ask; ``rung`` says that their chats may have changed.
 
     The question stands at the top of ``column``. It takes the keyboard only
@@ -39,27 +39,27 @@ class Elsewhere(QObject):
     on the event loop.
     """
 
-    rung = Signal()
+    notified = Signal()
 
     def __init__(
         self,
         theme: Theme,
         column: QVBoxLayout,
-        notifier: Notifier,
+        notifier: DesktopNotifier,
         composer: Composer,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         super().__init__(composer.window())
         self._theme, self._column, self._composer = theme, column, composer
         self._notifier, self._later = notifier, later
-        self.card: AskedCard | None = None
+        self.card: RemoteApprovalCard | None = None
         """None before the first question."""
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self._watcher: QFileSystemWatcher | None = None
         self._told = ""
         self._looking = asyncio.Lock()
         self._soon = self._timer(lambda: self._later(self._hear()))
-        self._again = self._timer(lambda: self._later(self.look()))
+        self._again = self._timer(lambda: self._later(self.refresh()))
 
     def _timer(self, due: Callable[[], object]) -> QTimer:
         timer = QTimer(self)
@@ -67,15 +67,15 @@ class Elsewhere(QObject):
         timer.timeout.connect(due)
         return timer
 
-    async def live(self, studio: Studio) -> None:
+    async def start(self, studio: Engine) -> None:
         """From now on this program is a window, and listens."""
         questions = studio.questions
         await questions.register()
-        await asyncio.to_thread(questions.bell.heard)
+        await asyncio.to_thread(questions.bell.poll)
         self._studio = studio
         self._watcher = QFileSystemWatcher([str(questions.bell.folder)], self)
         self._watcher.directoryChanged.connect(self._ring)
-        await self.look()
+        await self.refresh()
 
     def stop(self) -> None:
         """Listen no more."""
@@ -93,11 +93,11 @@ class Elsewhere(QObject):
     async def _hear(self) -> None:
         if self._studio is None:
             return
-        if await asyncio.to_thread(self._studio.questions.bell.heard):
-            await self.look()
-            self.rung.emit()
+        if await asyncio.to_thread(self._studio.questions.bell.poll):
+            await self.refresh()
+            self.notified.emit()
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Show the question that waits longest, if any does."""
         async with self._looking:
             if self._studio is not None:
@@ -110,7 +110,7 @@ class Elsewhere(QObject):
         self.card.take_focus()
         return True
 
-    def _show(self, waiting: list[Asked]) -> None:
+    def _show(self, waiting: list[RemoteQuestion]) -> None:
         if self.card is None:
             if not waiting:
                 return
@@ -133,8 +133,8 @@ class Elsewhere(QObject):
             if had_focus or self._nothing_written(focused):
                 card.take_focus()
 
-    def _made(self) -> AskedCard:
-        card = AskedCard(self._theme)
+    def _made(self) -> RemoteApprovalCard:
+        card = RemoteApprovalCard(self._theme)
         card.answered.connect(self._answered)
         card.left.connect(self._composer.setFocus)
         card.seen.connect(self._take_back)
@@ -144,7 +144,7 @@ class Elsewhere(QObject):
     def _nothing_written(self, focused: QWidget | None) -> bool:
         return focused is self._composer.editor and not self._composer.text
 
-    def _tell(self, card: AskedCard, asked: Asked) -> None:
+    def _tell(self, card: RemoteApprovalCard, asked: RemoteQuestion) -> None:
         from studio.ui.transcript.access import announce
 
         announce(card, card.spoken, urgent=True)
@@ -153,20 +153,20 @@ class Elsewhere(QObject):
             if self._studio.settings.values.notify:
                 self._told = asked.session_id
                 who = asked.agent or "An agent"
-                words = f"{who} needs your answer ({THROUGH[asked.through].lower()})"
-                self._notifier.tell(asked.session_id, words)
+                words = f"{who} needs your answer ({ORIGIN_TEXTS[asked.through].lower()})"
+                self._notifier.notify(asked.session_id, words)
 
     def _take_back(self) -> None:
         """The person has seen it, or it is over."""
         if self._told:
-            self._notifier.take_back(self._told)
+            self._notifier.withdraw(self._told)
             self._told = ""
 
     def _answered(self, asked: str, answer: Answer) -> None:
         async def work() -> None:
             if self._studio is not None:
                 await self._studio.questions.answer(asked, answer)
-                await self.look()
+                await self.refresh()
 
         self._take_back()
         self._later(work())

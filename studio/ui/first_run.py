@@ -19,19 +19,19 @@ from studio.ui.controls import (
     FocusRing,
     Label,
     MenuItem,
-    Painted,
+    PaintedButton,
     Status,
     paint_keycaps,
     paint_rounded,
 )
 from studio.ui.logo import Logo
-from studio.ui.settings.known import BY_NAME, KNOWN, recognise
+from studio.ui.settings.known import PROVIDERS_BY_NAME, PROVIDERS, provider_of_key
 from studio.ui.theme import Theme, elided, joined
 
 WIDTH = 480
 
 
-class ChoiceRow(Painted):
+class ChoiceRow(PaintedButton):
     """A large row: a title, a line below, a key that chooses it, and perhaps a status."""
 
     radius = 10
@@ -172,7 +172,7 @@ class _KeyPage(QWidget):
         column.addWidget(self.field)
         row = QHBoxLayout()
         self.provider = Combo(theme, "Provider", "Provider")
-        self.provider.set_items([MenuItem(k.name, k.title) for k in KNOWN if k.key == "needed"])
+        self.provider.set_items([MenuItem(k.name, k.title) for k in PROVIDERS if k.key == "needed"])
         self.provider.hide()
         self.status = Status(theme)
         self.status.hide()
@@ -285,7 +285,7 @@ class FirstRun(QWidget):
             step = 1 if key == Qt.Key.Key_Down else -1
             at = max(0, min(len(order) - 1, order.index(focused) + step))
             order[at].setFocus(Qt.FocusReason.TabFocusReason)
-        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focused, Painted):
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focused, PaintedButton):
             focused.click()
         else:
             super().keyPressEvent(event)
@@ -293,18 +293,18 @@ class FirstRun(QWidget):
     # The key's way
 
     def _provider(self) -> str:
-        found = recognise(self._page.field.text())
+        found = provider_of_key(self._page.field.text())
         return found or self._page.provider.current
 
     def _typed(self) -> None:
         self._cancel()
         page, text = self._page, self._page.field.text().strip()
-        name = recognise(text)
+        name = provider_of_key(text)
         page.field.set_error()
         page.error.hide()
         page.session.hide()
         page.add.show()
-        known = BY_NAME.get(name)
+        known = PROVIDERS_BY_NAME.get(name)
         page.status.setVisible(known is not None)
         if known is not None:
             page.status.set(f"{known.title} key", "ok")
@@ -318,7 +318,7 @@ class FirstRun(QWidget):
         self._task = asyncio.ensure_future(self._try(name, key, session_only))
 
     async def _try(self, name: str, key: str, session_only: bool) -> None:
-        page, title = self._page, BY_NAME[name].title
+        page, title = self._page, PROVIDERS_BY_NAME[name].title
         page.error.hide()
         page.add.setEnabled(False)
         page.session.setEnabled(False)

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.ui.controls import Button, Combo, Label, MenuItem
 from studio.ui.theme import Theme
 
@@ -79,7 +79,7 @@ class HistoryPage(QWidget):
         self._stale = True
         count = len(facts.items)
         items = f"{count} {'item' if count == 1 else 'items'}"
-        provider = TITLES.get(facts.provider, facts.provider)
+        provider = PROVIDER_TITLES.get(facts.provider, facts.provider)
         self.label.setText(f"{provider}, {items}" if provider else "Nothing was sent yet")
         self.copy.setEnabled(bool(facts.items))
         self.remark.setText(facts.remark)

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import assert_never
 
-from studio.agent.context import Context, Kind
-from studio.agent.risk import Risk
+from studio.agent.context import ContextUsage, PartKind
+from studio.agent.risk import ExfiltrationGuard
 from studio.agent.routing import TAKE_OVER
 from studio.agent.session import Session
-from studio.agent.spending import dollars
+from studio.agent.spending import format_dollars
 from studio.agent.turn import NEARLY_OUT
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.events import (
@@ -57,27 +57,27 @@ from studio.domain.events import (
 from studio.domain.ledger import Sent
 from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 from studio.domain.tools import Exposure
-from studio.storage.native import EpochInfo, Native
+from studio.storage.native import EpochInfo, StoredHistory
 from studio.ui.folders import short_path
 from studio.ui.history_page import HistoryFacts
 from studio.ui.requests_page import RequestRow
 from studio.ui.run_page import RunFacts, short_count
-from studio.ui.spending import Spending
+from studio.ui.spending import ChatCosts
 from studio.ui.transcript.draft import icon_of
 from studio.ui.transcript.model import whole_seconds
 
-SEEN: dict[Exposure, str] = {"private": "private files", "untrusted": "words from outside"}
+EXPOSURE_TEXTS: dict[Exposure, str] = {"private": "private files", "untrusted": "words from outside"}
 """What a chat can have met (T-7)."""
-ANSWERED: dict[Answer, str] = {
+ANSWER_TEXTS: dict[Answer, str] = {
     "once": "Allowed once",
     "session": "Allowed in this chat",
     "folder": "Allowed in this folder",
     "always": "Allowed everywhere",
     "deny": "Denied",
 }
-TOLD: dict[Topic, str] = {
+TOPIC_TEXTS: dict[Topic, str] = {
     "date": "Told the date",
     "mode": "Told the mode",
     "instructions": "Told the folder’s instructions",
@@ -97,7 +97,7 @@ OTHERWISE = {
     TAKE_OVER: "Told to take over from a model that got stuck",
 }
 """The same by its words, where a topic has several."""
-PARTS: dict[Kind, str] = {
+PARTS: dict[PartKind, str] = {
     "instructions": "Instructions",
     "tools": "Tools",
     "messages": "Messages",
@@ -120,9 +120,9 @@ STATES = {
 def run_facts(
     session: Session,
     model: ModelInfo,
-    spent: Spending,
+    spent: ChatCosts,
     began: float | None,
-    context: Context | None = None,
+    context: ContextUsage | None = None,
     *,
     summing: bool = False,
 ) -> RunFacts:
@@ -130,8 +130,8 @@ def run_facts(
     transcript, info = session.transcript, session.info
     state, title = STATES.get(info.state, ("stopped", "Stopped at a limit"))
     total = spent.all
-    lost = f"Broken caches cost about {dollars(total.lost)}" if total.lost else ""
-    exposed = Risk(transcript).exposed
+    lost = f"Broken caches cost about {format_dollars(total.lost)}" if total.lost else ""
+    exposed = ExfiltrationGuard(transcript).exposed
     seconds = time.monotonic() - began if began is not None and session.running else None
     return RunFacts(
         state=state,
@@ -150,9 +150,9 @@ def run_facts(
         written=total.usage.cache_write,
         output=total.usage.output,
         reasoning=total.usage.reasoning,
-        cost=dollars(total.cost),
+        cost=format_dollars(total.cost),
         today=spent.today,
-        seen=[(SEEN[kind], exposed[kind]) for kind in SEEN if kind in exposed],
+        seen=[(EXPOSURE_TEXTS[kind], exposed[kind]) for kind in EXPOSURE_TEXTS if kind in exposed],
         notes=[note for note in (total.source, total.gap, lost) if note],
     )
 
@@ -162,7 +162,7 @@ def _can_sum_up(session: Session) -> bool:
     return messages > 1 and not session.running and not session.damage
 
 
-def request_rows(spent: Spending) -> list[RequestRow]:
+def request_rows(spent: ChatCosts) -> list[RequestRow]:
     """The Requests list: the newest first."""
     rows: list[RequestRow] = []
     for number, (entry, one) in enumerate(spent.requests, 1):
@@ -170,7 +170,7 @@ def request_rows(spent: Spending) -> list[RequestRow]:
         parts = [f"{short_count(usage.input)} in", f"{short_count(usage.output)} out"]
         if usage.cache_read:
             parts.insert(1, f"{short_count(usage.cache_read)} cached")
-        figure = dollars(one.cost)
+        figure = format_dollars(one.cost)
         if figure and one.source == "Estimate":
             figure = f"≈ {figure}"
         rows.append(
@@ -184,11 +184,11 @@ def _broke(sent: Sent | None) -> str:
     if sent is None or not sent.broke:
         return ""
     end = "" if sent.broke.endswith(".") else "."
-    cost = f" It cost about {dollars(sent.lost)}." if sent.lost else ""
+    cost = f" It cost about {format_dollars(sent.lost)}." if sent.lost else ""
     return f"The cache broke. {sent.broke}{end}{cost}"
 
 
-def history_facts(native: Native, epochs: Sequence[EpochInfo]) -> HistoryFacts:
+def history_facts(native: StoredHistory, epochs: Sequence[EpochInfo]) -> HistoryFacts:
     """The History page: one epoch, and which others there are."""
     newest = epochs[-1].number if epochs else native.epoch
     remark = f"Begun anew. {native.why}" if native.why else ""
@@ -199,7 +199,7 @@ def history_facts(native: Native, epochs: Sequence[EpochInfo]) -> HistoryFacts:
     others = [
         (
             epoch.number,
-            f"History {number} of {len(epochs)}, {TITLES.get(epoch.provider, epoch.provider)}",
+            f"History {number} of {len(epochs)}, {PROVIDER_TITLES.get(epoch.provider, epoch.provider)}",
             time.strftime("%H:%M", time.localtime(epoch.at)),
         )
         for number, epoch in enumerate(epochs, 1)
@@ -213,7 +213,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case TurnStarted():
             return "message-square", "Message sent", ""
         case StepEnded():
-            name = TITLES.get(session.info.provider, session.info.provider)
+            name = PROVIDER_TITLES.get(session.info.provider, session.info.provider)
             broke = f". {_broke(event.sent)}" if event.sent and event.sent.broke else ""
             return "arrow-up", f"Request to {name}{broke}", f"{short_count(event.usage.input)} in"
         case ReasoningEnded():
@@ -226,7 +226,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case AwaitingPermission():
             return "shield-question-mark", event.question.title, ""
         case PermissionResolved():
-            words = f"Denied: {event.by}" if event.by else ANSWERED[event.answer]
+            words = f"Denied: {event.by}" if event.by else ANSWER_TEXTS[event.answer]
             return "shield", words, ""
         case AwaitingReply():
             return "message-circle", "Asked you", ""
@@ -254,10 +254,10 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Pinned():
             return "lock", "Pinned a message" if event.pinned else "Unpinned a message", ""
         case Exposed():
-            return "scan-eye", f"Saw {SEEN[event.exposure]}: {event.source}", ""
+            return "scan-eye", f"Saw {EXPOSURE_TEXTS[event.exposure]}: {event.source}", ""
         case Routed():
             asked = f" Asked {event.asked}." if event.asked else ""
-            return "git-branch", f"Routed. {event.why}{asked}", dollars(event.cost or 0)
+            return "git-branch", f"Routed. {event.why}{asked}", format_dollars(event.cost or 0)
         case FilesChanged():
             return "files", f"Changed {_files(event.paths)}", ""
         case FilesRestored():
@@ -272,13 +272,13 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case Retried():
             return "refresh-cw", "Trying again", ""
         case Silent():
-            name = TITLES.get(session.info.provider, session.info.provider)
+            name = PROVIDER_TITLES.get(session.info.provider, session.info.provider)
             return "hourglass", f"Nothing from {name}", whole_seconds(event.seconds)
         case HistoryBegun():
             words = f"History begins anew. {event.why}" if event.why else "History begins"
-            return "history", words, TITLES.get(event.provider, event.provider)
+            return "history", words, PROVIDER_TITLES.get(event.provider, event.provider)
         case Told():
-            words = OTHERWISE.get(event.text) or TOLD[event.topic]
+            words = OTHERWISE.get(event.text) or TOPIC_TEXTS[event.topic]
             return "bot", f"{words}: {event.text}", ""
         case Recounted():
             many = len(event.messages)

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.cap_row import CapRow
+from studio.ui.cap_row import BudgetRow
 from studio.ui.controls import Field, Hairline, OverlayBar, Segmented
 from studio.ui.history_page import HistoryFacts, HistoryPage
 from studio.ui.requests_page import RequestList, RequestRow
@@ -152,7 +152,7 @@ class Inspector(QWidget):
         below.setContentsMargins(0, 0, 0, 0)
         below.setSpacing(0)
         below.addWidget(self.run)
-        self.cap = CapRow(theme)
+        self.cap = BudgetRow(theme)
         below.addWidget(self.cap)
         below.addWidget(self.requests)
         below.addStretch(1)

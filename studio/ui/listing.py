@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView
 from studio.ui.sidebar import Sidebar
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.events import Event
     from studio.domain.sessions import SessionInfo
 
@@ -22,7 +22,7 @@ AGAIN = 2000
 """Milliseconds between two looks while another program works in a chat: it may be killed."""
 
 
-class Listing(QObject):
+class ChatListController(QObject):
     """Fills the sidebar: its chats, its search, its counts.
 
     ``later`` runs a coroutine on the event loop; ``listed`` is called each time
@@ -40,7 +40,7 @@ class Listing(QObject):
     ) -> None:
         super().__init__(sidebar)
         self._sidebar, self._later, self._listed = sidebar, later, listed
-        self.studio: Studio | None = None
+        self.studio: Engine | None = None
         self._search: asyncio.Task[Any] | None = None
         self._one_by_one = asyncio.Lock()
         self._timer = self._single(SOON, lambda: self._later(self.refresh()))
@@ -56,7 +56,7 @@ class Listing(QObject):
         timer.timeout.connect(due)
         return timer
 
-    def soon(self) -> None:
+    def schedule_refresh(self) -> None:
         """Show changes of the chats; many in a row at once, and none waits for the next."""
         if not self._timer.isActive():
             self._timer.start()
@@ -69,11 +69,11 @@ class Listing(QObject):
         """Show the chats as they are; one look at a time, so that none shows older news."""
         async with self._one_by_one:
             if self._sidebar.chats.state() == QAbstractItemView.State.EditingState:
-                self.soon()  # a title is being typed: do not take it away
+                self.schedule_refresh()  # a title is being typed: do not take it away
             elif self.studio is not None:
                 await self._list(self.studio)
 
-    async def _list(self, studio: Studio) -> None:
+    async def _list(self, studio: Engine) -> None:
         agents = await studio.agents()
         looks = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
         infos = await studio.sessions.list()
@@ -83,7 +83,7 @@ class Listing(QObject):
         self._listed()
         await self._look_elsewhere(studio, infos)
 
-    async def _look_elsewhere(self, studio: Studio, infos: list[SessionInfo]) -> None:
+    async def _look_elsewhere(self, studio: Engine, infos: list[SessionInfo]) -> None:
         """Look again while other programs work; nothing is looked for while none does."""
         busy = [info.id for info in infos if info.state in ("running", "waiting")]
         before = self._elsewhere
@@ -107,7 +107,7 @@ class Listing(QObject):
         infos = await self.studio.sessions.list()
         return next((info.id for info in infos if info.state == "waiting"), None)
 
-    def heard(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Something happened in a chat: its row may say so."""
         from studio.domain import events
 
@@ -122,7 +122,7 @@ class Listing(QObject):
             | events.DraftResolved
             | events.TurnComplete,
         ):
-            self.soon()
+            self.schedule_refresh()
 
     def _searched(self, text: str) -> None:
         if self._search is not None:

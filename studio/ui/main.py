@@ -20,10 +20,10 @@ from studio.ui.main_window import MainWindow
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 
-def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Studio]]) -> int:
+def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]]) -> int:
     """Show the window at once; the pieces are made while it is already painted.
 
     The caller may have turned the garbage collector off, for there is none to
@@ -74,10 +74,10 @@ async def _live(
     window: MainWindow,
     paths: Paths,
     settings: SettingsFile,
-    build: Callable[[Paths, SettingsFile], Awaitable[Studio]],
+    build: Callable[[Paths, SettingsFile], Awaitable[Engine]],
 ) -> int:
     await window.painted
-    await window.live(build(paths, settings))
+    await window.load(build(paths, settings))
     window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what is there now stays: full collections skip it
     gc.enable()

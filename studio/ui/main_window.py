@@ -13,28 +13,28 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.settings import SettingsFile
 from studio.ui import actions, placement
-from studio.ui.boxes import Boxes
+from studio.ui.boxes import Dialogs
 from studio.ui.chat.banner import Banner
 from studio.ui.chat.page import ChatPage
-from studio.ui.chat.runs import Runs
-from studio.ui.listing import Listing
-from studio.ui.notifying import Notifier
-from studio.ui.pages import Pages
+from studio.ui.chat.runs import TurnRunner
+from studio.ui.listing import ChatListController
+from studio.ui.notifying import DesktopNotifier
+from studio.ui.pages import PageStack
 from studio.ui.panes import step_focus
-from studio.ui.preferences import Preferences
+from studio.ui.preferences import SettingsController
 from studio.ui.running import RunningMenu
-from studio.ui.serving import Serving
+from studio.ui.serving import ServerController
 from studio.ui.sidebar import Sidebar
-from studio.ui.sides import Sides
-from studio.ui.telling import Telling
+from studio.ui.sides import WindowLayout
+from studio.ui.telling import ChatNotifications
 from studio.ui.theme import Theme
-from studio.ui.watching import Watching
+from studio.ui.watching import InspectorController
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.events import Event
-    from studio.ui.elsewhere import Elsewhere
+    from studio.ui.elsewhere import RemoteApprovals
     from studio.ui.inspector import Inspector
 
 
@@ -54,18 +54,18 @@ class MainWindow(QMainWindow):
         self.closed: asyncio.Future[int] = loop.create_future()
         self.theme = theme
         self.settings = settings
-        self.studio: Studio | None = None
-        self._runs = Runs(self._failed, self._ran)
+        self.studio: Engine | None = None
+        self._runs = TurnRunner(self._failed, self._ran)
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._boxes = Boxes(self)
+        self._boxes = Dialogs(self)
         self._closing = False
-        self._elsewhere: Elsewhere | None = None
+        self._elsewhere: RemoteApprovals | None = None
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
         self.chat = ChatPage(theme)
-        self.pages = Pages(theme, self.chat, self.sidebar, self._later)
+        self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
         middle = QWidget()
         self._column = column = QVBoxLayout(middle)
@@ -73,12 +73,12 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self.banner)
         column.addWidget(self.pages, 1)
-        self.sides = Sides(self.sidebar, middle, self.chat.header)
+        self.sides = WindowLayout(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
-        self._watching = Watching(theme, self.sides, self.chat, self._later)
-        self.listing = Listing(self.sidebar, self._later, self.pages.mark_chat)
-        self.serving = Serving(settings, self.sidebar)
-        self.preferences = Preferences(self, theme, settings, self.chat, self.serving, self._later)
+        self._watching = InspectorController(theme, self.sides, self.chat, self._later)
+        self.listing = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
+        self.serving = ServerController(settings, self.sidebar)
+        self.preferences = SettingsController(self, theme, settings, self.chat, self.serving, self._later)
         self.actions_by_name = actions.install(self, self._handlers())
         named = self.actions_by_name
         self.chat.restoring.take_actions(named["undo_files"], named["redo_files"])
@@ -92,11 +92,11 @@ class MainWindow(QMainWindow):
         self.sidebar.delete.connect(self._delete)
         self.sidebar.stop.connect(self._runs.stop)
         self.sidebar.chats.chats.progress = self._runs.progress
-        self.notifier = Notifier(self._later, self.windowIcon)
-        self._telling = Telling(self, self.pages, self.chat, settings, self.notifier)
+        self.notifier = DesktopNotifier(self._later, self.windowIcon)
+        self._telling = ChatNotifications(self, self.pages, self.chat, settings, self.notifier)
         self._running = RunningMenu(self, self._runs, named)
-        self.chat.session_changed.connect(self.listing.soon)
-        self.chat.event_seen.connect(self.listing.heard)
+        self.chat.session_changed.connect(self.listing.schedule_refresh)
+        self.chat.event_seen.connect(self.listing.on_event)
         self.chat.opened.connect(self._watching.begin)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
@@ -104,29 +104,29 @@ class MainWindow(QMainWindow):
         self.chat.draft_wanted.connect(self.pages.show_drafts)
         self.pages.open_wanted.connect(self.open_session)
         self.pages.keys_wanted.connect(self._boxes.show_keys)
-        self.pages.decided.connect(self.listing.soon)
+        self.pages.decided.connect(self.listing.schedule_refresh)
         placement.restore(self, self.sides, self.sidebar, settings.values)
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
     # Coming to life
 
-    async def live(self, making: Awaitable[Studio]) -> None:
+    async def load(self, making: Awaitable[Engine]) -> None:
         """Take the pieces and show what is saved; a database that cannot be used is explained."""
         try:
             studio = await making
             await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
-            self._boxes.cannot_go_on(str(error), self.close)
+            self._boxes.show_fatal_error(str(error), self.close)
             return
         self.studio = self._watching.studio = self.listing.studio = studio
-        self.pages.live(studio)
-        self.preferences.live(studio)
-        studio.on_trouble(self.banner.say)
+        self.pages.set_studio(studio)
+        self.preferences.set_studio(studio)
+        studio.on_problem(self.banner.say)
         await studio.look_for_providers()
         self.chat.live(studio, self._runs)
         await self.listing.refresh()
         if studio.settings.values.first_run_done or await studio.sessions.list():
-            await self.chat.begin()
+            await self.chat.show_new_chat()
             self._show_new()
         else:
             self.pages.show_welcome(self._show_new)
@@ -136,26 +136,26 @@ class MainWindow(QMainWindow):
             self._watching.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
-        self.serving.live(studio.keychain)
-        self.serving.follow()
+        self.serving.set_keychain(studio.keychain)
+        self.serving.apply_settings()
         self._later(self._listen(studio))
 
-    async def _listen(self, studio: Studio) -> None:
+    async def _listen(self, studio: Engine) -> None:
         """Hear what other programs do at the same data."""
-        from studio.ui.elsewhere import Elsewhere
+        from studio.ui.elsewhere import RemoteApprovals
 
-        here = self._elsewhere = Elsewhere(
+        here = self._elsewhere = RemoteApprovals(
             self.theme, self._column, self.notifier, self.chat.composer, self._later
         )
-        here.rung.connect(self.listing.soon)
-        for heard in (here.rung, self.listing.ended):
+        here.notified.connect(self.listing.schedule_refresh)
+        for heard in (here.notified, self.listing.ended):
             heard.connect(lambda: self._later(self._look_elsewhere()))
-        await here.live(studio)
+        await here.start(studio)
 
     async def _look_elsewhere(self) -> None:
         """The chat on screen as it is now; its row knows what that found."""
-        await self.chat.following.look()
-        self.listing.soon()
+        await self.chat.following.refresh()
+        self.listing.schedule_refresh()
 
     # Chats
 
@@ -170,7 +170,7 @@ class MainWindow(QMainWindow):
     def new_chat(self) -> None:
         if self.studio is None:
             return
-        self._later(self.chat.begin())
+        self._later(self.chat.show_new_chat())
         self._show_new()
 
     def open_session(self, session_id: str) -> None:
@@ -186,7 +186,7 @@ class MainWindow(QMainWindow):
         self.pages.mark_chat()
         if session.info.unread:
             await session.change(unread=False)
-            self.listing.soon()
+            self.listing.schedule_refresh()
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
@@ -202,7 +202,7 @@ class MainWindow(QMainWindow):
         async def work() -> None:
             assert self.studio is not None
             if self.chat.session is not None and self.chat.session.info.id == session_id:
-                await self.chat.begin()
+                await self.chat.show_new_chat()
             await self.studio.sessions.delete(session_id)
             await self.listing.refresh()
 
@@ -218,13 +218,13 @@ class MainWindow(QMainWindow):
             self._later(self.pages.drafts_changed(session))
         if isinstance(event, TurnComplete) and session is not self.chat.session:
             self._later(self._ended_unseen(session))
-        self._telling.heard(session, event)
-        self.listing.heard(event)
+        self._telling.on_event(session, event)
+        self.listing.on_event(event)
 
     async def _ended_unseen(self, session: Session) -> None:
         if session is not self.chat.session:
             await session.change(unread=True)
-            self.listing.soon()
+            self.listing.schedule_refresh()
 
     @property
     def inspector(self) -> Inspector | None:

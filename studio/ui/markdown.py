@@ -87,7 +87,7 @@ def cut(text: str, start: int, end: int | None = None) -> str:
 
 def parse(source: str) -> list[Block]:
     """The blocks of a whole document."""
-    return Reader(source).read()
+    return BlockReader(source).read()
 
 
 def plain(text: str) -> list[Block]:
@@ -140,7 +140,7 @@ def _code(
     ]
 
 
-class Reader:
+class BlockReader:
     """Walks the parser's events once and writes down blocks.
 
     ``base`` is where ``source`` begins in the whole document; ``prefix`` is read

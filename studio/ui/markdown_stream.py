@@ -6,7 +6,7 @@ import re
 
 import pyromark
 
-from .markdown import OPTIONS, Block, Reader
+from .markdown import OPTIONS, Block, BlockReader
 
 
 class MarkdownStream:
@@ -37,7 +37,7 @@ class MarkdownStream:
                 # A definition reaches back: links before it come alive.
                 self._known, self._prefix, self._offset, self._count = known, "", 0, 0
                 tail = source
-        reader = Reader(tail, self._offset, self._prefix)
+        reader = BlockReader(tail, self._offset, self._prefix)
         fresh = reader.read()
         self.parsed = len(tail)
         first = self._count

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 5.0
+TIMEOUT = 5.0
 """Seconds after which a service that does not answer counts as absent."""
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 _ENDS = {"done": "is done", "error": "failed", "stalled": "got stuck", "refused": "was refused"}
 
 
-def words(event: Event, info: SessionInfo) -> str:
+def notification_text(event: Event, info: SessionInfo) -> str:
     """What the desktop is told of an event; nothing for most. Never what anybody wrote."""
     from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete
 
@@ -42,7 +42,7 @@ def words(event: Event, info: SessionInfo) -> str:
     return ""
 
 
-class Service:
+class DBusNotifications:
     """The notification service of the session's bus; raises OSError where there is none."""
 
     def __init__(self, clicked: Callable[[int], None]) -> None:
@@ -80,7 +80,7 @@ class Service:
 
         faults = (DBusErrorResponse, RouterClosed, EOFError, KeyError, ValueError, RuntimeError)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(TIMEOUT):
                 async with self._one_by_one:
                     if self._bus is None:
                         await self._connect()
@@ -109,7 +109,7 @@ class Service:
                 self._clicked(number)
 
 
-class Notifier(QObject):
+class DesktopNotifier(QObject):
     """Tells, and takes back what is out of date. ``clicked`` names the chat to open.
 
     ``later`` runs a coroutine on the event loop. Nothing is connected to before
@@ -123,7 +123,7 @@ class Notifier(QObject):
     ) -> None:
         super().__init__()
         self._later, self._icon = later, icon
-        self._service = Service(self._pressed) if sys.platform.startswith("linux") else None
+        self._service = DBusNotifications(self._pressed) if sys.platform.startswith("linux") else None
         self._tray: QSystemTrayIcon | None = None
         self._tray_chat = ""
         self._shown: dict[str, int] = {}
@@ -131,12 +131,12 @@ class Notifier(QObject):
         self._newest: dict[str, object] = {}
         """What is to be told, by chat: it may be out of date before the service has it."""
 
-    def tell(self, session_id: str, text: str) -> None:
-        self.take_back(session_id)
+    def notify(self, session_id: str, text: str) -> None:
+        self.withdraw(session_id)
         self._newest[session_id] = told = object()
         self._later(self._tell(session_id, text, told))
 
-    def take_back(self, session_id: str) -> None:
+    def withdraw(self, session_id: str) -> None:
         """The person has seen it, or it is over."""
         self._newest.pop(session_id, None)
         if session_id == self._tray_chat and self._tray is not None:
@@ -168,7 +168,7 @@ class Notifier(QObject):
         if self._newest.get(session_id) is told:
             self._tell_by_tray(session_id, text)
 
-    async def _withdraw(self, service: Service, number: int) -> None:
+    async def _withdraw(self, service: DBusNotifications, number: int) -> None:
         with suppress(OSError):
             await service.withdraw(number)
 

@@ -14,12 +14,12 @@ from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 _Page = TypeVar("_Page", bound=QWidget)
 
 
-class Pages(QStackedWidget):
+class PageStack(QStackedWidget):
     """Shows one of them, and marks it in the sidebar; before ``live`` only the chat.
 
     ``later`` runs a coroutine on the event loop.
@@ -40,10 +40,10 @@ class Pages(QStackedWidget):
     ) -> None:
         super().__init__()
         self._theme, self._chat, self._sidebar, self._later = theme, chat, sidebar, later
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self.addWidget(chat)
 
-    def live(self, studio: Studio) -> None:
+    def set_studio(self, studio: Engine) -> None:
         self._studio = studio
 
     @property
@@ -67,23 +67,23 @@ class Pages(QStackedWidget):
 
     def show_welcome(self, begun: Callable[[], None]) -> None:
         """The first page of all; ``begun`` is called when there is something to begin with."""
-        from studio.ui.welcome import Welcome
+        from studio.ui.welcome import FirstRunController
 
         assert self._studio is not None
-        welcome = Welcome(self._theme, self._studio, self._chat, self._later)
+        welcome = FirstRunController(self._theme, self._studio, self._chat, self._later)
         welcome.begun.connect(begun)
         welcome.show(self)
 
     def show_page(self, name: str) -> None:
         """``agents``, ``workflows`` or ``drafts``."""
-        from studio.ui.places import Places
+        from studio.ui.places import AgentsPage
 
         if name == "drafts":
             self.show_drafts()
             return
         if (studio := self._studio) is None:
             return
-        page = self._page(Places, lambda: Places(self._theme, studio))
+        page = self._page(AgentsPage, lambda: AgentsPage(self._theme, studio))
         self._turn_to(page, name)
         self._later(page.show_place(name))
 
@@ -104,7 +104,7 @@ class Pages(QStackedWidget):
         page = self._page(DraftsPage, make)
         self._turn_to(page, "drafts")
         page.list.setFocus()
-        page.look((session_id, draft_id) if draft_id else None)
+        page.refresh((session_id, draft_id) if draft_id else None)
 
     async def drafts_changed(self, session: Session) -> None:
         """A draft of ``session`` came or was decided: the page of drafts, if shown, shows it."""
@@ -113,7 +113,7 @@ class Pages(QStackedWidget):
         page = self.currentWidget()
         if isinstance(page, DraftsPage):
             await session.flush()  # the list is made of what is stored
-            page.look()
+            page.refresh()
 
     def show_audit(self) -> None:
         from studio.ui.audit_page import AuditPage
@@ -129,7 +129,7 @@ class Pages(QStackedWidget):
         page = self._page(AuditPage, make)
         self._turn_to(page, "audit")
         page.field.setFocus()
-        page.look()
+        page.refresh()
 
     def _page(self, kind: type[_Page], make: Callable[[], _Page]) -> _Page:
         """The page of a kind, there is one of each."""

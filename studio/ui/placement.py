@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QByteArray, QSize
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.sides import Sides
+from studio.ui.sides import WindowLayout
 
 if TYPE_CHECKING:
     from studio.storage.settings import Settings
@@ -17,7 +17,7 @@ DECORATIONS = QSize(8, 40)
 """What the system's frame may take of the screen around a window."""
 
 
-def keep(window: QWidget, sides: Sides, values: Settings) -> None:
+def keep(window: QWidget, sides: WindowLayout, values: Settings) -> None:
     """Write into the settings where the window and its sides are."""
     values.window_geometry = base64.b64encode(window.saveGeometry().data()).decode()
     values.sidebar_width = sides.sidebar_width
@@ -26,7 +26,7 @@ def keep(window: QWidget, sides: Sides, values: Settings) -> None:
     values.inspector_open = sides.inspector_open
 
 
-def restore(window: QWidget, sides: Sides, sidebar: QWidget, values: Settings) -> None:
+def restore(window: QWidget, sides: WindowLayout, sidebar: QWidget, values: Settings) -> None:
     """Put them where they were; the inspector is made and opened later."""
     kept = base64.b64decode(values.window_geometry) if values.window_geometry else b""
     if not kept or not window.restoreGeometry(QByteArray(kept)):

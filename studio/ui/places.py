@@ -8,17 +8,17 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.storage.paths import private_folder
-from studio.ui.chat.composer import ROLES
+from studio.ui.chat.composer import ROLE_LIMITS
 from studio.ui.controls import Button, Card, Label, Tag, Tile
 from studio.ui.theme import Theme
 
 
-class Places(QWidget):
+class AgentsPage(QWidget):
     """One page; ``show_place`` fills it anew."""
 
-    def __init__(self, theme: Theme, studio: Studio) -> None:
+    def __init__(self, theme: Theme, studio: Engine) -> None:
         super().__init__()
         self._theme = theme
         self._studio = studio
@@ -47,7 +47,7 @@ class Places(QWidget):
                     agent.name,
                     agent.description,
                     Tile(self._theme, agent.icon, agent.hue),
-                    ROLES[agent.role],
+                    ROLE_LIMITS[agent.role],
                 )
             )
         for problem in found.problems:

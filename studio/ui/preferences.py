@@ -17,11 +17,11 @@ from PySide6.QtWidgets import QWidget
 from studio.storage.paths import private_folder
 from studio.storage.settings import SettingsFile
 from studio.ui.chat.page import ChatPage
-from studio.ui.serving import Serving
+from studio.ui.serving import ServerController
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.ui.settings import SettingsDialog
 
 
@@ -29,7 +29,7 @@ SOON = 50
 """Milliseconds that a change of the file waits for the next: one look for all of them."""
 
 
-class Preferences(QObject):
+class SettingsController(QObject):
     """``later`` runs a coroutine on the event loop."""
 
     def __init__(
@@ -38,13 +38,13 @@ class Preferences(QObject):
         theme: Theme,
         settings: SettingsFile,
         chat: ChatPage,
-        serving: Serving,
+        serving: ServerController,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         super().__init__(window)
         self._window, self._theme, self._settings = window, theme, settings
         self._chat, self._serving, self._later = chat, serving, later
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self.dialog: SettingsDialog | None = None
         """None until it was first wanted."""
         self._watcher: QFileSystemWatcher | None = None
@@ -55,7 +55,7 @@ class Preferences(QObject):
         self._server: list[object] = []
         """What was set about the server when that was last looked at."""
 
-    def live(self, studio: Studio) -> None:
+    def set_studio(self, studio: Engine) -> None:
         """The pieces are there: the dialog can be opened, and the file is watched."""
         self._studio = studio
         self._server = self._about_server()
@@ -74,7 +74,7 @@ class Preferences(QObject):
         self.dialog.open_page(page, at)
         self._later(self._offer_agents(self._studio, self.dialog))
 
-    def _made(self, studio: Studio) -> SettingsDialog:
+    def _made(self, studio: Engine) -> SettingsDialog:
         from studio.ui.chat.menus import model_items
         from studio.ui.settings import SettingsDialog
         from studio.ui.settings.known import month
@@ -96,7 +96,7 @@ class Preferences(QObject):
         dialog.set_models(lambda current: model_items(studio, studio.connected, current, ()))
         return dialog
 
-    async def _offer_agents(self, studio: Studio, dialog: SettingsDialog) -> None:
+    async def _offer_agents(self, studio: Engine, dialog: SettingsDialog) -> None:
         found = await studio.agents()
         dialog.set_agents([(agent.name, agent.icon) for agent in found.by_name.values()])
 
@@ -107,7 +107,7 @@ class Preferences(QObject):
         """Have what is on offer in the chat be what the settings say now."""
         assert self._studio is not None
         await self._studio.look_for_providers()
-        self._chat.choices.follow()
+        self._chat.choices.settings_changed()
         self._chat.show_choices()
 
     # Another program
@@ -140,7 +140,7 @@ class Preferences(QObject):
 
     def _server_changed(self) -> None:
         self._server = self._about_server()
-        self._serving.follow()
+        self._serving.apply_settings()
 
     def _about_server(self) -> list[object]:
         values = self._settings.values.to_json()

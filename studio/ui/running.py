@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
-from studio.ui.chat.runs import Runs
+from studio.ui.chat.runs import TurnRunner
 
 
 class RunningMenu(QMenu):
     """Filled when the menu that it is in opens, so that it costs nothing before."""
 
-    def __init__(self, parent: QWidget, runs: Runs, actions: Mapping[str, QAction]) -> None:
+    def __init__(self, parent: QWidget, runs: TurnRunner, actions: Mapping[str, QAction]) -> None:
         super().__init__("Running", parent)
         self._runs = runs
         self._line, self._all = actions["running"], actions["stop_all"]

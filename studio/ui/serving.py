@@ -12,10 +12,10 @@ from studio.ui.sidebar import Sidebar
 
 if TYPE_CHECKING:
     from studio.storage.keychain import Keychain
-    from studio.ui.beside import Beside
+    from studio.ui.beside import ServerProcess
 
 
-class Serving(QObject):
+class ServerController(QObject):
     """``follow`` the settings, at the start and whenever something about the server changed."""
 
     def __init__(self, settings: SettingsFile, sidebar: Sidebar) -> None:
@@ -23,24 +23,24 @@ class Serving(QObject):
         self._settings, self._sidebar = settings, sidebar
         self._ended = False
         self._keychain: Keychain | None = None
-        self._beside: Beside | None = None
+        self._beside: ServerProcess | None = None
 
-    def live(self, keychain: Keychain) -> None:
+    def set_keychain(self, keychain: Keychain) -> None:
         """The server gets the keys of this window that no keychain has, and hears of changes."""
         self._keychain = keychain
         keychain.subscribe(self._key_changed)
 
     @property
-    def beside(self) -> Beside:
+    def beside(self) -> ServerProcess:
         """The server's process, made when it is first wanted."""
         if self._beside is None:
-            from studio.ui.beside import Beside
+            from studio.ui.beside import ServerProcess
 
-            self._beside = Beside(parent=self, keys=self._keys)
+            self._beside = ServerProcess(parent=self, keys=self._keys)
             self._beside.changed.connect(self._show)
         return self._beside
 
-    def follow(self) -> None:
+    def apply_settings(self) -> None:
         """Have the server run, or not; one that runs takes the settings as they are now."""
         if self._settings.values.server_on and not self._ended:
             self.beside.start()
@@ -59,7 +59,7 @@ class Serving(QObject):
 
     def _key_changed(self, name: str) -> None:
         if self._beside is not None and name != ENTRY:
-            self._beside.tell({name: self._keys().get(name)})
+            self._beside.send_keys({name: self._keys().get(name)})
 
     def _show(self) -> None:
         beside = self.beside

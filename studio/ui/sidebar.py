@@ -11,7 +11,7 @@ from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QSizePolicy, QVBoxLayout, QWidget
 
 from studio.ui.chat_list import ChatList
-from studio.ui.controls import Field, IconButton, Label, Painted, paint_rounded
+from studio.ui.controls import Field, IconButton, Label, PaintedButton, paint_rounded
 from studio.ui.theme import Theme, elided, joined
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ PAGES = (
 )
 
 
-class NavRow(Painted):
+class NavRow(PaintedButton):
     """A place to go; ``hint`` is a shortcut, ``count`` what waits there."""
 
     def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget | None = None) -> None:

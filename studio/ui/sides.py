@@ -14,7 +14,7 @@ SIDEBAR_WIDTHS = (252, 232)
 INSPECTOR_WIDTH = 320
 
 
-class Sides(QWidget):
+class WindowLayout(QWidget):
     """The window's middle: sidebar, page, inspector.
 
     In a small window the sides begin closed and are opened over the page; what

@@ -7,29 +7,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from studio.agent.spending import Spent
-    from studio.agent.studio import Studio
+    from studio.agent.spending import UsageTotal
+    from studio.agent.studio import Engine
     from studio.domain.ledger import LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class ChatCosts:
     """A chat's requests, oldest first, each with what it cost.
 
     ``today`` is what all chats cost today, “$0.84”.
     """
 
-    requests: Sequence[tuple[LedgerEntry, Spent]] = ()
+    requests: Sequence[tuple[LedgerEntry, UsageTotal]] = ()
     today: str = ""
 
     @property
-    def all(self) -> Spent:
+    def all(self) -> UsageTotal:
         from studio.agent.spending import total
 
         return total(spent for _, spent in self.requests)
 
 
-async def spending(studio: Studio, session_id: str) -> Spending:
+async def chat_costs(studio: Engine, session_id: str) -> ChatCosts:
     from studio.agent.spending import of_request
 
     entries = await studio.ledger(session_id)
@@ -38,4 +38,4 @@ async def spending(studio: Studio, session_id: str) -> Spending:
     requests = [
         (entry, of_request(entry, cost)) for entry, cost in zip(entries, costs, strict=True)
     ]
-    return Spending(requests, today.removesuffix(" today"))
+    return ChatCosts(requests, today.removesuffix(" today"))

@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from studio.storage.settings import SettingsFile
 from studio.ui.chat.page import ChatPage
-from studio.ui.notifying import Notifier, words
+from studio.ui.notifying import DesktopNotifier, notification_text
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
     from studio.domain.events import Event
 
 
-class Telling(QObject):
+class ChatNotifications(QObject):
     """Tells of chats that nobody looks at, and takes back what was seen or answered."""
 
     def __init__(
@@ -25,7 +25,7 @@ class Telling(QObject):
         pages: QStackedWidget,
         chat: ChatPage,
         settings: SettingsFile,
-        notifier: Notifier,
+        notifier: DesktopNotifier,
     ) -> None:
         super().__init__(window)
         self._window, self._pages, self._chat = window, pages, chat
@@ -34,16 +34,16 @@ class Telling(QObject):
         chat.opened.connect(self._seen)
         window.installEventFilter(self)
 
-    def heard(self, session: Session, event: Event) -> None:
+    def on_event(self, session: Session, event: Event) -> None:
         """Something happened in a chat, on screen or not."""
         from studio.domain.events import PermissionResolved, ReplyGiven, TurnStarted
 
         if isinstance(event, PermissionResolved | ReplyGiven | TurnStarted):
-            self._notifier.take_back(session.info.id)
-        text = words(event, session.info)
-        goes_on = (text.endswith("is done") and session.transcript.queued) or session.rising
+            self._notifier.withdraw(session.info.id)
+        text = notification_text(event, session.info)
+        goes_on = (text.endswith("is done") and session.transcript.queued) or session.escalating
         if text and not goes_on and self._settings.values.notify and not self._looks_at(session):
-            self._notifier.tell(session.info.id, text)
+            self._notifier.notify(session.info.id, text)
 
     def _looks_at(self, session: Session) -> bool:
         return self._on_screen(session) and QApplication.activeWindow() is not None
@@ -55,7 +55,7 @@ class Telling(QObject):
         """The chat on screen needs no notification any more."""
         session = self._chat.session
         if session is not None and self._on_screen(session):
-            self._notifier.take_back(session.info.id)
+            self._notifier.withdraw(session.info.id)
 
     def _show(self, session_id: str) -> None:
         """Bring the window to the front, with a chat."""

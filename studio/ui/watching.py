@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QObject, QTimer
 
 from studio.ui.chat.page import ChatPage
-from studio.ui.sides import Sides
-from studio.ui.spending import Spending, spending
+from studio.ui.sides import WindowLayout
+from studio.ui.spending import ChatCosts, chat_costs
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.context import Context
+    from studio.agent.context import ContextUsage
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.events import Event
     from studio.ui.inspector import Inspector
 
 
-class Watching(QObject):
+class InspectorController(QObject):
     """Makes the inspector when it is first wanted, then tells it what happens.
 
     ``later`` runs a coroutine on the event loop.
@@ -31,17 +31,17 @@ class Watching(QObject):
     def __init__(
         self,
         theme: Theme,
-        sides: Sides,
+        sides: WindowLayout,
         chat: ChatPage,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         super().__init__(sides)
         self._theme, self._sides, self._chat, self._later = theme, sides, chat, later
-        self.studio: Studio | None = None
+        self.studio: Engine | None = None
         self.inspector: Inspector | None = None
         self._began: float | None = None
-        self._spent = Spending()
-        self._context: Context | None = None
+        self._spent = ChatCosts()
+        self._context: ContextUsage | None = None
         self._epoch: int | None = None
         """The epoch of the history that is looked at; None follows the newest."""
         self._looks = self._shown_look = 0
@@ -72,7 +72,7 @@ class Watching(QObject):
     def begin(self) -> None:
         """Another chat is on screen."""
         self._began = None
-        self._spent, self._epoch, self._context = Spending(), None, None
+        self._spent, self._epoch, self._context = ChatCosts(), None, None
         if self.inspector is not None:
             self.inspector.clear_events()
             if self._chat.session is None:
@@ -144,12 +144,12 @@ class Watching(QObject):
         self._epoch = number
         self._read()
 
-    async def _look(self, studio: Studio, session: Session) -> None:
+    async def _look(self, studio: Engine, session: Session) -> None:
         from studio.ui.history_page import HistoryFacts
         from studio.ui.inspection import history_facts, request_rows
 
         self._looks = number = self._looks + 1
-        spent = await spending(studio, session.info.id)
+        spent = await chat_costs(studio, session.info.id)
         epochs = await studio.store.epochs(session.info.id)
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None

@@ -15,10 +15,10 @@ from studio.ui.first_run import FirstRun
 from studio.ui.theme import Theme
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 
-class Welcome(QObject):
+class FirstRunController(QObject):
     """Shows the first page and does what is chosen on it.
 
     ``later`` runs a coroutine on the event loop.
@@ -30,7 +30,7 @@ class Welcome(QObject):
     def __init__(
         self,
         theme: Theme,
-        studio: Studio,
+        studio: Engine,
         chat: ChatPage,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
@@ -77,7 +77,7 @@ class Welcome(QObject):
         if provider == "simulator":
             folder = str(await asyncio.to_thread(studio.demo_folder))
             text = "What is in this folder?"
-            await self._chat.begin(provider=provider, text=text, folder=folder)
+            await self._chat.show_new_chat(provider=provider, text=text, folder=folder)
         else:
-            await self._chat.begin(provider=provider)
+            await self._chat.show_new_chat(provider=provider)
         self.begun.emit()

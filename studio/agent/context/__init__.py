@@ -5,10 +5,10 @@
 begins the new history.
 """
 
-from .estimate import Estimate, Kind, Part
-from .room import Context, Room
+from .estimate import Estimate, PartKind, ContextPart
+from .room import ContextUsage, Compactor
 from .stubs import WHY as SHORTENED
-from .stubs import shortened
-from .summary import Means
+from .stubs import shorten_results
+from .summary import ModelAccess
 
-__all__ = ["SHORTENED", "Context", "Estimate", "Kind", "Means", "Part", "Room", "shortened"]
+__all__ = ["SHORTENED", "ContextUsage", "Estimate", "PartKind", "ModelAccess", "ContextPart", "Compactor", "shorten_results"]

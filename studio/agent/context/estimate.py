@@ -21,8 +21,8 @@ from studio.providers.base import Request
 
 from .enclosures import blob_tokens
 
-Kind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+PartKind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
+KINDS: tuple[PartKind, ...] = get_args(PartKind)
 CHARACTERS = 4
 """Bytes of text to a token, about."""
 FURTHEST = 4.0
@@ -38,14 +38,14 @@ _BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
 _MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
 """What stands in the middle of words: a text file that was attached, the summary."""
 
-Weights: TypeAlias = "Counter[Kind]"
+Weights: TypeAlias = "Counter[PartKind]"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ContextPart:
     """One part of the context; ``tokens`` of all parts add up to the whole."""
 
-    kind: Kind
+    kind: PartKind
     tokens: int
 
 
@@ -91,7 +91,7 @@ class Estimate:
             self.ratio = min(max(usage.input / known, 1 / FURTHEST), FURTHEST)
         return usage.input + round(self.ratio * (whole - known))
 
-    def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[Part]:
+    def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[ContextPart]:
         """The same by parts, those that are nothing left out."""
         tokens = self.total(history, sent, usage)
         return _shared(self._weights, tokens)
@@ -150,7 +150,7 @@ class Scale:
         self._walk(item, "messages", "", weights)
         return weights
 
-    def _walk(self, value: Json, kind: Kind, key: str, weights: Weights) -> None:
+    def _walk(self, value: Json, kind: PartKind, key: str, weights: Weights) -> None:
         if isinstance(value, str):
             self._words(value, kind, key, weights)
         elif isinstance(value, dict):
@@ -165,7 +165,7 @@ class Scale:
         elif value is not None:
             weights[kind] += 1
 
-    def _words(self, text: str, kind: Kind, key: str, weights: Weights) -> None:
+    def _words(self, text: str, kind: PartKind, key: str, weights: Weights) -> None:
         if key in _BLOBS and (tokens := blob_tokens(text)):
             weights["files"] += tokens
             return
@@ -185,7 +185,7 @@ class Scale:
                 if isinstance(found, str):
                     self._names[found] = name
 
-    def _kind(self, value: JsonObject, kind: Kind) -> Kind:
+    def _kind(self, value: JsonObject, kind: PartKind) -> PartKind:
         is_result = (
             value.get("type") in ("tool_result", "function_call_output")
             or value.get("role") == "tool"
@@ -201,7 +201,7 @@ class Scale:
         return "files" if name in self._readers else "results"
 
 
-def size_of(request: Request) -> int:
+def estimate_request(request: Request) -> int:
     """Tokens of a request of which nothing was counted yet."""
     scale = Scale(request.tools)
     return _size(request.system) + sum(scale.weigh(item).total() for item in request.history)
@@ -217,17 +217,17 @@ def _size(text: str) -> int:
     return -(-size // CHARACTERS)
 
 
-def _shared(weights: Weights, tokens: int) -> list[Part]:
+def _shared(weights: Weights, tokens: int) -> list[ContextPart]:
     """So many tokens, shared out by weight; not one more or less."""
     whole = weights.total()
     if whole <= 0:
         return []
-    parts: list[Part] = []
+    parts: list[ContextPart] = []
     seen = given = 0
     for kind in KINDS:
         seen += weights[kind]
         share = round(tokens * seen / whole) - given
         given += share
         if share > 0:
-            parts.append(Part(kind, share))
+            parts.append(ContextPart(kind, share))
     return parts

@@ -23,7 +23,7 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from studio.domain.conversation import conversation
+from studio.domain.conversation import blocks_to_messages
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Event, Summarised
 from studio.domain.ledger import Sent
@@ -32,9 +32,9 @@ from studio.domain.models import Usage
 from studio.domain.transcript import SUMMED_UP, Transcript
 from studio.providers.base import Request
 
-from .estimate import CHARACTERS, Estimate, Part
-from .stubs import CUTS, WHY, cut, shortened
-from .summary import Means, Writer
+from .estimate import CHARACTERS, Estimate, ContextPart
+from .stubs import CUTS, WHY, cut, shorten_results
+from .summary import ModelAccess, Writer
 
 FULL = 0.75
 """Of the window, from where on room is made."""
@@ -82,10 +82,10 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ContextUsage:
     """What takes how much of the context; ``window`` is None where nobody knows it."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ContextPart, ...]
     window: int | None
 
     @property
@@ -97,7 +97,7 @@ class Context:
         return None if self.window is None else max(self.window - self.used, 0)
 
 
-class Room:
+class Compactor:
     """Of one session. ``wanted`` says whether the person lets conversations be summed up.
 
     ``flush`` is awaited before a history that goes by what was emitted is begun.
@@ -121,7 +121,7 @@ class Room:
         self._settled = 0
         """Tokens below which nothing is tried again: it was, and did not help."""
 
-    async def make(self, means: Means, emit: Emit, *, full: bool = False) -> bool:
+    async def make(self, means: ModelAccess, emit: Emit, *, full: bool = False) -> bool:
         """Have a history that fits, ahead of a request; returns whether it is shorter now.
 
         ``full``: the provider said that it is too long. Raises ProviderError
@@ -148,9 +148,9 @@ class Room:
 
     async def stub(self, emit: Emit) -> None:
         """Begin a history with old results shortened, needed or not."""
-        await self._begin(WHY, shortened(self._transcript.messages()), emit)
+        await self._begin(WHY, shorten_results(self._transcript.messages()), emit)
 
-    async def summarise(self, means: Means, emit: Emit) -> None:
+    async def summarise(self, means: ModelAccess, emit: Emit) -> None:
         """Sum up, needed or not. Raises ConfigurationError where there is nothing yet."""
         tokens = await self.tokens()
         window = await self._window(means) or round(tokens / FULL)
@@ -160,10 +160,10 @@ class Room:
             raise ConfigurationError("There is too little before your last message to sum up.")
         self._settled = 0
 
-    async def view(self, history: NativeHistory, window: int | None) -> Context:
+    async def view(self, history: NativeHistory, window: int | None) -> ContextUsage:
         """What takes how much; scaled to the provider's own figure."""
         parts = await self._weighed(self._estimate.parts, history)
-        return Context(tuple(parts), window)
+        return ContextUsage(tuple(parts), window)
 
     async def tokens(self) -> int:
         """Of the next request: what the provider counted, and an estimate of the rest."""
@@ -176,16 +176,16 @@ class Room:
                 return of(history, sent, usage)
             return await asyncio.to_thread(of, history, sent, usage)
 
-    async def _size(self, means: Means, messages: Sequence[Message]) -> int:
+    async def _size(self, means: ModelAccess, messages: Sequence[Message]) -> int:
         """Tokens of a history built of these."""
         async with self._weighing:
             return await asyncio.to_thread(self._sized, means, messages)
 
-    def _sized(self, means: Means, messages: Sequence[Message]) -> int:
+    def _sized(self, means: ModelAccess, messages: Sequence[Message]) -> int:
         items = means.provider.rebuild(messages, means.facts)
         return self._estimate.of(self._history, items)
 
-    async def _window(self, means: Means) -> int | None:
+    async def _window(self, means: ModelAccess) -> int | None:
         """The model's, or what a refused request taught of it."""
         request = Request(means.model, (), facts=means.facts, session=means.session_id)
         try:
@@ -199,7 +199,7 @@ class Room:
         return min(known, max(refused, known // 4))
 
     async def _shorten(
-        self, means: Means, emit: Emit, measures: Measures, tokens: int, *, full: bool
+        self, means: ModelAccess, emit: Emit, measures: Measures, tokens: int, *, full: bool
     ) -> bool:
         """The first stage, or else the second; then what is left to do."""
         most = tokens - max(round(WORTH * (tokens if full else measures.window)), 1)
@@ -207,7 +207,7 @@ class Room:
             return False  # the conversation is not what takes the room
         overflows = full or tokens > measures.window
         may = self._wanted() and (overflows or not self._undone)
-        stubs = shortened(self._transcript.messages())
+        stubs = shorten_results(self._transcript.messages())
         size = await self._size(means, stubs)
         if size <= (min(measures.goal, most) if may else most):
             await self._begin(WHY, stubs, emit)
@@ -234,7 +234,7 @@ class Room:
         return False
 
     async def _sum_up(
-        self, means: Means, emit: Emit, measures: Measures, tokens: int, kept: int
+        self, means: ModelAccess, emit: Emit, measures: Measures, tokens: int, kept: int
     ) -> bool:
         """The second stage, with about ``kept`` tokens left of the last exchanges."""
         transcript = self._transcript
@@ -242,7 +242,7 @@ class Room:
         if end is None:
             return False
         held = transcript.summary
-        part = conversation(transcript.blocks, end)
+        part = blocks_to_messages(transcript.blocks, end)
         characters = round(FULL * measures.window * CHARACTERS / self._estimate.ratio)
         least, most = WORDS
         text = await Writer(means, transcript.steps, emit).write(
@@ -252,7 +252,7 @@ class Room:
             words=min(max(measures.room // 10, least), most),
         )
         summary = SummaryBlock(uuid.uuid4().hex, text, end)
-        messages = conversation([*transcript.blocks, summary])
+        messages = blocks_to_messages([*transcript.blocks, summary])
         less = await self._fitted(means, measures.goal, messages)
         after = await self._size(means, less)
         if after >= tokens:
@@ -262,7 +262,7 @@ class Room:
         await self._begin(SUMMED_UP, less, emit)
         return True
 
-    async def _end(self, means: Means, most: int) -> int | None:
+    async def _end(self, means: ModelAccess, most: int) -> int | None:
         """Where the part to be summed up ends: as early as what follows is no more than that."""
         blocks = list(self._transcript.blocks)
         held = self._transcript.summary
@@ -272,7 +272,7 @@ class Room:
 
         def fits(end: int) -> bool:
             summary = SummaryBlock("", "", end)
-            return self._sized(means, conversation([*blocks, summary])) <= most
+            return self._sized(means, blocks_to_messages([*blocks, summary])) <= most
 
         def earliest() -> int:
             low, high = 0, len(ends) - 1  # the last one is taken whether it fits or not
@@ -287,9 +287,9 @@ class Room:
         async with self._weighing:
             return await asyncio.to_thread(earliest)
 
-    async def _fitted(self, means: Means, goal: int, messages: list[Message]) -> list[Message]:
+    async def _fitted(self, means: ModelAccess, goal: int, messages: list[Message]) -> list[Message]:
         """The first of these that is no more than the goal, or else the last."""
-        stubs = shortened(messages)
+        stubs = shorten_results(messages)
         less = messages
         for less in (messages, stubs, *(cut(stubs, most) for most in CUTS)):
             if await self._size(means, less) <= goal:
@@ -301,7 +301,7 @@ class Room:
         for event in await self._history.renew(why, lambda: messages, quiet=seen):
             emit(event)
 
-    async def _must_fit(self, means: Means, window: int) -> None:
+    async def _must_fit(self, means: ModelAccess, window: int) -> None:
         said = [message for message in self._transcript.messages() if _is_said(message)]
         alone = await self._size(means, said[-1:])
         if alone > window * 0.9:

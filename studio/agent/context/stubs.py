@@ -25,7 +25,7 @@ CUTS = (8_000, 2_000, WORTH)
 WHY = "Older results were shortened to save room."
 
 
-def shortened(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> list[Message]:
+def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> list[Message]:
     """The conversation with all but the last ``keep`` results replaced by stubs."""
     left = sum(isinstance(block, ToolResult) for m in messages for block in m.blocks) - keep
 

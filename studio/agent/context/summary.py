@@ -14,15 +14,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from studio.agent.patience import Patience
-from studio.agent.purse import Purse
+from studio.agent.patience import RetryPolicy
+from studio.agent.purse import RequestMeter
 from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta
 from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider, Reply, Request
 
-from .estimate import size_of
+from .estimate import estimate_request
 
 SYSTEM = """\
 You sum up the beginning of a conversation between a person and an AI agent. The agent goes on \
@@ -47,21 +47,21 @@ _STOPS = ("end", "max_tokens", "other")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ModelAccess:
     """What a request for a summary is made with: the chat's own provider and model."""
 
     provider: Provider
     model: str
     facts: ModelInfo | None
     session_id: str
-    purse: Purse
-    patience: Patience
+    purse: RequestMeter
+    patience: RetryPolicy
 
 
 class Writer:
     """Writes one summary, in the given step of a turn."""
 
-    def __init__(self, means: Means, step: int, emit: Callable[[Event], None]) -> None:
+    def __init__(self, means: ModelAccess, step: int, emit: Callable[[Event], None]) -> None:
         self._means = means
         self._step = step
         self._emit = emit
@@ -93,7 +93,7 @@ class Writer:
 
     async def _asked(self, request: Request) -> str:
         means = self._means
-        tokens = await asyncio.to_thread(size_of, request)
+        tokens = await asyncio.to_thread(estimate_request, request)
         reservation = await means.purse.reserve(tokens, means.facts)
         stream, began, words = means.provider.stream(request), time.monotonic(), list[str]()
         reply = Reply()

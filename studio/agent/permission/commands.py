@@ -19,7 +19,7 @@ from .words import DYNAMIC, Unclear, Word
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CommandPart:
     """One thing a line does, as rules are matched against it.
 
     ``text`` is the words without their quotes, one space between them, quoted
@@ -43,10 +43,10 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CommandLine:
     """A command line's parts; ``unclear`` says why it cannot be told, ``moves`` if it ``cd``s."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CommandPart, ...]
     unclear: str = ""
     moves: bool = False
 
@@ -113,42 +113,42 @@ _GIT_RUNS = re.compile(
 _SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
 
 
-def parts_of(command: str, *, windows: bool = sys.platform == "win32") -> Line:
+def analyze_command(command: str, *, windows: bool = sys.platform == "win32") -> CommandLine:
     """What a line would do; never raises."""
     return _windows(command) if windows else _posix(command)
 
 
 @lru_cache(maxsize=4096)
-def _posix(command: str) -> Line:
+def _posix(command: str) -> CommandLine:
     reading = _Reading()
     try:
         reading.line(command, 0)
     except Unclear as why:
-        return Line(tuple(reading.parts), str(why), reading.moves)
-    return Line(tuple(dict.fromkeys(reading.parts)), "", reading.moves)
+        return CommandLine(tuple(reading.parts), str(why), reading.moves)
+    return CommandLine(tuple(dict.fromkeys(reading.parts)), "", reading.moves)
 
 
 _WINDOWS_PLAIN = re.compile(r"[\w./\\:+@,= -]+")
 
 
 @lru_cache(maxsize=4096)
-def _windows(command: str) -> Line:
+def _windows(command: str) -> CommandLine:
     """One plain program call; anything that ``cmd`` might read otherwise is unclear."""
     words = command.split()
     if not words or not _WINDOWS_PLAIN.fullmatch(command):
-        return Line((), "it holds characters that are special in this shell")
+        return CommandLine((), "it holds characters that are special in this shell")
     name = re.split(r"[\\/]", words[0])[-1].lower()
     name = re.sub(r"\.(?:exe|com|bat|cmd)$", "", name)
     if name in _RUNNERS | _SHELLS | {"start", "call", "for", "if", "forfiles", "runas", "wsl"}:
-        return Line((), f"{name} runs other programs")
+        return CommandLine((), f"{name} runs other programs")
     text = " ".join(words)
     rest = " ".join(words[1:])
-    return Line((Part(text, (f"{name} {rest}".rstrip(),)),), "", name in ("cd", "chdir", "pushd"))
+    return CommandLine((CommandPart(text, (f"{name} {rest}".rstrip(),)),), "", name in ("cd", "chdir", "pushd"))
 
 
 class _Reading:
     def __init__(self) -> None:
-        self.parts: list[Part] = []
+        self.parts: list[CommandPart] = []
         self.moves = False
 
     def line(self, text: str, depth: int) -> None:
@@ -171,7 +171,7 @@ class _Reading:
         own = _OWN_NAME.fullmatch(word.name) and not word.name.endswith("_proxy")
         if passed_on or not own:  # others change how programs are found, or what they do
             text = quoted(word.text)
-            self.parts.append(Part(text, pinned=f"{word.name}="))
+            self.parts.append(CommandPart(text, pinned=f"{word.name}="))
 
     def _redirect(self, redirect: Redirect) -> None:
         file = redirect.file
@@ -179,7 +179,7 @@ class _Reading:
             return
         text = f"{redirect.operator} {quoted(file.text)}"
         writes = redirect.operator == ">"
-        self.parts.append(Part(text, pinned=f"{redirect.operator} ", file=file.text, writes=writes))
+        self.parts.append(CommandPart(text, pinned=f"{redirect.operator} ", file=file.text, writes=writes))
 
     def _program(self, words: Sequence[Word], depth: int) -> None:
         """A program with its arguments, and what it would run itself."""
@@ -226,7 +226,7 @@ class _Reading:
         if exact:  # what it runs is among its words
             spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
         others = tuple(one for one in dict.fromkeys(spellings) if one != text)
-        self.parts.append(Part(text, others, pinned, exact))
+        self.parts.append(CommandPart(text, others, pinned, exact))
 
     def _evaluated(self, words: Sequence[Word], depth: int) -> None:
         if not all(word.fixed for word in words):

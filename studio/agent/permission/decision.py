@@ -7,7 +7,7 @@ from pathlib import Path
 
 from studio.domain.permissions import Layer, Rule, Verdict
 
-from .commands import Part
+from .commands import CommandPart
 from .rulebook import Entry
 
 WHOSE: dict[Layer, str] = {
@@ -41,7 +41,7 @@ class Decision:
     rule: Rule | None = None
     layer: Layer = "built-in"
     insists: bool = False
-    parts: tuple[Part, ...] = ()
+    parts: tuple[CommandPart, ...] = ()
     opens: Path | None = None
 
     @property
@@ -57,7 +57,7 @@ def decided(entry: Entry) -> Decision:
     return Decision(entry.rule.verdict, why, by, entry.rule, entry.layer)
 
 
-def doubted(entry: Entry, part: Part) -> Decision:
+def doubted(entry: Entry, part: CommandPart) -> Decision:
     """Nobody knows yet whether a rule that forbids will fit."""
     verb = "refuses" if entry.rule.verdict == "deny" else "asks about"
     why = (

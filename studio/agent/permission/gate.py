@@ -27,7 +27,7 @@ from studio.tools.sandbox import Sandbox
 
 from .decision import FOLDER, PLAN, Decision
 from .policy import COMMAND, NETWORK, PATH, Policy, target_of
-from .showing import line, whole
+from .showing import escape_line, escape_invisible
 
 UNANSWERED = "Nobody is here to answer. Decide yourself, or stop."
 """What an agent hears that asks the person something where none is."""
@@ -71,7 +71,7 @@ def _no_calls() -> Sequence[tuple[ToolSpec, JsonObject]]:
     return ()
 
 
-class Gate:
+class Approvals:
     """The questions of one turn, which come one at a time.
 
     ``remember`` stores a rule the person gave, for the scope of the answer.
@@ -211,13 +211,13 @@ class Gate:
             id=uuid.uuid4().hex,
             call_id=call.id,
             tool=spec.name,
-            title=f"{line(self._agent, 60)} wants to {what}",
-            detail=whole(target or render(arguments)),
-            reason=line(reason) if isinstance(reason, str) else "",
+            title=f"{escape_line(self._agent, 60)} wants to {what}",
+            detail=escape_invisible(target or render(arguments)),
+            reason=escape_line(reason) if isinstance(reason, str) else "",
             always=always,
             facts=tuple(facts),
-            why=line(decision.why, 1000),
-            covers=tuple(map(line, covers)),
+            why=escape_line(decision.why, 1000),
+            covers=tuple(map(escape_line, covers)),
         )
         answer, by = await self._answer(question)
         if answer == "deny" and by:

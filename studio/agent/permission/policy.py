@@ -13,7 +13,7 @@ from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
-from .commands import Line, Part, parts_of
+from .commands import CommandLine, CommandPart, analyze_command
 from .decision import FOLDER, PLAN, Decision, decided, doubted
 from .overlap import may_fit
 from .place import FOLDED, Place, addresses_of, around, place_of
@@ -290,7 +290,7 @@ class Policy:
         known = self._known  # a rule that is added meanwhile begins another
         found = known.get((tool, command))
         if found is None:
-            line = parts_of(command)
+            line = analyze_command(command)
             found = self._weighed(tool, command, line)
             if not any(part.file for part in line.parts):  # where a file is may change
                 if len(known) >= MOST_KNOWN:
@@ -298,12 +298,12 @@ class Policy:
                 known[tool, command] = found
         return found
 
-    def _weighed(self, tool: str, command: str, line: Line) -> Decision:
+    def _weighed(self, tool: str, command: str, line: CommandLine) -> Decision:
         entries = self._book.of(tool)
         if line.unclear:
             return self._unclear(line, command, entries)
         allowed: list[Entry] = []
-        missing: list[Part] = []
+        missing: list[CommandPart] = []
         asks: Decision | None = None
         for part in line.parts:
             last, doubt = self._of_part(part, self._book.near(tool, part), line)
@@ -328,7 +328,7 @@ class Policy:
         return replace(decision, by=", ".join(names))
 
     def _of_part(
-        self, part: Part, entries: Iterable[Entry], line: Line
+        self, part: CommandPart, entries: Iterable[Entry], line: CommandLine
     ) -> tuple[Entry | None, Entry | None]:
         """The rule that decides about a part, and one that may refuse what is not known yet."""
         last: Entry | None = None
@@ -350,14 +350,14 @@ class Policy:
                 last = entry
         return last, doubt
 
-    def _allows(self, rule: Rule, part: Part, line: Line) -> bool:
+    def _allows(self, rule: Rule, part: CommandPart, line: CommandLine) -> bool:
         if part.pinned and not rule.pattern.startswith(part.pinned):
             return False
         if part.exact and rule.pattern != escaped(part.text):
             return False
         return rule.fits(part.text) and not self._stray(part, line)
 
-    def _stray(self, part: Part, line: Line) -> str:
+    def _stray(self, part: CommandPart, line: CommandLine) -> str:
         """Why no pattern allows a redirection: empty for one that stays in the folder."""
         if not part.file:
             return ""
@@ -376,7 +376,7 @@ class Policy:
             return f"It reads {place.name}, which a rule protects."
         return ""
 
-    def _missing(self, missing: Sequence[Part], line: Line) -> str:
+    def _missing(self, missing: Sequence[CommandPart], line: CommandLine) -> str:
         for part in missing:
             if stray := self._stray(part, line):
                 return stray
@@ -386,7 +386,7 @@ class Policy:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         return f"No rule allows {shown}{more}."
 
-    def _unclear(self, line: Line, command: str, entries: Sequence[Entry]) -> Decision:
+    def _unclear(self, line: CommandLine, command: str, entries: Sequence[Entry]) -> Decision:
         """Allowed only by a rule for the whole tool, and only where nothing could be refused."""
         last: Entry | None = None
         named = [

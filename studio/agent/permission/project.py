@@ -19,7 +19,7 @@ LARGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectRules:
     """``digest`` is of every file that could widen rights; ``empty`` if there is none.
 
     ``gone``: there is no such folder.
@@ -32,7 +32,7 @@ class Project:
     gone: bool = False
 
 
-def read_project(folder: Path) -> Project:
+def read_project(folder: Path) -> ProjectRules:
     """Reads the disk; what is wrong with a file is in ``problem``."""
     path = folder / PERMISSIONS
     data = _bytes(path)
@@ -47,10 +47,10 @@ def read_project(folder: Path) -> Project:
     try:
         rules = tuple(_rules(data or b""))
     except ValueError as error:
-        return Project((), total.hexdigest(), problem=f"{path}: {error}")
+        return ProjectRules((), total.hexdigest(), problem=f"{path}: {error}")
     empty = data is None and not found
     gone = empty and not folder.is_dir()
-    return Project(rules, total.hexdigest(), empty=empty, gone=gone)
+    return ProjectRules(rules, total.hexdigest(), empty=empty, gone=gone)
 
 
 def _bytes(path: Path) -> bytes | None:

@@ -10,7 +10,7 @@ from typing import get_args
 
 from studio.domain.permissions import Layer, Rule
 
-from .commands import Part
+from .commands import CommandPart
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """Weakest voice first."""
@@ -65,7 +65,7 @@ class Rulebook:
         ]
         return [Entry(rule, layer, rank) for rank, (rule, layer) in enumerate(spoken)]
 
-    def near(self, tool: str, part: Part) -> list[Entry]:
+    def near(self, tool: str, part: CommandPart) -> list[Entry]:
         """The rules that may speak about a part of a command, weakest first.
 
         Found by the first word, which most patterns spell out.

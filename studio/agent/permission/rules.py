@@ -13,7 +13,7 @@ from studio.domain.permissions import Layer, Rule, Verdict
 from studio.storage.rules import RuleStore, StandingRule
 
 from .policy import NETWORK
-from .project import Project, read_project
+from .project import ProjectRules, read_project
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
 """``nothing``: no file there could widen rights, and the person said nothing. ``changed``:
@@ -27,7 +27,7 @@ CHANGED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Layers:
+class RuleLayers:
     """The rules of a folder: the person's and its own. ``notice`` is for the person.
 
     ``gone``: there is no such folder.
@@ -39,7 +39,7 @@ class Layers:
     gone: bool = False
 
 
-class Rules:
+class StandingRules:
     """Lists, adds and removes rules; trusts folders."""
 
     def __init__(self, store: RuleStore) -> None:
@@ -66,7 +66,7 @@ class Rules:
         if not await self._store.remove(rule_id):
             raise ConfigurationError(f"There is no rule {rule_id}.")
 
-    async def layers(self, folder: Path) -> Layers:
+    async def layers(self, folder: Path) -> RuleLayers:
         """The rules that stand in a folder. Without trust its files only forbid."""
         name, project = await asyncio.to_thread(_look, folder)
         own, known = await self._store.of(name)
@@ -76,7 +76,7 @@ class Rules:
             "project": [r for r in project.rules if trust == "trusted" or r.verdict != "allow"],
         }
         notice = project.problem or (CHANGED if trust == "changed" else "")
-        return Layers(rules, trust, notice, gone=project.gone)
+        return RuleLayers(rules, trust, notice, gone=project.gone)
 
     async def trusted(self, folder: Path) -> Trust:
         name, project = await asyncio.to_thread(_look, folder)
@@ -96,7 +96,7 @@ class Rules:
         await self._store.trust(await _name(folder), "")
 
 
-def rule_of(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
+def parse_rule(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
     """A rule as it is typed, about one of the tools there are; raises ConfigurationError."""
     try:
         rule = Rule.parse(text, verdict)
@@ -112,12 +112,12 @@ async def _name(folder: Path | None) -> str:
     return "" if folder is None else str(await asyncio.to_thread(folder.resolve))
 
 
-def _look(folder: Path) -> tuple[str, Project]:
+def _look(folder: Path) -> tuple[str, ProjectRules]:
     """The name under which a folder is known, and what its files say."""
     return str(folder.resolve()), read_project(folder)
 
 
-def _trust(known: str, project: Project) -> Trust:
+def _trust(known: str, project: ProjectRules) -> Trust:
     """``known`` is the digest of the files that the person trusted; empty if none."""
     if not known:
         return "nothing" if project.empty else "untrusted"

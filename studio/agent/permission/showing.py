@@ -12,14 +12,14 @@ _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters, as Unicode has it, that nobody sees."""
 
 
-def whole(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """All of a text on its lines, unseen characters as ``\\u202e``."""
     return "".join(c if c in "\n\t" or _seen(c) else _spelt(c) for c in text)
 
 
-def line(text: str, most: int = 300) -> str:
+def escape_line(text: str, most: int = 300) -> str:
     """A text in one line."""
-    text = whole(re.sub(r"\s+", " ", text).strip())
+    text = escape_invisible(re.sub(r"\s+", " ", text).strip())
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -6,7 +6,7 @@ import re
 
 from studio.domain.permissions import Rule, escaped
 
-from .commands import Part
+from .commands import CommandPart
 from .words import DYNAMIC
 
 _SUBCOMMANDS = frozenset(
@@ -28,7 +28,7 @@ _CODE = frozenset(
 """Programs that run what their arguments, or keys, say."""
 
 
-def rule_of(tool: str, part: Part) -> Rule | None:
+def rule_of(tool: str, part: CommandPart) -> Rule | None:
     """The narrowest rule that is of use again: a program with its subcommand and any arguments."""
     if part.file or part.exact or part.pinned.endswith("="):
         return _exactly(tool, part)
@@ -51,6 +51,6 @@ def rule_of(tool: str, part: Part) -> Rule | None:
     return Rule("allow", tool, f"{escaped(words[0])} *")
 
 
-def _exactly(tool: str, part: Part) -> Rule | None:
+def _exactly(tool: str, part: CommandPart) -> Rule | None:
     known = DYNAMIC not in part.text and part.text.isprintable()
     return Rule("allow", tool, escaped(part.text)) if known else None

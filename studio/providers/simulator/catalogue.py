@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .http import Answer, Frame, HttpRequest
-from .refused import Refused
+from .http import HttpResponse, Frame, HttpRequest
+from .refused import RequestRefused
 from .rules.ollama import capabilities
 from .surfaces.base import json_answer
 from .view import SurfaceName
@@ -71,7 +71,7 @@ OLLAMA = (
 
 def models_answer(
     surface: SurfaceName, request: HttpRequest, page_size: int, endless: bool = False
-) -> Answer:
+) -> HttpResponse:
     """One page of a surface's model list; ``endless`` ones begin again and again."""
     match surface:
         case "anthropic":
@@ -85,7 +85,7 @@ def models_answer(
             return json_answer({"object": "list", "data": [_openai(id_) for id_ in ids]})
 
 
-def _anthropic(query: dict[str, str], page_size: int, endless: bool) -> Answer:
+def _anthropic(query: dict[str, str], page_size: int, endless: bool) -> HttpResponse:
     ids = [row[0] for row in ANTHROPIC]
     start = ids.index(query["after_id"]) + 1 if query.get("after_id") in ids else 0
     # The page size of the test is an upper bound, so that paging can be seen.
@@ -143,7 +143,7 @@ def _openai(id_: str) -> Body:
     }
 
 
-def _gemini(query: dict[str, str], page_size: int, endless: bool) -> Answer:
+def _gemini(query: dict[str, str], page_size: int, endless: bool) -> HttpResponse:
     token = query.get("pageToken", "")
     start = int(token) if token.isdigit() else 0
     count = min(int(query.get("pageSize", "50")), page_size)
@@ -193,7 +193,7 @@ def _details(family: str) -> Body:
     }
 
 
-def show_answer(body: Body) -> Answer:
+def show_answer(body: Body) -> HttpResponse:
     """Ollama's facts about one model; Refused (404) for one it has not."""
     wanted = str(body.get("model") or body.get("name") or "")
     for name, family, window in OLLAMA:
@@ -213,10 +213,10 @@ def show_answer(body: Body) -> Answer:
                     "modified_at": "2026-11-01T00:00:00Z",
                 }
             )
-    raise Refused("model", f"model '{wanted}' not found", status=404)
+    raise RequestRefused("model", f"model '{wanted}' not found", status=404)
 
 
-def pull_answer(body: Body) -> Answer:
+def pull_answer(body: Body) -> HttpResponse:
     """Ollama fetches a model: a line for each step, with bytes done of bytes in all.
 
     A model whose name begins with ``missing`` ends in an error, as it does in
@@ -224,7 +224,7 @@ def pull_answer(body: Body) -> Answer:
     """
     wanted = str(body.get("model") or body.get("name") or "")
     if not wanted:
-        raise Refused("parameter", "model is required")
+        raise RequestRefused("parameter", "model is required")
     digest, size = "sha256:" + "0" * 64, 1_000_000_000
     layer: Body = {"status": "pulling " + digest[7:19], "digest": digest, "total": size}
     rows: list[Body] = [{"status": "pulling manifest"}]
@@ -237,4 +237,4 @@ def pull_answer(body: Body) -> Answer:
     if body.get("stream") is False:
         return json_answer(rows[-1], 500 if "error" in rows[-1] else 200)
     frames = [Frame((compact(row) + "\n").encode(), 1.0) for row in rows]
-    return Answer(frames, content_type="application/x-ndjson")
+    return HttpResponse(frames, content_type="application/x-ndjson")

@@ -10,7 +10,7 @@ from . import http
 from .chunking import Chunking
 from .delivery import pieces
 from .exchange import Exchange
-from .http import Answer, HttpRequest
+from .http import HttpResponse, HttpRequest
 from .script import Pace
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -36,7 +36,7 @@ class Connection:
         self._exchanges: list[Exchange] = []
 
     async def serve(
-        self, answer: Callable[[HttpRequest], tuple[Exchange, Answer, Pace | None]]
+        self, answer: Callable[[HttpRequest], tuple[Exchange, HttpResponse, Pace | None]]
     ) -> None:
         """Answer requests one after the other."""
         first = asyncio.ensure_future(self._first())
@@ -82,7 +82,7 @@ class Connection:
             await asyncio.wait({sending})
             raise
 
-    async def _send(self, answer: Answer, exchange: Exchange, pace: Pace | None) -> None:
+    async def _send(self, answer: HttpResponse, exchange: Exchange, pace: Pace | None) -> None:
         if answer.ending == "silence":
             await self._stall(exchange)
         if pace and pace.ttft:

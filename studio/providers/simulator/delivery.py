@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from .chunking import Chunking
-from .http import Answer
+from .http import HttpResponse
 from .script import Pace
 
 _DRIPS = 20
@@ -25,7 +25,7 @@ class Piece:
 
 
 def pieces(
-    answer: Answer, chunking: Chunking, chance: random.Random, pace: Pace | None
+    answer: HttpResponse, chunking: Chunking, chance: random.Random, pace: Pace | None
 ) -> Iterator[Piece]:
     """The writes that make up an answer's body."""
     frames = answer.frames

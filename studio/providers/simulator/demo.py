@@ -33,7 +33,7 @@ _COMMAND = re.compile(r"`([^`\n]+)`")
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class DemoTurn:
     """The turn so far: the person's words, then calls with their results."""
 
     words: str
@@ -68,7 +68,7 @@ def demo_script(request: RequestView) -> Turn:
     return Turn(*parts, pace=PACE)
 
 
-def read_turn(items: list[Item]) -> Conversation:
+def read_turn(items: list[Item]) -> DemoTurn:
     """The part of the history that belongs to the person's last question."""
     start = 0
     for index in range(len(items) - 1):
@@ -89,7 +89,7 @@ def read_turn(items: list[Item]) -> Conversation:
                 waiting.remove(fits[0])
                 done.append((fits[0], item))
     done += [(call, None) for call in waiting]
-    return Conversation(
+    return DemoTurn(
         words=words[-1].strip() if words else "",
         done=done,
         steered=any(_words(item) for item in turn[first_call:]),
@@ -107,7 +107,7 @@ def _belongs(call: Called, returned: Returned) -> bool:
     return not returned.name or call.name == returned.name
 
 
-def _next(conversation: Conversation, request: RequestView) -> list[Part]:
+def _next(conversation: DemoTurn, request: RequestView) -> list[Part]:
     offered = set(request.tool_names) if request.may_call else set[str]()
     words = conversation.words
     if conversation.steered or not offered or _GREETING.fullmatch(words):
@@ -123,7 +123,7 @@ def _next(conversation: Conversation, request: RequestView) -> list[Part]:
 _Step = tuple[str, list[tuple[str, Body]]]
 
 
-def _act(conversation: Conversation, offered: set[str]) -> _Step | None:
+def _act(conversation: DemoTurn, offered: set[str]) -> _Step | None:
     """The one call that does what was asked for, unless it was made already."""
     words = conversation.words
     made = {call.name for call, _ in conversation.done}
@@ -154,7 +154,7 @@ def _act(conversation: Conversation, offered: set[str]) -> _Step | None:
     return None
 
 
-def _look(conversation: Conversation, offered: set[str]) -> _Step | None:
+def _look(conversation: DemoTurn, offered: set[str]) -> _Step | None:
     """The next calls that find out what the answer needs."""
     words = conversation.words
     made = {call.name for call, _ in conversation.done}
@@ -205,7 +205,7 @@ def _fit(request: RequestView, name: str, arguments: Body) -> Body:
     return arguments
 
 
-def _final(conversation: Conversation, request: RequestView) -> str:
+def _final(conversation: DemoTurn, request: RequestView) -> str:
     if not conversation.done:
         return _small_talk(request)
     words = conversation.words
@@ -245,7 +245,7 @@ def _small_talk(request: RequestView) -> str:
     )
 
 
-def _thought(conversation: Conversation, parts: list[Part]) -> str:
+def _thought(conversation: DemoTurn, parts: list[Part]) -> str:
     calls = [part for part in parts if isinstance(part, Call)]
     asked = " ".join(conversation.words.split()[:12]) or "nothing yet"
     if calls:

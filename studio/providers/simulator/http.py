@@ -51,7 +51,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Answer:
+class HttpResponse:
     """A response: a body in frames, and what happens where it ends."""
 
     frames: list[Frame]
@@ -106,7 +106,7 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
             return body
 
 
-def head(answer: Answer) -> bytes:
+def head(answer: HttpResponse) -> bytes:
     """Status line and headers; the body follows in chunks."""
     try:
         phrase = HTTPStatus(answer.status).phrase

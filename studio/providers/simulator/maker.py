@@ -10,7 +10,7 @@ from .signing import Signer
 
 
 @dataclass(slots=True)
-class Maker:
+class ServerState:
     """What rendering and checking need besides turn and request."""
 
     chance: random.Random

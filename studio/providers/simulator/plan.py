@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .faults import Byte, Fault, Place
-from .http import Answer, Frame
+from .http import HttpResponse, Frame
 from .rewriting import gaps, odd_usage, reframed
 from .script import Call, Part, Text, Turn
 from .surfaces.base import Surface, tokens
@@ -82,15 +82,15 @@ def _damaged(raw: str, kind: str) -> str:
             return compact({"content": "x" * 5_000_000})
 
 
-def page() -> Answer:
+def page() -> HttpResponse:
     """A web page, as a captive portal or a broken proxy sends it."""
     body = (
         b"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Sign in</body></html>\n"
     )
-    return Answer([Frame(body)], content_type="text/html; charset=utf-8")
+    return HttpResponse([Frame(body)], content_type="text/html; charset=utf-8")
 
 
-def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
+def spoil(answer: HttpResponse, faults: Sequence[Fault], surface: Surface) -> HttpResponse:
     """The answer with what goes wrong in its body."""
     for fault in faults:
         match fault.kind:
@@ -136,7 +136,7 @@ def spoil(answer: Answer, faults: Sequence[Fault], surface: Surface) -> Answer:
     return answer
 
 
-def _pause(answer: Answer, at: Place, seconds: float) -> None:
+def _pause(answer: HttpResponse, at: Place, seconds: float) -> None:
     """Nothing comes for a while at this place, then the rest."""
     if at == "headers":
         answer.pause = seconds

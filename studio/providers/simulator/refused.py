@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request broke a rule. ``str()`` is the provider's own text.
 
     ``rule`` is the kind of rule, ``name`` the one rule of a surface's table.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .http import HttpRequest
-from .refused import Refused
+from .refused import RequestRefused
 from .view import SurfaceName
 
 Action: TypeAlias = Literal["reply", "count", "models", "show", "pull", "version"]
@@ -55,7 +55,7 @@ def route(request: HttpRequest) -> Route:
             return Route("ollama", "models")
         if path == "/api/version":
             return Route("ollama", "version")
-    raise Refused("route", f"Unknown request URL: {request.method} {request.path}", status=404)
+    raise RequestRefused("route", f"Unknown request URL: {request.method} {request.path}", status=404)
 
 
 def guess(request: HttpRequest) -> SurfaceName:
@@ -91,17 +91,17 @@ def authorize(request: HttpRequest, surface: SurfaceName) -> None:
     match surface:
         case "anthropic":
             message = "invalid x-api-key" if key else "x-api-key header is required"
-            raise Refused("auth", message, status=401)
+            raise RequestRefused("auth", message, status=401)
         case "gemini":
             if not key:
-                raise Refused(
+                raise RequestRefused(
                     "auth",
                     "Method doesn't allow unregistered callers (callers without established "
                     "identity). Please use API Key or other form of API consumer identity to "
                     "call this API.",
                     status=403,
                 )
-            raise Refused(
+            raise RequestRefused(
                 "auth",
                 "API key not valid. Please pass a valid API key.",
                 code="API_KEY_INVALID",
@@ -114,7 +114,7 @@ def authorize(request: HttpRequest, surface: SurfaceName) -> None:
                 else "You didn't provide an API key. You need to provide your API key in an "
                 "Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
             )
-            raise Refused("auth", message, status=401, code="invalid_api_key" if key else None)
+            raise RequestRefused("auth", message, status=401, code="invalid_api_key" if key else None)
 
 
 def _masked(key: str) -> str:

@@ -24,7 +24,7 @@ class Sessions:
     _cached: set[str] = field(default_factory=set[str])
     _replayed: set[str] = field(default_factory=set[str])
 
-    def goes_on(self, view: RequestView) -> bool:
+    def continues(self, view: RequestView) -> bool:
         """Whether the request only appends to an earlier one of its session, or begins one."""
         tips = self._tips.get(_root(view))
         begins = not any(not isinstance(i, Said) or i.role == "assistant" for i in view.items)

@@ -20,9 +20,9 @@ from . import http, plan
 from .catalogue import models_answer, pull_answer, show_answer
 from .connection import Connection, Sleep
 from .exchange import Exchange, Violation
-from .http import Answer, Frame, HttpRequest
-from .maker import Maker
-from .refused import Refused
+from .http import HttpResponse, Frame, HttpRequest
+from .maker import ServerState
+from .refused import RequestRefused
 from .routes import Route, authorize, guess, route
 from .script import Call, Pace, Player, Raw, Replay, Script
 from .signing import Signer
@@ -97,7 +97,7 @@ class Simulator:
         self.window = window
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self.chance = random.Random(number)
-        self._maker = Maker(
+        self._maker = ServerState(
             random.Random(number),
             Signer(key),
             beyond=strict == "beyond",
@@ -193,7 +193,7 @@ class Simulator:
         async with self._arrived:
             self._arrived.notify_all()
 
-    def answer(self, request: HttpRequest) -> tuple[Exchange, Answer, Pace | None]:
+    def answer(self, request: HttpRequest) -> tuple[Exchange, HttpResponse, Pace | None]:
         """What a request is answered with; every way to reach the simulator asks this."""
         exchange = self._record(request)
         pace = None
@@ -202,7 +202,7 @@ class Simulator:
             exchange.surface = target.surface
             authorize(request, target.surface)
             answer, pace = self._reply(target, request, exchange)
-        except Refused as refused:
+        except RequestRefused as refused:
             exchange.violation = self._violation(refused, exchange)
             answer = self._surfaces[exchange.surface].failure(refused)
         exchange.status = answer.status
@@ -223,7 +223,7 @@ class Simulator:
         task.add_done_callback(self._tasks.discard)
         return exchange
 
-    def _violation(self, refused: Refused, exchange: Exchange) -> Violation:
+    def _violation(self, refused: RequestRefused, exchange: Exchange) -> Violation:
         violation = Violation(
             refused.rule, str(refused), exchange.surface, exchange.path, refused.name
         )
@@ -234,7 +234,7 @@ class Simulator:
 
     def _reply(
         self, target: Route, request: HttpRequest, exchange: Exchange
-    ) -> tuple[Answer, Pace | None]:
+    ) -> tuple[HttpResponse, Pace | None]:
         if target.action == "models":
             return models_answer(target.surface, request, self._page_size, self._endless), None
         if target.action == "version":
@@ -242,7 +242,7 @@ class Simulator:
         try:
             body = request.json()
         except ValueError:
-            raise Refused("json", "The request body is not valid JSON.") from None
+            raise RequestRefused("json", "The request body is not valid JSON.") from None
         exchange.json = body
         if target.action == "show":
             return show_answer(body), None
@@ -258,7 +258,7 @@ class Simulator:
         self._check(surface, view, exchange)
         if self.window is not None and (size := tokens(compact(body))) > self.window:
             text = _TOO_LONG[target.surface].format(size=size, window=self.window)
-            raise Refused("window", text)
+            raise RequestRefused("window", text)
         return self._play(surface, view)
 
     def _check(self, surface: Surface, view: RequestView, exchange: Exchange) -> None:
@@ -266,23 +266,23 @@ class Simulator:
             return
         try:
             surface.check(view, self._maker)
-        except Refused as refused:
+        except RequestRefused as refused:
             if self._strict != "warn":
                 raise
             exchange.violation = self._violation(refused, exchange)
         except (TypeError, ValueError) as error:
-            raise Refused("content", f"the request has an unreadable shape: {error}") from error
+            raise RequestRefused("content", f"the request has an unreadable shape: {error}") from error
 
-    def _play(self, surface: Surface, view: RequestView) -> tuple[Answer, Pace | None]:
+    def _play(self, surface: Surface, view: RequestView) -> tuple[HttpResponse, Pace | None]:
         try:
             reply = self._player.reply(view)
         except LookupError as error:
-            raise Refused("script", str(error)) from None
+            raise RequestRefused("script", str(error)) from None
         except Exception as error:  # a script is somebody else's code
-            raise Refused("script", f"the script failed: {error!r}") from error
+            raise RequestRefused("script", f"the script failed: {error!r}") from error
         for number, expected in enumerate(reply.expect):
             if not expected(view):
-                raise Refused("expect", f"expectation {number} of the script's turn failed")
+                raise RequestRefused("expect", f"expectation {number} of the script's turn failed")
         if fault := self._player.failing(reply):
             return plan.page() if fault.kind == "html" else surface.status(fault), None
         self._player.nth += 1
@@ -291,10 +291,10 @@ class Simulator:
         if isinstance(reply, Raw):
             if isinstance(reply, Replay):
                 self._maker.sessions.replays(view)
-            answer = Answer([Frame(reply.data)], reply.content_type, reply.status)
+            answer = HttpResponse([Frame(reply.data)], reply.content_type, reply.status)
         else:
             if not view.may_call and any(isinstance(part, Call) for part in reply.parts):
-                raise Refused("script", "the script calls a tool where the request forbids it")
+                raise RequestRefused("script", "the script calls a tool where the request forbids it")
             turn = plan.damage(plan.ended(reply, view))
             answer = surface.render(turn, view, self._maker)
         self._maker.replies += 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
 from .delivery import pieces
-from .http import Answer, HttpRequest
+from .http import HttpResponse, HttpRequest
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,7 +29,7 @@ def transport(simulator: Simulator) -> httpx2.AsyncBaseTransport:
 
     class Body(httpx2.AsyncByteStream):
         def __init__(
-            self, request: httpx2.Request, exchange: Exchange, answer: Answer, pace: Pace | None
+            self, request: httpx2.Request, exchange: Exchange, answer: HttpResponse, pace: Pace | None
         ) -> None:
             self._request = request
             self._exchange = exchange

@@ -106,7 +106,7 @@ class RequestView:
         return found[::-1]
 
 
-def named(items: list[Item]) -> list[Item]:
+def with_result_names(items: list[Item]) -> list[Item]:
     """The items with every result's name filled in from its call, where ids tell."""
     names = {item.id: item.name for item in items if isinstance(item, Called) and item.id}
     return [

@@ -1,4 +1,4 @@
-"""What clients speak: each API's JSON, read as ``wire.Asked`` and told from ``wire.Part``.
+"""What clients speak: each API's JSON, read as ``wire.ApiRequest`` and told from ``wire.ContextPart``.
 
 Three dialects, each of a request (``chat``, ``responses``, ``messages``), the
 conversation in it (``chat_messages``, ``responses_items``, ``messages_blocks``)

@@ -12,12 +12,12 @@ from typing import Literal, TypeAlias
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Generation
-from studio.server.wire import About, Asked, BadRequest
+from studio.server.wire import ResponseInfo, ApiRequest, BadRequest
 
-from .chat_answer import Answer
+from .chat_answer import ChatResponse
 from .chat_messages import Conversation
 from .fields import Fields
-from .offered import Offered, schema_of
+from .offered import ClientTools, schema_of
 from .openai import NO_LOGPROBS, choose, error_body, refuse_services
 
 STOPS = 4
@@ -27,10 +27,10 @@ _Format: TypeAlias = Literal["text", "json_object", "json_schema"]
 _FORMATS: tuple[_Format, ...] = ("text", "json_object", "json_schema")
 
 
-class Chat:
-    """The dialect; see ``wire.Dialect``."""
+class ChatDialect:
+    """The dialect; see ``wire.UnsupportedParameters``."""
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> ApiRequest:
         fields = Fields(body)
         model = fields.needed("model")
         _refuse(fields)
@@ -47,7 +47,7 @@ class Chat:
         )
         offered, generation = choose(fields, tools, generation)
         _with_usage(fields)
-        return Asked(
+        return ApiRequest(
             model=model,
             messages=messages,
             instructions=instructions,
@@ -57,8 +57,8 @@ class Chat:
             user=fields.text("user") or fields.text("safety_identifier"),
         )
 
-    def speak(self, asked: Asked, about: About, body: JsonObject) -> Answer:
-        return Answer(about, _with_usage(Fields(body)))
+    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ChatResponse:
+        return ChatResponse(about, _with_usage(Fields(body)))
 
     def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
         return error_body(message, status=status, code=code, param=param)
@@ -93,8 +93,8 @@ def _conversation(fields: Fields) -> tuple[str, tuple[Message, ...]]:
     return instructions, messages
 
 
-def _tools(fields: Fields) -> Offered:
-    offered = Offered()
+def _tools(fields: Fields) -> ClientTools:
+    offered = ClientTools()
     for tool in fields.objects("tools"):
         if (kind := tool.text("type", "function")) != "function":
             raise tool.refused("type", f"Tools of type “{kind}” are not known here.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import Usage
-from studio.providers.wire import mended
-from studio.server.wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
+from studio.providers.wire import repair_surrogates
+from studio.server.wire import ResponseInfo, ToolCallPart, Outcome, ResponsePart, ProgressPart, ReasoningPart, TextPart, sse_event
 
-from .offered import written
+from .offered import arguments_text
 from .openai import DONE, error_body
 
 _FINISHES: dict[str, str] = {
@@ -19,10 +19,10 @@ _FINISHES: dict[str, str] = {
 }
 
 
-class Answer:
-    """One answer; see ``wire.Spoken``. ``with_usage``: the last chunk says what was used."""
+class ChatResponse:
+    """One answer; see ``wire.TextCalls``. ``with_usage``: the last chunk says what was used."""
 
-    def __init__(self, about: About, with_usage: bool) -> None:
+    def __init__(self, about: ResponseInfo, with_usage: bool) -> None:
         self._about = about
         self._with_usage = with_usage
         self._begun = False
@@ -32,10 +32,10 @@ class Answer:
         self._refusal: str | None = None
         self._outcome = Outcome("end")
 
-    def frames(self, part: Part) -> bytes:
+    def frames(self, part: ResponsePart) -> bytes:
         if isinstance(part, Outcome) and part.stop == "error":
-            error = error_body(mended(part.detail), status=part.status, code=part.code)
-            return event(error) + DONE
+            error = error_body(repair_surrogates(part.detail), status=part.status, code=part.code)
+            return sse_event(error) + DONE
         deltas = self._deltas(part)
         if not self._begun:
             deltas.insert(0, {"role": "assistant", "content": ""})
@@ -66,29 +66,29 @@ class Answer:
             "usage": _usage(self._outcome.usage),
         }
 
-    def _deltas(self, part: Part) -> list[JsonObject]:
+    def _deltas(self, part: ResponsePart) -> list[JsonObject]:
         match part:
-            case Words(text):
+            case TextPart(text):
                 return self._more("content", self._words, text)
-            case Thoughts(text):
+            case ReasoningPart(text):
                 return self._more("reasoning_content", self._thoughts, text)
-            case Progress(text):
+            case ProgressPart(text):
                 unfinished = self._thoughts and not self._thoughts[-1].endswith("\n")
                 before = "\n" if unfinished else ""
                 return self._more("reasoning_content", self._thoughts, f"{before}{text}\n")
-            case Call(call):
-                return self._call(call.id, call.name, mended(written(call)))
+            case ToolCallPart(call):
+                return self._call(call.id, call.name, repair_surrogates(arguments_text(call)))
             case Outcome():
                 self._outcome = part
                 if part.stop != "refused" or not part.detail:
                     return []
-                self._refusal = mended(part.detail)
+                self._refusal = repair_surrogates(part.detail)
                 return [{"refusal": self._refusal}]
 
     def _more(self, name: str, texts: list[str], text: str) -> list[JsonObject]:
         if not text:
             return []
-        texts.append(whole := mended(text))
+        texts.append(whole := repair_surrogates(text))
         return [{name: whole}]
 
     def _call(self, call_id: str, name: str, arguments: str) -> list[JsonObject]:
@@ -104,7 +104,7 @@ class Answer:
         last = self._chunk({}, _FINISHES[outcome.stop])
         if self._with_usage:
             used = _usage(outcome.usage)
-            last += event({**self._head("chat.completion.chunk"), "choices": [], "usage": used})
+            last += sse_event({**self._head("chat.completion.chunk"), "choices": [], "usage": used})
         return last + DONE
 
     def _chunk(self, delta: JsonObject, finish: str | None = None) -> bytes:
@@ -112,7 +112,7 @@ class Answer:
         chunk: JsonObject = {**self._head("chat.completion.chunk"), "choices": [choice]}
         if self._with_usage:
             chunk["usage"] = None
-        return event(chunk)
+        return sse_event(chunk)
 
     def _head(self, kind: str) -> JsonObject:
         about = self._about

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias, cast
 
 from studio.domain.messages import Block, Image, Message, Reasoning, Said, Text, ToolResult
-from studio.server.wire import INSTRUCTED, joined
+from studio.server.wire import INSTRUCTION_WRAPPER, join_texts
 
-from .enclosed import document, picture
+from .enclosed import read_file, read_image
 from .fields import Fields
-from .offered import called
+from .offered import parse_call
 
 _Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")
@@ -32,7 +32,7 @@ class Conversation:
     def told(self) -> tuple[str, tuple[Message, ...]]:
         """The instructions and the conversation; instructions alone are what is said."""
         self._close()
-        instructions = joined(self._instructions)
+        instructions = join_texts(self._instructions)
         if instructions and not self._messages:
             return "", (_instructed(instructions),)
         return instructions, tuple(self._messages)
@@ -58,7 +58,7 @@ class Conversation:
                 message.needed("role")
 
     def _instruct(self, message: Fields) -> None:
-        text = joined([part.text for part in _texts(message)])
+        text = join_texts([part.text for part in _texts(message)])
         if not text:
             return
         if self._messages or self._results:
@@ -94,7 +94,7 @@ class Conversation:
 
     def _call(self, call_id: str, function: Fields) -> Block:
         self._names[call_id] = name = function.needed("name")
-        return called(call_id, name, function.text("arguments"))
+        return parse_call(call_id, name, function.text("arguments"))
 
     def _add(self, role: Literal["user", "assistant"], blocks: Sequence[Block]) -> None:
         self._close()
@@ -108,7 +108,7 @@ class Conversation:
 
 
 def _instructed(text: str) -> Message:
-    return Message("user", (Text(INSTRUCTED.format(text=text)),))
+    return Message("user", (Text(INSTRUCTION_WRAPPER.format(text=text)),))
 
 
 def _named(message: Fields, said: list[Said]) -> list[Said]:
@@ -166,11 +166,11 @@ def _part(part: Fields) -> Said:
             return Text(part.text("refusal"))
         case "image_url":
             if isinstance(part.get("image_url"), str):
-                return picture(part, "image_url")  # some leave the object out
+                return read_image(part, "image_url")  # some leave the object out
             image = part.inner("image_url")
             if image is None:
                 raise part.wrong("image_url", "an object")
-            return picture(image, "url")
+            return read_image(image, "url")
         case "file":
             file = part.inner("file")
             if file is None:
@@ -178,7 +178,7 @@ def _part(part: Fields) -> Said:
             if file.get("file_id") is not None and file.get("file_data") is None:
                 why = f"“{file.place('file_id')}”: this server keeps no files."
                 raise file.refused("file_id", f"{why} Send the data in “file_data”.")
-            return document(file, "file_data", file.text("filename"))
+            return read_file(file, "file_data", file.text("filename"))
         case "input_audio":
             raise part.refused("type", "Models get no sound here. Send it as text.")
         case kind:

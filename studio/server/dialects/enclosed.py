@@ -19,7 +19,7 @@ _LONGEST = 200
 """Characters of a file's name that are kept, its end."""
 
 
-def picture(fields: Fields, name: str) -> Image:
+def read_image(fields: Fields, name: str) -> Image:
     """The picture in a field; raises BadRequest.
 
     Nothing is fetched for a client: an address could be one that only this
@@ -31,7 +31,7 @@ def picture(fields: Fields, name: str) -> Image:
     return Image(media_type, data)
 
 
-def document(fields: Fields, name: str, filename: str = "") -> File:
+def read_file(fields: Fields, name: str, filename: str = "") -> File:
     """The file in a field; raises BadRequest. Its type says the URL, or else its content."""
     text = fields.needed(name)
     called = _called(filename)
@@ -51,7 +51,7 @@ def _called(filename: str) -> str:
     return name[-_LONGEST:] or _NAME
 
 
-def plain(fields: Fields, name: str) -> bytes:
+def read_base64(fields: Fields, name: str) -> bytes:
     """What a field has as plain base64; raises BadRequest."""
     if data := _base64(fields, name, fields.needed(name)):
         return data

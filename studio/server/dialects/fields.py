@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.providers.wire import mended
+from studio.providers.wire import repair_surrogates
 from studio.server.wire import BadRequest
 
 T = TypeVar("T", bound=str)
@@ -46,7 +46,7 @@ class Fields:
             return default
         if not isinstance(value, str):
             raise self.wrong(name, "a text")
-        return mended(value)
+        return repair_surrogates(value)
 
     def needed(self, name: str) -> str:
         """A text that has to be there and may not be empty."""
@@ -119,7 +119,7 @@ class Fields:
         for index, one in enumerate(self.items(name)):
             if not isinstance(one, str):
                 raise self.wrong(f"{name}[{index}]", "a text")
-            found.append(mended(one))
+            found.append(repair_surrogates(one))
         return found
 
     def objects(self, name: str) -> list[Fields]:

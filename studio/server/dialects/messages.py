@@ -10,12 +10,12 @@ from typing import Literal, TypeAlias
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
-from studio.server.wire import About, Asked, BadRequest
+from studio.server.wire import ResponseInfo, ApiRequest, BadRequest
 
 from .fields import Fields
-from .messages_answer import NO_THREADS, Answer, error_body
+from .messages_answer import NO_THREADS, MessagesResponse, error_body
 from .messages_blocks import Conversation, words
-from .offered import Offered, schema_of
+from .offered import ClientTools, schema_of
 
 _Choice: TypeAlias = Literal["auto", "any", "tool", "none"]
 _CHOICES: dict[_Choice, ToolChoice] = {
@@ -30,10 +30,10 @@ _BUDGETS: tuple[tuple[int, Effort], ...] = ((4_096, "low"), (16_384, "medium"))
 """Tokens for thinking, up to which an effort is meant; "high" beyond."""
 
 
-class Messages:
-    """The dialect; see ``wire.Dialect``."""
+class MessagesDialect:
+    """The dialect; see ``wire.UnsupportedParameters``."""
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> ApiRequest:
         fields = Fields(body)
         model = fields.needed("model")
         _refuse(fields)
@@ -45,7 +45,7 @@ class Messages:
         limit = fields.count("max_tokens")
         if limit is None:
             raise BadRequest("“max_tokens” is missing.", param="max_tokens")
-        return Asked(
+        return ApiRequest(
             model=model,
             messages=messages,
             instructions=instructions,
@@ -65,8 +65,8 @@ class Messages:
             user=(fields.inner("metadata") or Fields({})).text("user_id"),
         )
 
-    def speak(self, asked: Asked, about: About, body: JsonObject) -> Answer:
-        return Answer(about, _thinks_aloud(Fields(body)))
+    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> MessagesResponse:
+        return MessagesResponse(about, _thinks_aloud(Fields(body)))
 
     def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
         return error_body(message, status, code)
@@ -98,8 +98,8 @@ def _conversation(fields: Fields) -> tuple[str, tuple[Message, ...]]:
     return instructions, messages
 
 
-def _tools(fields: Fields) -> Offered:
-    offered = Offered()
+def _tools(fields: Fields) -> ClientTools:
+    offered = ClientTools()
     for tool in fields.objects("tools"):
         if (kind := tool.text("type", "custom")) != "custom":
             why = f"Tools of type “{kind}” are Anthropic’s. The agent here has tools of its own"
@@ -108,7 +108,7 @@ def _tools(fields: Fields) -> Offered:
     return offered
 
 
-def _choice(fields: Fields, offered: Offered) -> tuple[ToolChoice, str]:
+def _choice(fields: Fields, offered: ClientTools) -> tuple[ToolChoice, str]:
     chosen = fields.inner("tool_choice")
     if chosen is None:
         return "auto", ""

@@ -13,8 +13,8 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import NOTHING, Usage
 from studio.providers.anthropic_accumulator import unreadable
-from studio.providers.wire import mended
-from studio.server.wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
+from studio.providers.wire import repair_surrogates
+from studio.server.wire import ResponseInfo, ToolCallPart, Outcome, ResponsePart, ProgressPart, ReasoningPart, TextPart, sse_event
 
 _Kind: TypeAlias = Literal["text", "thinking"]
 _STOPS: dict[str, str] = {
@@ -51,10 +51,10 @@ def error_body(message: str, status: int, code: str = "") -> JsonObject:
     return {"type": "error", "error": inner}
 
 
-class Answer:
-    """One answer; see ``wire.Spoken``. ``aloud``: what is thought and done is shown too."""
+class MessagesResponse:
+    """One answer; see ``wire.TextCalls``. ``aloud``: what is thought and done is shown too."""
 
-    def __init__(self, about: About, aloud: bool) -> None:
+    def __init__(self, about: ResponseInfo, aloud: bool) -> None:
         self._about = about
         self._aloud = aloud
         self._begun = False
@@ -68,25 +68,25 @@ class Answer:
         self._end: JsonObject = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
         self._usage = NOTHING
 
-    def frames(self, part: Part) -> bytes:
+    def frames(self, part: ResponsePart) -> bytes:
         if not self._begun:
             self._begun = True
             self._send("message_start", message=self.body())
         match part:
-            case Words(text):
+            case TextPart(text):
                 self._say("text", text)
-            case Thoughts(text):
+            case ReasoningPart(text):
                 self._say("thinking", text)
-            case Progress(text):
+            case ProgressPart(text):
                 grows = self._kind == "thinking" and not self._pieces[-1].endswith("\n")
                 self._say("thinking", f"\n{text}\n" if grows else f"{text}\n")
-            case Call(call):
+            case ToolCallPart(call):
                 self._close()
                 self._call(call)
             case Outcome(stop="error"):
                 self._close()
-                error = error_body(mended(part.detail), part.status)
-                self._frames.append(event(error, "error"))
+                error = error_body(repair_surrogates(part.detail), part.status)
+                self._frames.append(sse_event(error, "error"))
             case Outcome():
                 self._close()
                 self._finish(part)
@@ -113,7 +113,7 @@ class Answer:
             return
         if not text:
             return
-        text = mended(text)
+        text = repair_surrogates(text)
         if self._kind != kind:
             self._close()
             self._kind = kind
@@ -148,7 +148,7 @@ class Answer:
         if outcome.stopped_at:
             self._end |= {"stop_reason": "stop_sequence", "stop_sequence": outcome.stopped_at}
         if outcome.stop == "refused":
-            why = mended(outcome.detail) or None
+            why = repair_surrogates(outcome.detail) or None
             details: JsonObject = {"type": "refusal", "category": None, "explanation": why}
             self._end["stop_details"] = details
         self._send("message_delta", delta={**self._end}, usage=_usage(outcome.usage))
@@ -159,7 +159,7 @@ class Answer:
         return {"index": len(self._content)}
 
     def _send(self, name: str, **fields: Json) -> None:
-        self._frames.append(event({"type": name, **fields}, name))
+        self._frames.append(sse_event({"type": name, **fields}, name))
 
 
 def _block(kind: _Kind, text: str) -> JsonObject:

@@ -16,11 +16,11 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.providers.anthropic_accumulator import UNREADABLE
-from studio.providers.attachments import as_text
-from studio.providers.wire import sound
-from studio.server.wire import INSTRUCTED, joined
+from studio.providers.attachments import text_of_file
+from studio.providers.wire import sanitize_json
+from studio.server.wire import INSTRUCTION_WRAPPER, join_texts
 
-from .enclosed import plain
+from .enclosed import read_base64
 from .fields import Fields
 
 _Role: TypeAlias = Literal["user", "assistant", "system"]
@@ -44,7 +44,7 @@ class Conversation:
 
     def told(self) -> tuple[str, tuple[Message, ...]]:
         """The instructions and the conversation."""
-        return joined(self._instructions), tuple(self._messages)
+        return join_texts(self._instructions), tuple(self._messages)
 
     def take(self, message: Fields) -> None:
         match message.one_of("role", _ROLES):
@@ -59,7 +59,7 @@ class Conversation:
 
     def _instruct(self, text: str) -> None:
         if self._messages and text:
-            self._add("user", [Text(INSTRUCTED.format(text=text))])
+            self._add("user", [Text(INSTRUCTION_WRAPPER.format(text=text))])
         else:
             self._instructions.append(text)
 
@@ -91,7 +91,7 @@ class Conversation:
         call_id, name = block.needed("id"), block.needed("name")
         self._names[call_id] = name
         given = block.inner("input")
-        arguments = sound(given.values) if given is not None else {}
+        arguments = sanitize_json(given.values) if given is not None else {}
         assert isinstance(arguments, dict)
         raw = arguments.get(UNREADABLE)
         if isinstance(raw, str) and len(arguments) == 1:
@@ -111,7 +111,7 @@ def words(fields: Fields, name: str) -> str:
     """What a text says, or blocks that are all text."""
     if fields.get(name) is None:
         return ""
-    return joined([block.text for block in _blocks(fields, _text, name)])
+    return join_texts([block.text for block in _blocks(fields, _text, name)])
 
 
 def _blocks(
@@ -153,7 +153,7 @@ def _shown(block: Fields, kind: str) -> Text | Image:
     """What a tool's result may have: of documents those that are text."""
     if kind != "document":
         return _text_or_image(block, kind)
-    if (text := as_text(_document(block))) is None:
+    if (text := text_of_file(_document(block))) is None:
         raise block.refused("source", "Of documents, a tool’s result takes plain text only.")
     return Text(text)
 
@@ -164,7 +164,7 @@ def _image(block: Fields) -> Image:
     if not media_type.startswith("image/"):
         why = f"“{source.place('media_type')}” is no picture, but {media_type}."
         raise source.refused("media_type", why)
-    return Image(media_type, plain(source, "data"))
+    return Image(media_type, read_base64(source, "data"))
 
 
 def _title(block: Fields) -> str:
@@ -176,7 +176,7 @@ def _document(block: Fields) -> File:
     source = _source(block, ("base64", "text"))
     if source.get("type") == "text":
         return File(name, _PLAIN, source.needed("data").encode())
-    return File(name, source.needed("media_type"), plain(source, "data"))
+    return File(name, source.needed("media_type"), read_base64(source, "data"))
 
 
 def _source(block: Fields, kinds: tuple[_Kind, ...]) -> Fields:

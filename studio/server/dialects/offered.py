@@ -8,7 +8,7 @@ import re
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
-from studio.providers.wire import sendable, sound
+from studio.providers.wire import is_clean_json, sanitize_json
 
 from .fields import Fields
 
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 """What the APIs take; Anthropic's is the longest."""
 
 
-class Offered:
+class ClientTools:
     """Takes the tools of a request one after the other; each name once."""
 
     def __init__(self) -> None:
@@ -45,19 +45,19 @@ def schema_of(fields: Fields, name: str) -> JsonObject:
     inner = fields.inner(name)
     if inner is None:
         raise fields.wrong(name, "a JSON schema")
-    if not sendable(inner.values):
+    if not is_clean_json(inner.values):
         why = f"“{fields.place(name)}” is nested too deeply, or has characters that are none."
         raise fields.refused(name, why, "invalid_value")
     return inner.values
 
 
-def called(call_id: str, name: str, raw: str) -> ToolCall:
+def parse_call(call_id: str, name: str, raw: str) -> ToolCall:
     """A call of earlier, its arguments as the text that the model wrote.
 
     What cannot be read is kept as it was: the model wrote it, not the client.
     """
     try:
-        arguments: Json = sound(json.loads(raw or "{}"))
+        arguments: Json = sanitize_json(json.loads(raw or "{}"))
     except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
@@ -65,7 +65,7 @@ def called(call_id: str, name: str, raw: str) -> ToolCall:
     return ToolCall(call_id, name, None, raw)
 
 
-def written(call: ToolCall) -> str:
+def arguments_text(call: ToolCall) -> str:
     """A call's arguments as text, or what the model wrote instead."""
     return call.raw if call.arguments is None else json.dumps(call.arguments, ensure_ascii=False)
 

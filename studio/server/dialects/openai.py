@@ -10,7 +10,7 @@ from studio.domain.models import Generation, ToolChoice
 from studio.domain.tools import ToolSpec
 
 from .fields import Fields
-from .offered import Offered
+from .offered import ClientTools
 
 DONE = b"data: [DONE]\n\n"
 """The end of a stream."""
@@ -19,7 +19,7 @@ _CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 
 
 def choose(
-    fields: Fields, offered: Offered, generation: Generation
+    fields: Fields, offered: ClientTools, generation: Generation
 ) -> tuple[tuple[ToolSpec, ...], Generation]:
     """What OpenAI's ``tool_choice`` makes of the tools and of how they may be used.
 
@@ -56,7 +56,7 @@ def refuse_services(fields: Fields) -> None:
         raise fields.refused("moderation", "Nothing is moderated here. Leave “moderation” out.")
 
 
-def _allowed(allowed: Fields, offered: Offered) -> Sequence[str]:
+def _allowed(allowed: Fields, offered: ClientTools) -> Sequence[str]:
     return [offered.chosen(tool.inner("function") or tool) for tool in allowed.objects("tools")]
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message
 from studio.domain.models import EFFORTS, Effort, Generation
-from studio.providers.wire import sound
-from studio.server.wire import About, Asked, Part, joined
+from studio.providers.wire import sanitize_json
+from studio.server.wire import ResponseInfo, ApiRequest, ResponsePart, join_texts
 
 from .fields import Fields
-from .offered import Offered, schema_of
+from .offered import ClientTools, schema_of
 from .openai import NO_LOGPROBS, choose, error_body, refuse_services
-from .responses_answer import PREFIX, Answer
-from .responses_items import Items
+from .responses_answer import PREFIX, ResponsesResponse
+from .responses_items import ResponsesInput
 
 _TRUNCATIONS = ("disabled", "auto")
 _LOGPROBS = "message.output_text.logprobs"
@@ -28,10 +28,10 @@ _NOT_HERE = {
 }
 
 
-class Responses:
-    """``Dialect`` of ``POST /v1/responses``."""
+class ResponsesDialect:
+    """``UnsupportedParameters`` of ``POST /v1/responses``."""
 
-    def asked(self, body: JsonObject) -> Asked:
+    def asked(self, body: JsonObject) -> ApiRequest:
         fields = Fields(body)
         model = fields.needed("model")
         _refuse(fields)
@@ -47,10 +47,10 @@ class Responses:
             calls=fields.count("max_tool_calls"),
         )
         tools, generation = choose(fields, _tools(fields), generation)
-        return Asked(
+        return ApiRequest(
             model,
             messages,
-            instructions=joined([fields.text("instructions"), instructions]),
+            instructions=join_texts([fields.text("instructions"), instructions]),
             tools=tools,
             generation=generation,
             stream=fields.flag("stream", False),
@@ -59,33 +59,33 @@ class Responses:
             stored=fields.flag("store", True),
         )
 
-    def speak(self, asked: Asked, about: About, body: JsonObject) -> Answer:
-        return Answer(settings(body), about)
+    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ResponsesResponse:
+        return ResponsesResponse(echoed_settings(body), about)
 
     def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
         return error_body(message, status=status, code=code, param=param)
 
 
-def stored(
-    parts: Iterable[Part], about: About, ended: float, body: JsonObject | None = None
+def stored_response(
+    parts: Iterable[ResponsePart], about: ResponseInfo, ended: float, body: JsonObject | None = None
 ) -> JsonObject:
     """The object of an answer that was made before, as far as its ``parts`` go.
 
     ``ended`` is in seconds since the epoch. ``body`` has what is still known of
     the request: ``instructions``, ``previous_response_id``.
     """
-    answer = Answer(settings(body or {}), about, clock=lambda: ended)
+    answer = ResponsesResponse(echoed_settings(body or {}), about, clock=lambda: ended)
     for part in parts:
         answer.frames(part)
     return answer.body()
 
 
-def deleted(number: str) -> JsonObject:
+def deleted_response(number: str) -> JsonObject:
     """What is said of an answer that is gone now."""
     return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
 
 
-def settings(body: JsonObject) -> JsonObject:
+def echoed_settings(body: JsonObject) -> JsonObject:
     """What a response repeats of a request that was read before.
 
     The specification wants a value for each. Where the request has none, it is
@@ -117,7 +117,7 @@ def settings(body: JsonObject) -> JsonObject:
         "truncation": fields.get("truncation") or "disabled",
         "user": fields.get("user"),
     }
-    whole = sound(shown)
+    whole = sanitize_json(shown)
     assert isinstance(whole, dict)
     return whole
 
@@ -181,7 +181,7 @@ def _refuse(fields: Fields) -> None:
 
 def _conversation(fields: Fields, *, earlier: bool) -> tuple[str, tuple[Message, ...]]:
     """The instructions in ``input``, and what is said there."""
-    items = Items(earlier)
+    items = ResponsesInput(earlier)
     value = fields.get("input")
     if isinstance(value, str):
         items.say(fields.text("input"))
@@ -226,8 +226,8 @@ def _schema(fields: Fields) -> JsonObject | None:
             return schema_of(kind, "schema")
 
 
-def _tools(fields: Fields) -> Offered:
-    offered = Offered()
+def _tools(fields: Fields) -> ClientTools:
+    offered = ClientTools()
     for tool in fields.objects("tools"):
         if (kind := tool.needed("type")) != "function":
             why = f"Tools of type “{kind}” cannot be had: the agent here has tools of its own."

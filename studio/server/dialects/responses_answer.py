@@ -15,10 +15,10 @@ from typing import Literal, assert_never
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
-from studio.providers.wire import mended
-from studio.server.wire import About, Call, Outcome, Part, Progress, Thoughts, Words, event
+from studio.providers.wire import repair_surrogates
+from studio.server.wire import ResponseInfo, ToolCallPart, Outcome, ResponsePart, ProgressPart, ReasoningPart, TextPart, sse_event
 
-from .offered import written
+from .offered import arguments_text
 from .openai import DONE, error_type
 
 PREFIX = "resp_"
@@ -78,8 +78,8 @@ _SUMMARY = _Kind(
 )
 
 
-class Answer:
-    """``Spoken`` for one response; ``settings`` are the request's, as the object repeats them.
+class ResponsesResponse:
+    """``TextCalls`` for one response; ``settings`` are the request's, as the object repeats them.
 
     What the model thinks, and lines about what the agent does, are parts of the
     summary of a reasoning item: nothing that reads the words meets them.
@@ -87,7 +87,7 @@ class Answer:
     """
 
     def __init__(
-        self, settings: JsonObject, about: About, *, clock: Callable[[], float] = time.time
+        self, settings: JsonObject, about: ResponseInfo, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings = settings
         self._about = about
@@ -104,20 +104,20 @@ class Answer:
         self._ended: JsonObject = {}
         """What the end changes in the object."""
 
-    def frames(self, part: Part) -> bytes:
+    def frames(self, part: ResponsePart) -> bytes:
         if not self._events:
             self._send("response.created", response=self.body())
             self._send("response.in_progress", response=self.body())
         match part:
-            case Words():
+            case TextPart():
                 self._say(_WORDS, part.text)
-            case Thoughts():
+            case ReasoningPart():
                 self._say(_SUMMARY, part.text)
-            case Progress():
+            case ProgressPart():
                 self._close_part()
                 self._say(_SUMMARY, part.text)
                 self._close_part()
-            case Call():
+            case ToolCallPart():
                 self._close_item("completed")
                 self._call(part.call)
             case Outcome():
@@ -146,7 +146,7 @@ class Answer:
         }
 
     def _say(self, kind: _Kind, text: str) -> None:
-        if not (text := mended(text)):
+        if not (text := repair_surrogates(text)):
             return
         if self._item is None or self._item["type"] != kind.item:
             self._close_item("completed")
@@ -163,7 +163,7 @@ class Answer:
         self._add(kind.prefix, {"type": kind.item, **role, kind.parts: []})
 
     def _call(self, call: ToolCall) -> None:
-        arguments = mended(written(call))
+        arguments = repair_surrogates(arguments_text(call))
         self._add(
             "fc",
             {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""},
@@ -236,7 +236,7 @@ class Answer:
         OpenAI's SDK raises on the former and has a type for the latter.
         """
         kind = error_type(outcome.status)
-        words: JsonObject = {"code": outcome.code or kind, "message": mended(outcome.detail)}
+        words: JsonObject = {"code": outcome.code or kind, "message": repair_surrogates(outcome.detail)}
         self._ended |= {"status": "failed", "error": words}
         error: JsonObject = {"type": kind, **words, "param": None}
         self._send("error", error=error, **words, param=None)
@@ -245,7 +245,7 @@ class Answer:
     def _send(self, name: str, **fields: Json) -> None:
         data: JsonObject = {"type": name, "sequence_number": self._events, **fields}
         self._events += 1
-        self._frames.append(event(data, name))
+        self._frames.append(sse_event(data, name))
 
 
 def _unlogged(kind: _Kind) -> JsonObject:

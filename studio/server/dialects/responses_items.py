@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, cast
 
 from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
-from studio.providers.attachments import as_text
-from studio.server.wire import INSTRUCTED, joined
+from studio.providers.attachments import text_of_file
+from studio.server.wire import INSTRUCTION_WRAPPER, join_texts
 
-from .enclosed import document, picture
+from .enclosed import read_file, read_image
 from .fields import Fields
-from .offered import called
+from .offered import parse_call
 
 _Side: TypeAlias = Literal["user", "assistant", "results"]
 
@@ -25,7 +25,7 @@ _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal"
 """Parts that are words, and the field with the words."""
 
 
-class Items:
+class ResponsesInput:
     """Takes the items one after the other; each method raises BadRequest.
 
     ``earlier``: they go on from a stored answer, in which calls may be open.
@@ -47,7 +47,7 @@ class Items:
 
     def told(self) -> tuple[str, tuple[Message, ...]]:
         """The instructions and the conversation; instructions alone are what is said."""
-        instructions = joined(self._instructions)
+        instructions = join_texts(self._instructions)
         if instructions and not self._sides:
             return "", (Message("user", (_instructed(instructions),)),)
         return instructions, tuple(
@@ -84,7 +84,7 @@ class Items:
                 item.needed("role")
 
     def _instruct(self, words: Sequence[Text]) -> None:
-        text = joined([part.text for part in words])
+        text = join_texts([part.text for part in words])
         if text and not self._sides and not self._earlier:
             self._instructions.append(text)
         elif text:
@@ -93,7 +93,7 @@ class Items:
     def _call(self, item: Fields) -> None:
         call_id, name = item.needed("call_id"), item.needed("name")
         self._names[call_id] = name
-        self._add("assistant", [called(call_id, name, item.text("arguments"))])
+        self._add("assistant", [parse_call(call_id, name, item.text("arguments"))])
 
     def _output(self, item: Fields) -> None:
         """Whoever knows the earlier answer knows the names of its calls."""
@@ -124,7 +124,7 @@ class Items:
 
 
 def _instructed(text: str) -> Text:
-    return Text(INSTRUCTED.format(text=text))
+    return Text(INSTRUCTION_WRAPPER.format(text=text))
 
 
 def _content(item: Fields, name: str) -> list[Said]:
@@ -146,10 +146,10 @@ def _part(part: Fields) -> Said:
     match kind:
         case "input_image":
             _send_the_data(part, ("file_id",), "image_url")
-            return picture(part, "image_url")
+            return read_image(part, "image_url")
         case "input_file":
             _send_the_data(part, ("file_id", "file_url"), "file_data")
-            return document(part, "file_data", part.text("filename"))
+            return read_file(part, "file_data", part.text("filename"))
         case _:
             raise part.refused("type", f"Content of type “{kind}” is not known here.")
 
@@ -171,6 +171,6 @@ def _shown(item: Fields, part: Said) -> Text | Image:
     """A tool's output takes text and pictures, and files whose text can be read."""
     if not isinstance(part, File):
         return part
-    if (text := as_text(part)) is None:
+    if (text := text_of_file(part)) is None:
         raise item.wrong("output", "text, pictures and text files")
     return Text(text)

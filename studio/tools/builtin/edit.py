@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
-from studio.tools.drafting import current, going_on, make_further, propose
+from studio.tools.drafting import current, pending_draft, make_further, propose
 from studio.tools.result import plural
 
 
@@ -33,7 +33,7 @@ async def edit(
         raise ToolFailed("“old” is empty. To write a whole file use write.")
     if old == new:
         raise ToolFailed("“old” and “new” are the same.")
-    waiting = await going_on(context, path)
+    waiting = await pending_draft(context, path)
     draft = await asyncio.to_thread(_draft, context.workspace, path, waiting, old, new, replace_all)
     return await propose(context, draft)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.result import plural
-from studio.tools.web import Elsewhere
+from studio.tools.web import CrossHostRedirect
 
 
 @tool(
@@ -28,7 +28,7 @@ async def fetch(context: Context, url: str, first_page: int = 1) -> Result:
     if first_page < 1:
         raise ToolFailed("“first_page” counts from 1.")
     page = await context.web.page(url, first_page, context.may)
-    if isinstance(page, Elsewhere):
+    if isinstance(page, CrossHostRedirect):
         said = f"{page.url} redirects to another host: {page.to}\nFetch that address to go there."
         return Result(said, "another host", (page.to,))
     head = [f"Address: {page.url}"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from studio.domain.messages import Image
 from studio.tools import Context, Draft, Result, ToolFailed, tool
 from studio.tools.pdf import Pages, is_pdf, pages
-from studio.tools.pictures import format_of, normalise, told
+from studio.tools.pictures import format_of, normalise, describe_image
 from studio.tools.result import plural
 from studio.tools.text import Slice, read_whole, slice_file, slice_text
 from studio.tools.threads import Stop
@@ -57,7 +57,7 @@ async def read(
         stop.set()
     note = "" if draft is None else f" {_note(draft, name)}"
     if isinstance(part, Image):
-        about = await asyncio.to_thread(told, part)
+        about = await asyncio.to_thread(describe_image, part)
         return Result(f"[{name}, a picture, {about}]{note}", about, (name,), images=(part,))
     if isinstance(part, Pages):
         return _of_pages(name, part, note)

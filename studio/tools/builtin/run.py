@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 
 from studio.tools import Context, Result, ToolFailed, tool
-from studio.tools.processes import Ended, run_shell
-from studio.tools.sandbox import explained
+from studio.tools.processes import CommandResult, run_shell
+from studio.tools.sandbox import explain_failure
 
 LONGEST = 3600.0
 
@@ -60,16 +60,16 @@ async def run(
         output = "(no output)"
     if failed:
         output += f"\n[{_sentence(ended, time_limit)}]"
-        if why := explained(context.sandbox, ended.output, network=network):
+        if why := explain_failure(context.sandbox, ended.output, network=network):
             output += f"\n[{why}]"
     return Result(output, summary, (command,), failed)
 
 
-def _code(ended: Ended) -> str:
+def _code(ended: CommandResult) -> str:
     return f"exit {ended.code}" if ended.code >= 0 else _signal_name(-ended.code)
 
 
-def _sentence(ended: Ended, time_limit: float) -> str:
+def _sentence(ended: CommandResult, time_limit: float) -> str:
     if ended.timed_out:
         return f"Stopped after {time_limit:g} s, the time limit. This is the output until then."
     return _code(ended)

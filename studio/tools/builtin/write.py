@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
-from studio.tools.drafting import current, going_on, make_further, propose
+from studio.tools.drafting import current, pending_draft, make_further, propose
 
 
 @tool(
@@ -23,7 +23,7 @@ async def write(context: Context, path: str, content: str) -> Result:
     path: The file, relative to the working folder. Missing folders are made.
     content: The whole text of the file.
     """
-    waiting = await going_on(context, path)
+    waiting = await pending_draft(context, path)
     moved = waiting if waiting is not None and waiting.action == "move" else None
     return await propose(
         context, await asyncio.to_thread(_draft, context.workspace, path, moved, content)

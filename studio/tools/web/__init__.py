@@ -6,8 +6,8 @@ network, a server may never stop sending, a page may be a bomb.
 
 from __future__ import annotations
 
-from .client import Answer, Client, Limits
-from .network import Network
-from .web import Choices, Elsewhere, Page, Web
+from .client import WebResponse, Client, WebLimits
+from .network import NetworkGuard
+from .web import WebSettings, CrossHostRedirect, WebPage, Web
 
-__all__ = ["Answer", "Choices", "Client", "Elsewhere", "Limits", "Network", "Page", "Web"]
+__all__ = ["WebResponse", "WebSettings", "Client", "CrossHostRedirect", "WebLimits", "NetworkGuard", "WebPage", "Web"]

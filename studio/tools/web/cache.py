@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from typing import TypeAlias
 
-from .client import Answer
+from .client import WebResponse
 
 LARGEST = 32_000_000
 """Bytes of all bodies together."""
@@ -24,10 +24,10 @@ class Cache:
     """The oldest answers go when there are too many."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Key, tuple[Answer, float, float]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[WebResponse, float, float]] = OrderedDict()
         self._size = 0
 
-    def get(self, key: Key) -> tuple[Answer, float] | None:
+    def get(self, key: Key) -> tuple[WebResponse, float] | None:
         """An answer and when it came, in seconds since 1970."""
         found = self._kept.get(key)
         if found is None:
@@ -38,7 +38,7 @@ class Cache:
         self._drop(key)
         return None
 
-    def put(self, key: Key, answer: Answer, came: float) -> None:
+    def put(self, key: Key, answer: WebResponse, came: float) -> None:
         seconds = freshness(answer)
         if seconds <= 0 or len(answer.body) > LARGEST // 4:
             return
@@ -53,7 +53,7 @@ class Cache:
             self._size -= len(found[0].body)
 
 
-def freshness(answer: Answer) -> float:
+def freshness(answer: WebResponse) -> float:
     """Seconds that an answer may be used again, as its server says (RFC 9111)."""
     control = answer.headers.get("cache-control", "").lower()
     if answer.status != 200 or "no-store" in control or "no-cache" in control:

@@ -17,7 +17,7 @@ from studio.domain.errors import ToolFailed
 from studio.tools.result import size
 
 from .addresses import PORTS, Address
-from .network import Network
+from .network import NetworkGuard
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,7 +35,7 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WebLimits:
     """Ends of a fetch: bytes of an unpacked body, seconds in all, of silence and to
     connect, and redirects."""
 
@@ -47,7 +47,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebResponse:
     """What a server answered at ``address``. Names of ``headers`` are lower case; ``proxy``
     says whether one stood between."""
 
@@ -78,13 +78,13 @@ class Client:
     A kept one belongs to an address, and another host may live there too.
     """
 
-    def __init__(self, network: Network | None = None, limits: Limits | None = None) -> None:
-        self.network = network or Network()
-        self.limits = limits or Limits()
+    def __init__(self, network: NetworkGuard | None = None, limits: WebLimits | None = None) -> None:
+        self.network = network or NetworkGuard()
+        self.limits = limits or WebLimits()
         self._trust: ssl.SSLContext | None = None
         self._making = asyncio.Lock()
 
-    async def get(self, address: Address, *, private: bool) -> Answer:
+    async def get(self, address: Address, *, private: bool) -> WebResponse:
         """What a host answers, redirects not followed; raises ToolFailed.
 
         ``private`` allows any place.
@@ -99,7 +99,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
         private: bool,
-    ) -> Answer:
+    ) -> WebResponse:
         """One request, redirects not followed: ``headers`` may hold a key."""
         async with self._in_time(address):
             return await self._send(method, address, headers or {}, body, private)
@@ -109,7 +109,7 @@ class Client:
 
     async def _send(
         self, method: str, address: Address, headers: Mapping[str, str], body: bytes, private: bool
-    ) -> Answer:
+    ) -> WebResponse:
         trust = await self._trusted()  # the first time imports httpx2, in a thread
         import httpx2
 
@@ -147,7 +147,7 @@ class Client:
 
     async def _exchange(
         self, request: httpx2.Request, address: Address, trust: ssl.SSLContext, proxy: str = ""
-    ) -> Answer:
+    ) -> WebResponse:
         import httpx2
 
         try:
@@ -175,7 +175,7 @@ class Client:
         except (ImportError, ValueError) as error:  # a kind of proxy that is not known
             raise ToolFailed("The proxy that the environment sets cannot be used.") from error
         named = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(address, response.status_code, named, content, bool(proxy))
+        return WebResponse(address, response.status_code, named, content, bool(proxy))
 
     async def _trusted(self) -> ssl.SSLContext:
         async with self._making:

@@ -50,7 +50,7 @@ def _environment_proxy(address: Address) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkGuard:
     """The ways out, each of which can be replaced.
 
     ``look_up`` gives the addresses of a name, ``dial`` where one that was

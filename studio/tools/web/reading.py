@@ -12,7 +12,7 @@ from studio.tools import pdf, pictures
 from studio.tools.result import size
 
 from .charset import decode
-from .client import Answer
+from .client import WebResponse
 from .markdown import markdown
 
 PDF_TEXT = 60_000
@@ -36,7 +36,7 @@ class Content:
     images: tuple[Image, ...] = ()
 
 
-def read(answer: Answer, first_page: int, stop: Callable[[], bool]) -> Content:
+def read(answer: WebResponse, first_page: int, stop: Callable[[], bool]) -> Content:
     """By what the body is, then by what its server calls it. Slow: call it in a thread.
 
     Raises ToolFailed for a damaged or locked PDF file.
@@ -80,7 +80,7 @@ def _picture(body: bytes, form: str) -> Content:
         image = pictures.normalise(body)
     except ToolFailed as error:
         return Content(f"{form} picture", f"[A {form} picture, {size(len(body))}: {error}]")
-    return Content(f"{form} picture", f"[A picture, {pictures.told(image)}]", images=(image,))
+    return Content(f"{form} picture", f"[A picture, {pictures.describe_image(image)}]", images=(image,))
 
 
 def _named(media: str, length: int) -> str:

@@ -14,7 +14,7 @@ from studio.domain.jsonvalue import Json
 
 from . import addresses
 from .charset import decode
-from .client import Answer, Client
+from .client import WebResponse, Client
 from .markdown import markdown
 
 MOST = 20
@@ -22,7 +22,7 @@ _SNIPPET = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchResult:
     """One result of a search."""
 
     title: str
@@ -59,7 +59,7 @@ async def ask_engine(
     key: Callable[[str], Awaitable[str | None]],
     endpoints: Endpoints,
     where: Where,
-) -> list[Hit]:
+) -> list[SearchResult]:
     """At most ``count`` results of the engine with this name; raises ToolFailed."""
     query, count = " ".join(query.split()), max(1, min(count, MOST))
     if not query:
@@ -129,7 +129,7 @@ async def _key(key: Callable[[str], Awaitable[str | None]], name: str, title: st
     return found
 
 
-def _json(answer: Answer, title: str) -> Json:
+def _json(answer: WebResponse, title: str) -> Json:
     if answer.status in (401, 403):
         raise ToolFailed(f"{title} does not accept the API key.")
     if answer.status == 429:
@@ -142,11 +142,11 @@ def _json(answer: Answer, title: str) -> Json:
         raise ToolFailed(f"What {title} answered cannot be read.") from None
 
 
-def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[Hit]:
+def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[SearchResult]:
     found: Any = data
     for name in path:
         found = cast("Mapping[str, Any]", found).get(name) if isinstance(found, dict) else None
-    hits: list[Hit] = []
+    hits: list[SearchResult] = []
     for one in cast("list[object]", found) if isinstance(found, list) else []:
         if isinstance(one, dict):
             fields = cast("Mapping[str, object]", one)
@@ -155,7 +155,7 @@ def _hits(data: Json, path: tuple[str, ...], snippet: str) -> list[Hit]:
     return hits
 
 
-def _hit(title: object, url: object, snippet: object) -> Hit | None:
+def _hit(title: object, url: object, snippet: object) -> SearchResult | None:
     """A result in one line each, with an address that can be fetched; else nothing."""
     if not isinstance(url, str):
         return None
@@ -164,7 +164,7 @@ def _hit(title: object, url: object, snippet: object) -> Hit | None:
     except ToolFailed:
         return None
     words = [_plain(text) if isinstance(text, str) else "" for text in (title, snippet)]
-    return Hit(words[0][:300] or address, address, words[1][:_SNIPPET])
+    return SearchResult(words[0][:300] or address, address, words[1][:_SNIPPET])
 
 
 def _plain(text: str) -> str:
@@ -172,7 +172,7 @@ def _plain(text: str) -> str:
     return " ".join(markdown(text, "").text.replace("**", "").split())
 
 
-def _duckduckgo(answer: Answer) -> list[Hit]:
+def _duckduckgo(answer: WebResponse) -> list[SearchResult]:
     page = _Results()
     page.feed(decode(answer.body, answer.headers.get("content-type", "")))
     page.close()

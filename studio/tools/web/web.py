@@ -15,12 +15,12 @@ from studio.tools.threads import Stop
 
 from . import addresses
 from .cache import Cache
-from .client import Answer, Client
+from .client import WebResponse, Client
 from .reading import Content, read
-from .search import ENDPOINTS, Endpoints, Hit, ask_engine
+from .search import ENDPOINTS, Endpoints, SearchResult, ask_engine
 
 
-class Choices(Protocol):
+class WebSettings(Protocol):
     """The person's settings about the web, as they are now."""
 
     @property
@@ -45,7 +45,7 @@ async def _no_key(name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebPage:
     """What was found at an address. ``url`` is the last one of a chain of redirects,
     ``fetched`` when it came, ``proxy`` whether a proxy brought it."""
 
@@ -61,7 +61,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class CrossHostRedirect:
     """A redirect to another host, which was not followed."""
 
     url: str
@@ -80,7 +80,7 @@ class Web:
 
     def __init__(
         self,
-        choices: Callable[[], Choices] = NoWeb,
+        choices: Callable[[], WebSettings] = NoWeb,
         key: Callable[[str], Awaitable[str | None]] = _no_key,
         client: Client | None = None,
         endpoints: Endpoints = ENDPOINTS,
@@ -91,7 +91,7 @@ class Web:
         self._endpoints = endpoints
         self._cache = Cache()
 
-    async def page(self, url: str, first_page: int = 1, may: May = _anywhere) -> Page | Elsewhere:
+    async def page(self, url: str, first_page: int = 1, may: May = _anywhere) -> WebPage | CrossHostRedirect:
         """Fetch and read a page; raises ToolFailed. ``first_page`` is of a PDF file.
 
         Redirects are followed on the same host, and to others that ``may`` be
@@ -105,7 +105,7 @@ class Web:
             if to is None:
                 break
             if not await may(str(to)) and not address.stays_at(to):
-                return Elsewhere(str(address), str(to))
+                return CrossHostRedirect(str(address), str(to))
             address = to
         else:
             limit = self._client.limits.redirects
@@ -113,7 +113,7 @@ class Web:
         content = await _read_in_thread(
             lambda stop: read(answer, first_page, stop), self._client.limits.seconds
         )
-        return Page(
+        return WebPage(
             str(answer.address),
             content.title,
             content.kind,
@@ -125,7 +125,7 @@ class Web:
             content.images,
         )
 
-    async def _answer(self, address: addresses.Address, private: bool) -> tuple[Answer, float]:
+    async def _answer(self, address: addresses.Address, private: bool) -> tuple[WebResponse, float]:
         """What was answered there, and when."""
         key = (str(address), private)
         kept = self._cache.get(key)
@@ -134,7 +134,7 @@ class Web:
             self._cache.put(key, *kept)
         return kept
 
-    async def search(self, query: str, count: int = 8) -> list[Hit]:
+    async def search(self, query: str, count: int = 8) -> list[SearchResult]:
         """Ask the person's search engine; raises ToolFailed that says what is missing."""
         choices = self.choices()
         return await ask_engine(

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
-from .queue import Queue
-from .strip import Strip
+from .queue import QueueView
+from .strip import StatusStrip
 
 COLUMN = 680
 """The text column's width; avatars hang out of it to the left."""
@@ -17,7 +17,7 @@ WIDTH = 716
 """The composer's width below a column."""
 
 
-class Arrangement:
+class PageLayout:
     """Shows the parts that belong on ``page``, each in its place.
 
     ``view`` is set when it is made; a new chat does without.
@@ -32,8 +32,8 @@ class Arrangement:
         heading: QWidget,
         composer: Composer,
         suggestions: QWidget,
-        strip: Strip,
-        queue: Queue,
+        strip: StatusStrip,
+        queue: QueueView,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading

@@ -19,7 +19,7 @@ from studio.domain.errors import StudioError
 from studio.ui.controls import Label
 from studio.ui.theme import Theme
 
-from .chip import SIDE, Attached, Chip
+from .chip import SIDE, Attachment, AttachmentChip
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.messages import File, Image
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
 GAP = 6
 
 
-async def accepts(block: Image | File) -> str:
+async def never_refused(block: Image | File) -> str:
     """Refuses nothing: what is asked before it is known what the chat runs on."""
     return ""
 
@@ -46,10 +46,10 @@ class Attachments(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.chips: list[Chip] = []
-        self._remarks: list[Remark] = []
+        self.chips: list[AttachmentChip] = []
+        self._remarks: list[AttachmentProblem] = []
         self._later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]] | None = None
-        self._refuses: Callable[[Image | File], Awaitable[str]] = accepts
+        self._refuses: Callable[[Image | File], Awaitable[str]] = never_refused
         self._checking: asyncio.Task[Any] | None = None
         self.setAccessibleName("Attached files")
         self.hide()
@@ -106,7 +106,7 @@ class Attachments(QWidget):
         count = sum(chip.name.startswith(PASTED) for chip in self.chips)
         self._begin(f"{PASTED} {count + 1}" if count else PASTED, pasted())
 
-    def take(self) -> list[Attached]:
+    def take(self) -> list[Attachment]:
         """All that can be sent, no longer attached; the rest is gone."""
         taken = [chip.attached for chip in self.chips if chip.attached]
         for chip in self.chips:
@@ -115,7 +115,7 @@ class Attachments(QWidget):
         self._update()
         return taken
 
-    def put_back(self, attached: Sequence[Attached]) -> None:
+    def put_back(self, attached: Sequence[Attachment]) -> None:
         """Attach again what ``take`` gave: it could not be sent."""
         for place, one in enumerate(attached):
             self._chip(one.name, place).succeed(one)
@@ -140,8 +140,8 @@ class Attachments(QWidget):
             self._checking.cancel()
         self._checking = self._later(self._check())
 
-    def _chip(self, name: str, place: int) -> Chip:
-        chip = Chip(self.theme, name, self)
+    def _chip(self, name: str, place: int) -> AttachmentChip:
+        chip = AttachmentChip(self.theme, name, self)
         chip.removed.connect(lambda: self._remove(chip))
         # Tab goes through the chips in their order, and from the last one to the words.
         before = self.chips[place - 1].remove if place else self.previousInFocusChain()
@@ -161,19 +161,19 @@ class Attachments(QWidget):
             chip.task = self._later(self._read(chip, reading))
         self._update()
 
-    async def _read(self, chip: Chip, reading: Coroutine[Any, Any, Image | File]) -> None:
-        from studio.agent.input import weigh
+    async def _read(self, chip: AttachmentChip, reading: Coroutine[Any, Any, Image | File]) -> None:
+        from studio.agent.input import check_total_size
 
         try:
             block = await reading
-            weigh([*self.blocks, block])
+            check_total_size([*self.blocks, block])
         except StudioError as error:
             chip.fail(str(error))
         else:
             # Before it counts as ready: one that is refused is never shown without the reason.
             refusal = await self._refuses(block)
             about, thumbnail = await asyncio.to_thread(_described, block, self._side())
-            chip.succeed(Attached(chip.name, block, about, thumbnail), refusal)
+            chip.succeed(Attachment(chip.name, block, about, thumbnail), refusal)
         self._update()
 
     async def _check(self) -> None:
@@ -182,7 +182,7 @@ class Attachments(QWidget):
                 chip.refuse(await self._refuses(chip.attached.block))
         self._update()
 
-    def _remove(self, chip: Chip) -> None:
+    def _remove(self, chip: AttachmentChip) -> None:
         at = self.chips.index(chip)
         self.chips.remove(chip)
         self._drop(chip)
@@ -191,7 +191,7 @@ class Attachments(QWidget):
             self.chips[min(at, len(self.chips) - 1)].remove.setFocus()
 
     @staticmethod
-    def _drop(chip: Chip) -> None:
+    def _drop(chip: AttachmentChip) -> None:
         chip.stop()
         chip.hide()
         chip.deleteLater()
@@ -206,7 +206,7 @@ class Attachments(QWidget):
         for remark in self._remarks:
             remark.hide()
             remark.deleteLater()
-        self._remarks = [Remark(self.theme, words, state, self) for words, state in wrong]
+        self._remarks = [AttachmentProblem(self.theme, words, state, self) for words, state in wrong]
         for remark in self._remarks:
             remark.show()
         self.setVisible(bool(self.chips))
@@ -240,7 +240,7 @@ class Attachments(QWidget):
 PASTED = "Pasted picture"
 
 
-class Remark(QWidget):
+class AttachmentProblem(QWidget):
     """What is wrong with a file, with an icon, in as many lines as it takes."""
 
     def __init__(self, theme: Theme, words: str, state: str, parent: QWidget) -> None:

@@ -17,7 +17,7 @@ from studio.ui.thumbnails import paint_image
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
 
-State: TypeAlias = Literal["reading", "ready", "refused", "error"]
+ChipState: TypeAlias = Literal["reading", "ready", "refused", "error"]
 
 SIDE = 32
 """Pixels of the thumbnail."""
@@ -25,7 +25,7 @@ WIDEST = 240
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attached:
+class Attachment:
     """A file that was read: the block that is sent, and what a chip shows of it."""
 
     name: str
@@ -34,7 +34,7 @@ class Attached:
     thumbnail: QImage | None
 
 
-class Chip(QWidget):
+class AttachmentChip(QWidget):
     """A thumbnail or icon, the name, what it is, and a button that removes it."""
 
     removed = Signal()
@@ -43,8 +43,8 @@ class Chip(QWidget):
         super().__init__(parent)
         self.theme = theme
         self.name = name
-        self.state: State = "reading"
-        self.attached: Attached | None = None
+        self.state: ChipState = "reading"
+        self.attached: Attachment | None = None
         self.problem = ""
         """What is wrong, in words for the person; empty for a good one."""
         self.task: asyncio.Task[Any] | None = None
@@ -53,7 +53,7 @@ class Chip(QWidget):
         self.remove.clicked.connect(self.removed)
         self._say()
 
-    def succeed(self, attached: Attached, refusal: str = "") -> None:
+    def succeed(self, attached: Attachment, refusal: str = "") -> None:
         """It was read; ``refusal`` is why the model refuses it, if it does."""
         self.attached, self._about = attached, attached.about
         self.refuse(refusal)

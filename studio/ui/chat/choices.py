@@ -18,30 +18,30 @@ from .composer import Composer
 from .menus import (
     CHOOSE_FOLDER,
     EFFORT_WORDS,
-    SETTINGS,
+    OPEN_SETTINGS,
     effort_items,
     effort_of,
     efforts,
     folder_items,
     is_effort,
-    mode_items,
-    mode_of,
+    turn_mode_items,
+    turn_mode_of,
     model_items,
     model_key,
     split_key,
 )
 
 if TYPE_CHECKING:  # all this comes after the first paint
-    from studio.agent.studio import Choice, Studio
+    from studio.agent.studio import SessionDefaults, Engine
     from studio.domain.agents import Agent, Mode
     from studio.domain.models import Effort, ModelInfo
     from studio.domain.sessions import SessionInfo
 
-QUICK = 0.3
+NAME_WAIT = 0.3
 """Seconds a new chat waits for the name of its model before it shows without."""
 
 
-class Choices(QObject):
+class SessionOptions(QObject):
     """Fills the composer's menus; takes what is chosen there and remembers it.
 
     ``later`` runs a coroutine on the event loop.
@@ -59,9 +59,9 @@ class Choices(QObject):
     ) -> None:
         super().__init__(composer)
         self._composer, self._later = composer, later
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self._agents: list[Agent] = []
-        self._choice: Choice
+        self._choice: SessionDefaults
         self.mode = "ask"
         self.effort: Effort | None = None
         """How much the model is to think; None leaves it its default."""
@@ -109,17 +109,17 @@ class Choices(QObject):
         """Whether no folder was chosen: the chat works in the program's own."""
         return self._studio is not None and Path(self.folder) == self._studio.paths.data / "chats"
 
-    def look(self, name: str) -> tuple[str, str]:
+    def agent_icon(self, name: str) -> tuple[str, str]:
         """Icon and hue of an agent, also of one that is no longer there."""
         agent = next((agent for agent in self._agents if agent.name == name), None)
         return (agent.icon, agent.hue) if agent else ("bot", "slate")
 
     # Which chat it is about
 
-    def live(self, studio: Studio) -> None:
-        from studio.agent.studio import Choice
+    def live(self, studio: Engine) -> None:
+        from studio.agent.studio import SessionDefaults
 
-        self._choice = Choice("Coder", "", "")
+        self._choice = SessionDefaults("Coder", "", "")
         self._studio = studio
         studio.catalogue.subscribe(lambda _: self.changed.emit())
         self.folder = studio.settings.values.last_folder
@@ -137,7 +137,7 @@ class Choices(QObject):
         self.effort = None
         self.folder = folder or self.folder
 
-    def follow(self) -> None:
+    def settings_changed(self) -> None:
         """The settings changed: a chat that has not begun, and for which nothing was chosen,
         runs on what they say now."""
         if self._new and self._as_set and self._studio is not None and self._looking is not None:
@@ -149,7 +149,7 @@ class Choices(QObject):
         """Look for folder, agents and model of the new chat; what is slow goes on after."""
         self._provider = provider
         self._looking = self._later(self._find(provider))
-        await asyncio.wait([self._looking], timeout=QUICK)
+        await asyncio.wait([self._looking], timeout=NAME_WAIT)
 
     async def found(self) -> None:
         """Wait until all of it is known."""
@@ -165,7 +165,7 @@ class Choices(QObject):
 
     async def _choose(self, provider: str) -> None:
         """What a new chat runs on. Where no model is known yet its provider is asked."""
-        from studio.agent.studio import Choice
+        from studio.agent.studio import SessionDefaults
 
         studio = self._studio
         assert studio is not None
@@ -174,19 +174,19 @@ class Choices(QObject):
         except StudioError as error:
             self.trouble.emit(str(error))
             name = studio.settings.values.default_agent or self._choice.agent
-            choice = Choice(name, provider or await studio.connections.default(), "")
+            choice = SessionDefaults(name, provider or await studio.connections.default(), "")
         if self._new:
             self._choice = choice
             self.changed.emit()
 
     def take(self, info: SessionInfo) -> None:
         """A session is on screen: what it says is chosen."""
-        from studio.agent.studio import Choice
+        from studio.agent.studio import SessionDefaults
 
         self._new = False
         self._session_id = info.id
         self.folder = info.folder
-        self._choice = Choice(info.agent, info.provider, info.model)
+        self._choice = SessionDefaults(info.agent, info.provider, info.model)
         self.mode = info.permission_mode
         self.effort = info.effort
 
@@ -210,7 +210,7 @@ class Choices(QObject):
         assert studio is not None
         mode = self.modes.get(self._session_id, "")
         said = f"{self.agent}, {mode}" if mode else self.agent
-        composer.set_agents(self._agents, self.agent, mode_items(mode), said)
+        composer.set_agents(self._agents, self.agent, turn_mode_items(mode), said)
         current = model_key(self.provider, self.model_id) if self.model_id else ""
         thinking = effort_items(self.model, self.effort)
         items = model_items(studio, studio.connected, current, thinking)
@@ -220,17 +220,17 @@ class Choices(QObject):
         composer.set_models(items, current, face)
         composer.set_mode(self.mode)
         recent = studio.settings.values.recent_folders
-        composer.set_folders(folder_items(recent), self.folder, self.place)
+        composer.set_folders(folder_items(recent), self.folder, self.folder_name)
 
     @property
-    def place(self) -> str:
+    def folder_name(self) -> str:
         """The folder as a person reads it; a chat about no folder has one of the studio's own."""
         return "No folder" if self.in_own_folder else short_path(self.folder)
 
     # What the person chooses
 
     def _agent_chosen(self, name: str) -> None:
-        if (mode := mode_of(name)) is not None:
+        if (mode := turn_mode_of(name)) is not None:
             self._mode_of_turns_chosen(mode)
             return
         self._choice = replace(self._choice, agent=name)
@@ -249,7 +249,7 @@ class Choices(QObject):
             self.modes[session_id] = mode
 
     def _model_chosen(self, key: str) -> None:
-        if key == SETTINGS:
+        if key == OPEN_SETTINGS:
             self.changed.emit()
             self.settings_wanted.emit("providers", "")
             return

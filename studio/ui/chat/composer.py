@@ -17,10 +17,10 @@ from studio.ui.controls import (
     IconButton,
     MenuButton,
     MenuItem,
-    Painted,
+    PaintedButton,
     paint_ring,
     paint_rounded,
-    see_through,
+    make_transparent,
 )
 from studio.ui.theme import Theme
 
@@ -30,14 +30,14 @@ from .incoming import files_in, picture_in
 if TYPE_CHECKING:
     from studio.domain.agents import Agent, PermissionMode, Role
 
-State: TypeAlias = Literal["idle", "running", "waiting"]
+ComposerState: TypeAlias = Literal["idle", "running", "waiting"]
 
-MODES: dict[PermissionMode, tuple[str, str]] = {
+PERMISSION_MODES: dict[PermissionMode, tuple[str, str]] = {
     "ask": ("Ask first", "Reads the folder; drafts wait, the rest is asked about"),
     "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
     "plan": ("Plan", "Only reads, and proposes what to do"),
 }
-ROLES: dict[Role, str] = {
+ROLE_LIMITS: dict[Role, str] = {
     "all": "",
     "edits": "Reads and drafts",
     "notes": "Reads and takes notes",
@@ -70,7 +70,7 @@ class Editor(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTabChangesFocus(True)
-        see_through(self)
+        make_transparent(self)
         self.document().setDocumentMargin(0)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit())
         theme.changed.connect(self._follow)
@@ -124,7 +124,7 @@ class Editor(QPlainTextEdit):
         self.parentWidget().update()
 
 
-class SendButton(Painted):
+class SendButton(PaintedButton):
     """An arrow that sends; a square that stops while something runs."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -224,7 +224,7 @@ class Composer(QWidget):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
-        self._state: State = "idle"
+        self._state: ComposerState = "idle"
         self._closed = ""
         self.attachments = Attachments(theme, self)
         self.editor = Editor(theme, self)
@@ -256,7 +256,7 @@ class Composer(QWidget):
         self._column.addLayout(row)
         self._space()
 
-        self.mode.set_items([MenuItem(k, text, detail=d) for k, (text, d) in MODES.items()])
+        self.mode.set_items([MenuItem(k, text, detail=d) for k, (text, d) in PERMISSION_MODES.items()])
         self.context.set_part(None)
         self.folder.hide()
         self.editor.submitted.connect(self._submit)
@@ -285,10 +285,10 @@ class Composer(QWidget):
         return self.editor.toPlainText()
 
     @property
-    def state(self) -> State:
+    def state(self) -> ComposerState:
         return self._state
 
-    def set_state(self, state: State) -> None:
+    def set_state(self, state: ComposerState) -> None:
         """``running`` shows Stop; ``waiting`` shows Send again: words answer instead."""
         self._state = state
         self._show()
@@ -330,7 +330,7 @@ class Composer(QWidget):
         items = [MenuItem(a.name, a.name, detail=a.description) for a in agents]
         self.agent.set_items([*items, *modes])
         chosen = next((agent for agent in agents if agent.name == current), None)
-        self.agent.setToolTip(ROLES[chosen.role] if chosen else "")
+        self.agent.setToolTip(ROLE_LIMITS[chosen.role] if chosen else "")
         icon, hue = (chosen.icon, chosen.hue) if chosen else ("bot", "slate")
         self.agent.set_current(current)
         self.agent.set_face(face, icon, hue)
@@ -342,7 +342,7 @@ class Composer(QWidget):
 
     def set_mode(self, mode: PermissionMode) -> None:
         self.mode.set_current(mode)
-        self.mode.set_face(MODES[mode][0], "shield")
+        self.mode.set_face(PERMISSION_MODES[mode][0], "shield")
 
     def set_folders(self, items: Sequence[MenuItem], current: str, title: str) -> None:
         self.folder.set_items(items)

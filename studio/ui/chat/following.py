@@ -9,7 +9,7 @@ from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.permissions import Answer
 
 
@@ -21,7 +21,7 @@ class Page(Protocol):
     def show_again(self, session: Session) -> None: ...
 
 
-class Following:
+class ExternalChanges:
     """``state`` says whether another program works in the chat, or has gone on with it.
 
     ``looked`` is called each time that is known anew.
@@ -29,17 +29,17 @@ class Following:
 
     def __init__(self, page: Page, looked: Callable[[], None]) -> None:
         self._page, self._looked = page, looked
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self.state: Literal["", "working", "went_on"] = ""
 
-    def live(self, studio: Studio) -> None:
+    def live(self, studio: Engine) -> None:
         self._studio = studio
 
     def leave(self) -> None:
         """Another chat comes on screen, or this one goes on here."""
         self.state = ""
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Show the chat as it is stored now, if another program has changed it."""
         page, studio, session = self._page, self._studio, self._page.session
         if studio is None or session is None or session.running:
@@ -57,9 +57,9 @@ class Following:
             self.state = "went_on"
         self._looked()
 
-    async def free(self) -> None:
+    async def ensure_free(self) -> None:
         """See to it that a turn can begin here; raises ConfigurationError while none can."""
-        await self.look()
+        await self.refresh()
         if self.state == "working":
             raise ConfigurationError(
                 "Another window or terminal is working in this chat. Wait for it."

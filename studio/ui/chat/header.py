@@ -8,7 +8,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from studio.ui.controls import IconButton, Painted, Tag, paint_rounded
+from studio.ui.controls import IconButton, PaintedButton, Tag, paint_rounded
 from studio.ui.theme import Theme, elided
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Title(QWidget):
         painter.end()
 
 
-class FactButton(Painted):
+class FactButton(PaintedButton):
     """A quiet fact about the chat with its icon; a click does something about it."""
 
     def __init__(self, theme: Theme, icon: str, tooltip: str, parent: QWidget) -> None:

@@ -31,7 +31,7 @@ def picture_in(data: QMimeData) -> bytes | QImage | None:
     return image if isinstance(image, QImage) else None
 
 
-class Drops(QObject):
+class DropTarget(QObject):
     """Lets files and pictures be dropped anywhere on a widget; ``over`` hears if they hover."""
 
     def __init__(

@@ -9,12 +9,12 @@ from studio.ui.controls import MenuItem
 from studio.ui.folders import short_path
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.models import Effort, ModelInfo
 
 CHOOSE_FOLDER = "…"
-SETTINGS = "settings"
-FEW = 10
+OPEN_SETTINGS = "settings"
+MOST_FLAT = 10
 """As many models of other providers are seen at once, without a menu in the menu."""
 
 
@@ -28,14 +28,14 @@ def split_key(key: str) -> tuple[str, str]:
 
 
 def model_items(
-    studio: Studio, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
+    studio: Engine, providers: Sequence[str], current: str, thinking: Sequence[MenuItem]
 ) -> list[MenuItem]:
     """The models of every connected provider; the chosen one stays even if unlisted (P-3).
 
     The chosen one's provider comes first, and then ``thinking``, a section of
     its own. The others have menus of their own where all would be too long.
     """
-    from studio.domain.providers import TITLES
+    from studio.domain.providers import PROVIDER_TITLES
 
     sections: dict[str, list[MenuItem]] = {}
     chosen, model = split_key(current)
@@ -45,17 +45,17 @@ def model_items(
                 MenuItem(model_key(name, one.id), one.title, detail=_window(one)) for one in offered
             ]
     first = sections.pop(chosen, [])
-    items = [MenuItem("", TITLES[chosen]), *first] if first else []
+    items = [MenuItem("", PROVIDER_TITLES[chosen]), *first] if first else []
     if current and all(item.key != current for item in first):
         items = [MenuItem(current, model), *items]
     items += thinking
-    if sum(map(len, sections.values())) <= FEW:
+    if sum(map(len, sections.values())) <= MOST_FLAT:
         for name, section in sections.items():
-            items += [MenuItem("", TITLES[name]), *section]
+            items += [MenuItem("", PROVIDER_TITLES[name]), *section]
     elif sections:
         items.append(MenuItem("", "Other providers"))
-        items += [MenuItem(n, TITLES[n], items=tuple(s)) for n, s in sections.items()]
-    return [*items, MenuItem("", ""), MenuItem(SETTINGS, "Providers and models…")]
+        items += [MenuItem(n, PROVIDER_TITLES[n], items=tuple(s)) for n, s in sections.items()]
+    return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, "Providers and models…")]
 
 
 EFFORT_WORDS: dict[Effort, str] = {
@@ -98,7 +98,7 @@ def effort_of(key: str) -> Effort | None:
     return next((effort for effort in EFFORT_WORDS if _EFFORT + effort == key), None)
 
 
-MODES: dict[str, tuple[str, str]] = {
+TURN_MODES: dict[str, tuple[str, str]] = {
     "": ("As the agent’s file says", ""),
     "inline": ("Inline", "Short: ends soon and hands back to you"),
     "background": ("Background", "Longer, beside what else you do"),
@@ -106,20 +106,20 @@ MODES: dict[str, tuple[str, str]] = {
 _MODE = "mode "
 
 
-def mode_items(current: str) -> list[MenuItem]:
+def turn_mode_items(current: str) -> list[MenuItem]:
     """How long the next messages of a chat may take, below its agents."""
     return [
         MenuItem("", "Mode"),
         *(
             MenuItem(_MODE + mode, words, detail=about, checked=mode == current)
-            for mode, (words, about) in MODES.items()
+            for mode, (words, about) in TURN_MODES.items()
         ),
     ]
 
 
-def mode_of(key: str) -> str | None:
+def turn_mode_of(key: str) -> str | None:
     """The mode that a line of the agents' menu stands for; None for an agent's."""
-    return next((mode for mode in MODES if _MODE + mode == key), None)
+    return next((mode for mode in TURN_MODES if _MODE + mode == key), None)
 
 
 def _window(model: object) -> str:

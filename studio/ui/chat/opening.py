@@ -20,7 +20,7 @@ _SEEN = (*_SHOWN, ".png", ".jpg", ".jpeg", ".webp", ".gif")
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 
 
-class Opening:
+class FileViewer:
     """Copies what is to be seen into a private folder, which ``close`` removes."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """The chat pane: a header, the transcript, the composer; and a new chat.
 
-It shows one session and hears its events; turns run in ``Runs``, so that a
+It shows one session and hears its events; turns run in ``ModelTarget``, so that a
 session goes on while another is on screen.
 """
 
@@ -20,34 +20,34 @@ from studio.ui.controls import Label
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
-from .arrangement import Arrangement
-from .choices import Choices
+from .arrangement import PageLayout
+from .choices import SessionOptions
 from .composer import Composer
-from .following import Following
+from .following import ExternalChanges
 from .header import Header
-from .incoming import Drops
-from .opening import Opening
-from .queue import Queue
-from .queueing import Queueing
-from .restoring import Restoring
-from .runs import Runs
-from .sending import Sending
-from .strip import Strip
+from .incoming import DropTarget
+from .opening import FileViewer
+from .queue import QueueView
+from .queueing import MessageQueue
+from .restoring import UndoController
+from .runs import TurnRunner
+from .sending import MessageSender
+from .strip import StatusStrip
 from .suggestions import Suggestions
-from .summing import Summing
-from .trusting import Trusting
-from .ways_on import WaysOn
+from .summing import ContextActions
+from .trusting import FolderTrust
+from .ways_on import RecoveryActions
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.events import Event
     from studio.domain.messages import File, Image
     from studio.domain.permissions import Answer
     from studio.ui.transcript import TranscriptView
 
 
-END = 40
+NEAR_END = 40
 """Pixels from its end within which a transcript is looked at from there."""
 
 
@@ -71,8 +71,8 @@ class ChatPage(QWidget):
         super().__init__(parent)
         self.theme = theme
         self.session: Session | None = None
-        self._studio: Studio | None = None
-        self._runs: Runs | None = None
+        self._studio: Engine | None = None
+        self._runs: TurnRunner | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -81,21 +81,21 @@ class ChatPage(QWidget):
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.composer = Composer(theme, self)
         self.suggestions = Suggestions(theme, self)
-        self.strip = Strip(theme, self)
-        self.queue = Queue(theme, self)
-        self.choices = Choices(self.composer, self.later)
-        self.trusting = Trusting(self, self)
-        self.ways = WaysOn(self)
-        self.following = Following(self, self.ways.show)
-        self.sending = Sending(self)
-        self.queueing = Queueing(self)
-        self._opening = Opening()
-        self.restoring = Restoring(self, self._opening, self)
-        self.summing = Summing(self, theme, self)
+        self.strip = StatusStrip(theme, self)
+        self.queue = QueueView(theme, self)
+        self.choices = SessionOptions(self.composer, self.later)
+        self.trusting = FolderTrust(self, self)
+        self.ways = RecoveryActions(self)
+        self.following = ExternalChanges(self, self.ways.show)
+        self.sending = MessageSender(self)
+        self.queueing = MessageQueue(self)
+        self._opening = FileViewer()
+        self.restoring = UndoController(self, self._opening, self)
+        self.summing = ContextActions(self, theme, self)
         attachments = self.composer.attachments
         attachments.connect_to(self.later, self._refuses)
-        Drops(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
-        self._arrangement = Arrangement(
+        DropTarget(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
+        self._arrangement = PageLayout(
             theme,
             self,
             header=self.header,
@@ -149,7 +149,7 @@ class ChatPage(QWidget):
         view.summary_action.connect(self.summing.do)
         view.pin_wanted.connect(self.summing.pin)
         view.left.connect(self.composer.setFocus)
-        view.set_agents(self.choices.look)
+        view.set_agents(self.choices.agent_icon)
         view.set_models(self._model_title)
         view.context.raised = self.ways.raised
         self._arrangement.view = view
@@ -157,7 +157,7 @@ class ChatPage(QWidget):
 
     # What it shows
 
-    def live(self, studio: Studio, runs: Runs) -> None:
+    def live(self, studio: Engine, runs: TurnRunner) -> None:
         """The pieces are there: from now on a person can send."""
         self._studio, self._runs = studio, runs
         self.choices.live(studio)
@@ -168,7 +168,7 @@ class ChatPage(QWidget):
         self.queueing.live(runs)
         self.choices.modes = runs.modes
 
-    def begin(
+    def show_new_chat(
         self, *, provider: str = "", text: str = "", folder: str = ""
     ) -> Coroutine[Any, Any, None]:
         """Show an empty chat at once; nothing is saved before the first message.
@@ -205,7 +205,7 @@ class ChatPage(QWidget):
         """Show the same chat as another program left it, from where it was looked at."""
         value, below = self.view.scroller.value, self.view.scroller.below
         self._show(session)
-        if below > END:
+        if below > NEAR_END:
             self.view.scroll_to(value)
 
     def _show(self, session: Session) -> None:
@@ -264,7 +264,7 @@ class ChatPage(QWidget):
         self._show_context()
         if self.session is not None:
             demo = choices.provider == "simulator"
-            self.header.show_session(self.session.info, choices.place, demo)
+            self.header.show_session(self.session.info, choices.folder_name, demo)
 
     def _show_context(self) -> None:
         part = None
@@ -297,13 +297,13 @@ class ChatPage(QWidget):
 
     def _answered(self, question_id: str, answer: Answer) -> None:
         if self.session is not None and self.session.running:
-            self.session.answer(question_id, answer)
+            self.session.answer_permission(question_id, answer)
         else:
             self.later(self.following.answer(question_id, answer))
 
     def _replied(self, call_id: str, text: str) -> None:
         if self.session is not None:
-            self.session.reply(call_id, text)
+            self.session.answer_question(call_id, text)
 
     def _draft(self, draft_id: str, action: str) -> None:
         if self.session is None:
@@ -343,7 +343,7 @@ class ChatPage(QWidget):
 
     def _heard(self, event: Event, index: int | None) -> None:
         from studio.domain.events import TurnComplete, TurnStarted
-        from studio.ui.transcript.model import outcome
+        from studio.ui.transcript.model import spoken_outcome
 
         if index is not None:
             self.view.changed(index)
@@ -351,7 +351,7 @@ class ChatPage(QWidget):
             self.following.leave()
             self.choices.take(self.session.info)  # the model may have been routed
         self.ways.show()
-        self.view.announce(outcome(event, self.choices.agent))
+        self.view.announce(spoken_outcome(event, self.choices.agent))
         self._state()
         self.queueing.show()
         if isinstance(event, TurnStarted | TurnComplete):
@@ -366,7 +366,7 @@ class ChatPage(QWidget):
         state = "running" if session.running else "idle"
         if session.running and session.info.state == "waiting":
             state = "waiting"
-        over = session.info.state not in ("running", "waiting", "idle") and not session.rising
+        over = session.info.state not in ("running", "waiting", "idle") and not session.escalating
         if session.running and over:
             state = "idle"  # complete, the journal is still being flushed
         if state != self.composer.state:

@@ -15,11 +15,11 @@ from studio.ui.theme import Theme, elided
 if TYPE_CHECKING:
     from studio.domain.messages import Said
 
-MOST = 4
+MOST_SHOWN = 4
 """As many are shown; the others are counted."""
 
 
-class _Words(QWidget):
+class _MessageLine(QWidget):
     """One message in one line, cut to what fits."""
 
     def __init__(self, theme: Theme, text: str, parent: QWidget) -> None:
@@ -37,13 +37,13 @@ class _Words(QWidget):
         painter.end()
 
 
-class Row(QWidget):
+class QueueRow(QWidget):
     """One message that waits, with what can be done about it."""
 
     def __init__(self, theme: Theme, text: str, way: str, tip: str, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.words = _Words(theme, text, self)
+        self.words = _MessageLine(theme, text, self)
         self.send = Button(theme, way, "ghost", parent=self)
         self.send.setVisible(bool(way))
         self.send.setToolTip(tip)
@@ -66,7 +66,7 @@ class Row(QWidget):
         painter.end()
 
 
-class Queue(QWidget):
+class QueueView(QWidget):
     """The messages that wait, the oldest first; hidden while there are none."""
 
     send_wanted = Signal(str)
@@ -80,7 +80,7 @@ class Queue(QWidget):
         super().__init__(parent)
         self._theme = theme
         self._shown: object = None
-        self.rows: list[Row] = []
+        self.rows: list[QueueRow] = []
         self._more = Label(theme, "", "small", "text3", parent=self)
         self._column = QVBoxLayout(self)
         self._column.setSpacing(0)
@@ -102,8 +102,8 @@ class Queue(QWidget):
             row.hide()
             row.deleteLater()
         self.rows = []
-        for at, (message_id, said) in enumerate(list(queued.items())[:MOST]):
-            row = self._row(message_id, said_in_short(said), message_id in steering, running)
+        for at, (message_id, said) in enumerate(list(queued.items())[:MOST_SHOWN]):
+            row = self._row(message_id, message_in_short(said), message_id in steering, running)
             self._column.insertWidget(at, row)
             row.show()
             self.rows.append(row)
@@ -115,14 +115,14 @@ class Queue(QWidget):
         self.changed.emit()
         self.update()
 
-    def _row(self, message_id: str, text: str, steers: bool, running: bool) -> Row:
+    def _row(self, message_id: str, text: str, steers: bool, running: bool) -> QueueRow:
         if steers:
-            row = Row(self._theme, f"Goes out at the next step: {text}", "", "", self)
+            row = QueueRow(self._theme, f"Goes out at the next step: {text}", "", "", self)
         elif running:
             tip = "The agent reads it at its next step"
-            row = Row(self._theme, f"Queued: {text}", "Send now", tip, self)
+            row = QueueRow(self._theme, f"Queued: {text}", "Send now", tip, self)
         else:
-            row = Row(self._theme, f"Queued: {text}", "Send", "", self)
+            row = QueueRow(self._theme, f"Queued: {text}", "Send", "", self)
         row.send.clicked.connect(lambda: self.send_wanted.emit(message_id))
         row.remove.clicked.connect(lambda: self.back_wanted.emit(message_id))
         return row
@@ -149,7 +149,7 @@ class Queue(QWidget):
         painter.end()
 
 
-def said_in_short(said: Sequence[Said]) -> str:
+def message_in_short(said: Sequence[Said]) -> str:
     """A message in one line: its words, else the names of what is attached."""
     from studio.domain.messages import Text
 

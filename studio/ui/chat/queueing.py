@@ -7,8 +7,8 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .composer import Composer
-from .queue import Queue
-from .runs import Runs
+from .queue import QueueView
+from .runs import TurnRunner
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
@@ -20,24 +20,24 @@ class Page(Protocol):
 
     session: Session | None
     composer: Composer
-    queue: Queue
+    queue: QueueView
 
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
 
 
-class Queueing:
+class MessageQueue:
     """Keeps the rows above the composer as the session's queue is, and does what they say."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._runs: Runs | None = None
+        self._runs: TurnRunner | None = None
         self._steering: tuple[str, frozenset[str]] = ("", frozenset())
         """A turn, and the messages that are to reach it."""
         page.composer.queued.connect(self._queued)
         page.queue.send_wanted.connect(self._send)
         page.queue.back_wanted.connect(self._back)
 
-    def live(self, runs: Runs) -> None:
+    def live(self, runs: TurnRunner) -> None:
         self._runs = runs
 
     def show(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from PySide6.QtCore import QObject, SignalInstance
 from PySide6.QtGui import QAction
 
-from .opening import Opening
+from .opening import FileViewer
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
@@ -36,10 +36,10 @@ class Page(Protocol):
     def trouble(self) -> SignalInstance: ...
 
 
-class Restoring(QObject):
+class UndoController(QObject):
     """Does what the rows of changed files say, and the two lines of the Run menu."""
 
-    def __init__(self, page: Page, opening: Opening, parent: QObject) -> None:
+    def __init__(self, page: Page, opening: FileViewer, parent: QObject) -> None:
         super().__init__(parent)
         self._page = page
         self._opening = opening

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from studio.domain.messages import Said
 
 
-class Runs:
+class TurnRunner:
     """Drives sessions; what they show comes through their listeners.
 
     ``on_event`` hears what happens in any of them, on screen or not. ``modes``

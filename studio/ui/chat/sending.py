@@ -10,19 +10,19 @@ from PySide6.QtCore import SignalInstance
 
 from studio.domain.errors import StudioError
 
-from .choices import Choices
+from .choices import SessionOptions
 from .composer import Composer
-from .following import Following
-from .runs import Runs
-from .ways_on import WaysOn
+from .following import ExternalChanges
+from .runs import TurnRunner
+from .ways_on import RecoveryActions
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.blocks import ToolBlock
     from studio.ui.transcript import TranscriptView
 
-    from .chip import Attached
+    from .chip import Attachment
 
 
 class Page(Protocol):
@@ -30,9 +30,9 @@ class Page(Protocol):
 
     session: Session | None
     composer: Composer
-    choices: Choices
-    ways: WaysOn
-    following: Following
+    choices: SessionOptions
+    ways: RecoveryActions
+    following: ExternalChanges
 
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
@@ -44,15 +44,15 @@ class Page(Protocol):
     def trouble(self) -> SignalInstance: ...
 
 
-class Sending:
+class MessageSender:
     """Begins turns; the first one makes the session."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._studio: Studio | None = None
-        self._runs: Runs | None = None
+        self._studio: Engine | None = None
+        self._runs: TurnRunner | None = None
 
-    def live(self, studio: Studio, runs: Runs) -> None:
+    def live(self, studio: Engine, runs: TurnRunner) -> None:
         self._studio, self._runs = studio, runs
 
     def say(self, text: str) -> None:
@@ -65,18 +65,18 @@ class Sending:
         if session is not None and session.running:
             asking = _asking(session)
             if asking is not None and text:
-                session.reply(asking.call_id, text)
+                session.answer_question(asking.call_id, text)
                 page.composer.clear()
                 return
             for question in session.transcript.questions:
-                session.answer(question.id, "deny")
+                session.answer_permission(question.id, "deny")
             session.stop()  # words instead of an answer: no to the question, and a new turn
         editing, attached = page.ways.editing, page.composer.attachments.take()
         page.composer.clear()
         page.composer.set_state("running")
         page.later(self._send(text, editing, attached))
 
-    async def _send(self, text: str, editing: str = "", attached: Sequence[Attached] = ()) -> None:
+    async def _send(self, text: str, editing: str = "", attached: Sequence[Attachment] = ()) -> None:
         """Begin a turn; whatever stands in its way, the words and files are not lost.
 
         Words that replace those of the turn ``editing`` go to a new chat.
@@ -89,14 +89,14 @@ class Sending:
             self._give_back(text, attached)
             self._page.trouble.emit(str(error))
 
-    async def _begin_turn(self, text: str, attached: Sequence[Attached]) -> None:
+    async def _begin_turn(self, text: str, attached: Sequence[Attachment]) -> None:
         from studio.domain.messages import Text
 
         page, studio, runs = self._page, self._studio, self._runs
         if studio is None or runs is None:
             self._give_back(text, attached)
             return
-        await page.following.free()
+        await page.following.ensure_free()
         session = page.session or await self._begin_session(studio)
         page.composer.set_state("running")
         page.view.scroll_to_end()
@@ -104,7 +104,7 @@ class Sending:
         runs.start(session, [*(one.block for one in attached), *words])
         page.session_changed.emit()
 
-    async def _begin_session(self, studio: Studio) -> Session:
+    async def _begin_session(self, studio: Engine) -> Session:
         """The session of a new chat, on screen; another one if that was opened meanwhile."""
         page, choices = self._page, self._page.choices
         await choices.found()
@@ -125,7 +125,7 @@ class Sending:
         await choices.remember_folder()
         return session
 
-    def _give_back(self, text: str, attached: Sequence[Attached]) -> None:
+    def _give_back(self, text: str, attached: Sequence[Attachment]) -> None:
         composer = self._page.composer
         composer.set_state("idle")
         composer.set_text(text)

@@ -11,13 +11,13 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from studio.ui.controls import Button, Label, Ticker, paint_rounded
+from studio.ui.controls import Button, Label, AnimationTimer, paint_rounded
 from studio.ui.controls.painting import TAGS
 from studio.ui.theme import Theme, elided
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class StripButton:
     """A button of the strip: what it is called in ``pressed``, its words, its look."""
 
     name: str
@@ -25,12 +25,12 @@ class Way:
     kind: Literal["primary", "secondary", "ghost"] = "secondary"
 
 
-TRY_NOW = Way("try_now", "Try now")
-STOP = Way("stop", "Stop", "ghost")
-CONTINUE = Way("continue_from", "Continue in a new chat", "primary")
-KEEP = Way("stop_editing", "Cancel", "ghost")
-TRUST = Way("trust_folder", "Trust folder")
-NOT_NOW = Way("not_now", "Not now", "ghost")
+TRY_NOW = StripButton("try_now", "Try now")
+STOP = StripButton("stop", "Stop", "ghost")
+CONTINUE = StripButton("continue_from", "Continue in a new chat", "primary")
+KEEP = StripButton("stop_editing", "Cancel", "ghost")
+TRUST = StripButton("trust_folder", "Trust folder")
+NOT_NOW = StripButton("not_now", "Not now", "ghost")
 
 
 class _Counting(QWidget):
@@ -48,10 +48,10 @@ class _Counting(QWidget):
         text = elided(t.metrics("ui"), self.words(), self.width())
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
         painter.end()
-        Ticker.of(t).again(self)
+        AnimationTimer.of(t).request_frame(self)
 
 
-class Strip(QWidget):
+class StatusStrip(QWidget):
     """One thing at a time; hidden when all is well."""
 
     pressed = Signal(str)
@@ -134,13 +134,13 @@ class Strip(QWidget):
             self.hide()
             self.changed.emit()
 
-    def _say(self, words: str, icon: str, tint: str, ways: Sequence[Way]) -> None:
+    def _say(self, words: str, icon: str, tint: str, ways: Sequence[StripButton]) -> None:
         if words != self._shown:
             self._label.setText(words)
             self._show(words, icon, tint, ways, counting=False)
 
     def _show(
-        self, shown: object, icon: str, tint: str, ways: Sequence[Way], *, counting: bool
+        self, shown: object, icon: str, tint: str, ways: Sequence[StripButton], *, counting: bool
     ) -> None:
         self._shown, self._icon, self._tint = shown, icon, tint
         self._label.setVisible(not counting)

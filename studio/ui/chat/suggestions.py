@@ -6,11 +6,11 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from studio.ui.controls import Painted, paint_rounded
+from studio.ui.controls import PaintedButton, paint_rounded
 from studio.ui.theme import Theme, elided
 
 
-class Row(Painted):
+class SuggestionButton(PaintedButton):
     """One suggestion."""
 
     def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
@@ -48,7 +48,7 @@ class Suggestions(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._rows: list[Row] = []
+        self._rows: list[SuggestionButton] = []
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(2)
@@ -69,8 +69,8 @@ class Suggestions(QWidget):
             row = self._add(text, icon)
             row.clicked.connect(lambda _=False, text=text: self.text_wanted.emit(text))
 
-    def _add(self, text: str, icon: str) -> Row:
-        row = Row(self._theme, text, icon, self)
+    def _add(self, text: str, icon: str) -> SuggestionButton:
+        row = SuggestionButton(self._theme, text, icon, self)
         self._column.insertWidget(len(self._rows), row)
         self._rows.append(row)
         return row

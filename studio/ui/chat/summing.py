@@ -24,7 +24,7 @@ class Page(Protocol):
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
 
 
-class Summing(QObject):
+class ContextActions(QObject):
     """Does what the rows of summaries and the inspector's button say."""
 
     changed = Signal()

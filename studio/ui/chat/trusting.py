@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from .choices import Choices
+from .choices import SessionOptions
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.permission.rules import Trust
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 
 class Shower(Protocol):
@@ -25,25 +25,25 @@ class Shower(Protocol):
 class Page(Protocol):
     """What trusting needs of the chat page."""
 
-    choices: Choices
+    choices: SessionOptions
     ways: Shower
 
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
 
 
-class Trusting:
+class FolderTrust:
     """Looks at the folder's files, and remembers what the person put off in this chat."""
 
     def __init__(self, page: Page, window: QWidget) -> None:
         self._page, self._window = page, window
-        self._studio: Studio | None = None
+        self._studio: Engine | None = None
         self._looking: asyncio.Task[Any] | None = None
         self._folder = ""
         self._found: Trust = "nothing"
         self._put_off: set[tuple[str, Trust]] = set()
         self.question: QMessageBox | None = None
 
-    def live(self, studio: Studio) -> None:
+    def live(self, studio: Engine) -> None:
         self._studio = studio
 
     @property

@@ -12,16 +12,16 @@ from PySide6.QtCore import SignalInstance
 
 from studio.domain.errors import ConfigurationError
 
-from .choices import Choices
+from .choices import SessionOptions
 from .composer import Composer
-from .following import Following
-from .runs import Runs
-from .strip import Strip
-from .trusting import Trusting
+from .following import ExternalChanges
+from .runs import TurnRunner
+from .strip import StatusStrip
+from .trusting import FolderTrust
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
     from studio.domain.agents import Caps, Mode
     from studio.domain.blocks import UserBlock
 
@@ -31,10 +31,10 @@ class Page(Protocol):
 
     session: Session | None
     composer: Composer
-    choices: Choices
-    strip: Strip
-    trusting: Trusting
-    following: Following
+    choices: SessionOptions
+    strip: StatusStrip
+    trusting: FolderTrust
+    following: ExternalChanges
 
     def open(self, session: Session) -> None: ...
     def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
@@ -44,24 +44,24 @@ class Page(Protocol):
     def settings_wanted(self) -> SignalInstance: ...
 
 
-class WaysOn:
+class RecoveryActions:
     """Does what the buttons of errors, waits, ends and of the strip say."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._studio: Studio | None = None
-        self._runs: Runs | None = None
+        self._studio: Engine | None = None
+        self._runs: TurnRunner | None = None
         self.editing = ""
         """The turn whose words are in the composer, to go out anew in a branch."""
         page.strip.pressed.connect(self.do)
         page.composer.editor.textChanged.connect(self._text_changed)
 
-    def live(self, studio: Studio, runs: Runs) -> None:
+    def live(self, studio: Engine, runs: TurnRunner) -> None:
         self._studio, self._runs = studio, runs
 
     def show(self) -> None:
         """Have the strip say what is out of the ordinary with the chat on screen."""
-        from studio.domain.providers import TITLES
+        from studio.domain.providers import PROVIDER_TITLES
 
         strip, session = self._page.strip, self._page.session
         trust = self._page.trusting.asks
@@ -69,7 +69,7 @@ class WaysOn:
             strip.show_damage(session.damage)
         elif session is not None and session.running and session.transcript.silent:
             name = session.info.provider
-            strip.show_silence(TITLES.get(name, name), self._silent_since(session))
+            strip.show_silence(PROVIDER_TITLES.get(name, name), self._silent_since(session))
         elif self._page.following.state:
             strip.show_elsewhere(working=self._page.following.state == "working")
         elif self.editing:

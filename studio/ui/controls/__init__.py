@@ -4,7 +4,7 @@ They are ``QAbstractButton`` or native widgets underneath, so that keyboard,
 focus and screen readers find what they expect.
 """
 
-from .buttons import Button, IconButton, Painted
+from .buttons import Button, IconButton, PaintedButton
 from .choice import Check, Combo, MenuButton, MenuItem, Segmented, Toggle, fill_menu
 from .focus import FocusRing
 from .painting import (
@@ -20,8 +20,8 @@ from .painting import (
     tag_width,
 )
 from .panels import Card, Column, Field, Hairline, Label, Mark, Status, Tag, Tile
-from .scroll import OverlayBar, see_through
-from .ticker import Ticker
+from .scroll import OverlayBar, make_transparent
+from .ticker import AnimationTimer
 
 __all__ = [
     "Button",
@@ -38,11 +38,11 @@ __all__ = [
     "MenuButton",
     "MenuItem",
     "OverlayBar",
-    "Painted",
+    "PaintedButton",
     "Segmented",
     "Status",
     "Tag",
-    "Ticker",
+    "AnimationTimer",
     "Tile",
     "Toggle",
     "fill_menu",
@@ -55,6 +55,6 @@ __all__ = [
     "paint_spinner",
     "paint_tag",
     "paint_tile",
-    "see_through",
+    "make_transparent",
     "tag_width",
 ]

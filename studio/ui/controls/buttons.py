@@ -16,7 +16,7 @@ from .painting import keycaps_width, paint_keycaps, paint_rounded
 Kind: TypeAlias = Literal["primary", "secondary", "ghost", "danger", "link"]
 
 
-class Painted(QAbstractButton):
+class PaintedButton(QAbstractButton):
     """A button that paints itself; follows the theme and shows the focus ring.
 
     Clicking one never takes the focus from where the person is writing.
@@ -61,7 +61,7 @@ class Painted(QAbstractButton):
         return "hover" if self.underMouse() else None
 
 
-class Button(Painted):
+class Button(PaintedButton):
     """A button with words; ``keycap`` shows the key that does the same."""
 
     def __init__(
@@ -142,7 +142,7 @@ class Button(Painted):
         painter.end()
 
 
-class IconButton(Painted):
+class IconButton(PaintedButton):
     """A button with an icon; ``tooltip`` is also its name. May be checkable."""
 
     def __init__(

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QMenu, QSizePolicy, QWi
 
 from studio.ui.theme import Theme, elided, joined
 
-from .buttons import Painted
+from .buttons import PaintedButton
 from .painting import paint_check, paint_rounded, paint_tile
 
 
-class _Segment(Painted):
+class _Segment(PaintedButton):
     radius = 5
 
     def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
@@ -107,10 +107,10 @@ class Segmented(QWidget):
         if button is not None:
             button.setChecked(True)
 
-    def segment(self, index: int) -> Painted:
+    def segment(self, index: int) -> PaintedButton:
         """The button of one segment, to disable it for example."""
         button = self._group.button(index)
-        assert isinstance(button, Painted)
+        assert isinstance(button, PaintedButton)
         return button
 
     def _toggled(self, index: int, on: bool) -> None:
@@ -124,7 +124,7 @@ class Segmented(QWidget):
         painter.end()
 
 
-class Toggle(Painted):
+class Toggle(PaintedButton):
     """A switch. Its name is what it switches."""
 
     radius = 10
@@ -152,7 +152,7 @@ class Toggle(Painted):
         painter.end()
 
 
-class Check(Painted):
+class Check(PaintedButton):
     """A check box with words."""
 
     radius = 4
@@ -201,7 +201,7 @@ class MenuItem:
     items: tuple[MenuItem, ...] = ()
 
 
-class MenuButton(Painted):
+class MenuButton(PaintedButton):
     """A button that shows a choice and opens a menu of others.
 
     ``chosen`` tells the key a person chose; the button then shows it.

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.theme import Theme, elided
 
-from .ticker import Ticker
+from .ticker import AnimationTimer
 
 TAGS: dict[str, tuple[str, str]] = {
     "neutral": ("track", "text2"),
@@ -68,12 +68,12 @@ def paint_spinner(
     else:
         painter.setPen(QPen(theme.color("track"), 1.75))
         painter.drawEllipse(circle)
-        ticker = Ticker.of(theme)
+        ticker = AnimationTimer.of(theme)
         pen = QPen(ink, 1.75, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
         painter.setPen(pen)
         painter.drawArc(circle, int((90 - 360 * ticker.turn) * 16), -110 * 16)
         area = painter.worldTransform().mapRect(rect).toAlignedRect()
-        ticker.again(widget, area if not area.isEmpty() else QRect(widget.rect()))
+        ticker.request_frame(widget, area if not area.isEmpty() else QRect(widget.rect()))
     painter.restore()
 
 

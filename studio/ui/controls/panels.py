@@ -67,7 +67,7 @@ class Field(QLineEdit):
     def error(self) -> str:
         return self._error
 
-    def put(self, text: str) -> None:
+    def set_unless_typing(self, text: str) -> None:
         """Show what is set, unless the person is typing something else."""
         if not self.typing:
             self.setText(text)

@@ -6,10 +6,10 @@ from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar
 
-WIDTH = 10
+BAR_WIDTH = 10
 
 
-def see_through(area: QAbstractScrollArea) -> None:
+def make_transparent(area: QAbstractScrollArea) -> None:
     """Show what is behind ``area``.
 
     Not by way of ``viewport()``: the first widget that comes from Qt makes
@@ -46,7 +46,7 @@ class OverlayBar(QScrollBar):
 
     def _place(self) -> None:
         area = self._area
-        self.setGeometry(area.width() - WIDTH, 0, WIDTH, area.height())
+        self.setGeometry(area.width() - BAR_WIDTH, 0, BAR_WIDTH, area.height())
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

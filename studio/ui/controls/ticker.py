@@ -19,12 +19,12 @@ FRAME_MS = 33
 TURN_SECONDS = 0.9
 
 
-class Ticker(QObject):
+class AnimationTimer(QObject):
     """Frames for everything that moves; one for each theme."""
 
     @staticmethod
-    def of(theme: Theme) -> Ticker:
-        return theme.findChild(Ticker) or Ticker(theme)
+    def of(theme: Theme) -> AnimationTimer:
+        return theme.findChild(AnimationTimer) or AnimationTimer(theme)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
@@ -42,7 +42,7 @@ class Ticker(QObject):
     def running(self) -> bool:
         return self._timer.isActive()
 
-    def again(self, widget: QWidget, rect: QRect | None = None) -> None:
+    def request_frame(self, widget: QWidget, rect: QRect | None = None) -> None:
         """Repaint ``rect`` of ``widget`` once more, at the next frame."""
         self._due.append((widget, rect or widget.rect()))
         if not self._timer.isActive():

@@ -15,7 +15,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript.draft import DiffLeaf, FoldLeaf, colour
 from studio.ui.transcript.highlight import CodeColours, Spans
 from studio.ui.transcript.leaf import Leaf
-from studio.ui.transcript.look import LEFT, Look
+from studio.ui.transcript.look import LEFT, PaintStyle
 
 MOST_ROWS = 400
 """Rows before “Show all”."""
@@ -25,7 +25,7 @@ SIDES = ("Original", "File now", "Draft")
 
 
 @dataclass(slots=True)
-class Row:
+class DiffRow:
     """What is side by side: a cell each, None where a side has no such line."""
 
     cells: tuple[DiffLine | None, ...]
@@ -35,26 +35,26 @@ class Row:
 
 @dataclass(slots=True)
 class _Laid:
-    row: Row
+    row: DiffRow
     top: float
     height: float
     leaves: list[tuple[Leaf, float]] = field(default_factory=list[tuple[Leaf, float]])
 
 
-def unified(lines: Sequence[DiffLine]) -> list[Row]:
-    return [Row((line,), fold=line if line.kind == "fold" else None) for line in lines]
+def unified(lines: Sequence[DiffLine]) -> list[DiffRow]:
+    return [DiffRow((line,), fold=line if line.kind == "fold" else None) for line in lines]
 
 
-def split(lines: Sequence[DiffLine]) -> list[Row]:
+def split(lines: Sequence[DiffLine]) -> list[DiffRow]:
     """Old on the left, new on the right; what took the place of what is in one row."""
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     gone: list[DiffLine] = []
     come: list[DiffLine] = []
 
     def settle() -> None:
         for n in range(max(len(gone), len(come))):
             left = gone[n] if n < len(gone) else None
-            rows.append(Row((left, come[n] if n < len(come) else None)))
+            rows.append(DiffRow((left, come[n] if n < len(come) else None)))
         gone.clear()
         come.clear()
 
@@ -63,14 +63,14 @@ def split(lines: Sequence[DiffLine]) -> list[Row]:
             (gone if line.kind == "del" else come).append(line)
             continue
         settle()
-        rows.append(Row((line, line), fold=line if line.kind == "fold" else None))
+        rows.append(DiffRow((line, line), fold=line if line.kind == "fold" else None))
     settle()
     return rows
 
 
-def three(hunks: Sequence[Hunk]) -> list[Row]:
+def three(hunks: Sequence[Hunk]) -> list[DiffRow]:
     """The original, the file as it is now and the draft, in step; unchanged runs are folded."""
-    rows: list[Row] = []
+    rows: list[DiffRow] = []
     for number, hunk in enumerate(hunks):
         if hunk.side == "same":
             rows += _same(hunk, number > 0, number < len(hunks) - 1)
@@ -78,7 +78,7 @@ def three(hunks: Sequence[Hunk]) -> list[Row]:
         sides = _sides(hunk)
         for n in range(max(map(len, sides))):
             cells = tuple(side[n] if n < len(side) else None for side in sides)
-            rows.append(Row(cells, conflict=hunk.side == "conflict"))
+            rows.append(DiffRow(cells, conflict=hunk.side == "conflict"))
     return rows
 
 
@@ -106,7 +106,7 @@ def _sides(hunk: Hunk) -> list[list[DiffLine]]:
     return out
 
 
-def _same(hunk: Hunk, before: bool, after: bool) -> Iterator[Row]:
+def _same(hunk: Hunk, before: bool, after: bool) -> Iterator[DiffRow]:
     count = len(hunk.base)
     head, tail = _NEAR if before else 0, _NEAR if after else 0
     if count - head - tail < 2:
@@ -116,13 +116,13 @@ def _same(hunk: Hunk, before: bool, after: bool) -> Iterator[Row]:
             if n == head:
                 words = f"{count - head - tail:,} unchanged lines"
                 hidden = count - head - tail
-                yield Row((), fold=DiffLine("fold", None, None, words, count=hidden))
+                yield DiffRow((), fold=DiffLine("fold", None, None, words, count=hidden))
             continue
         text = hunk.base[n].rstrip("\r\n")
-        yield Row(tuple(DiffLine("same", at + n, at + n, text) for at in hunk.at))
+        yield DiffRow(tuple(DiffLine("same", at + n, at + n, text) for at in hunk.at))
 
 
-class Changes(QWidget):
+class DiffView(QWidget):
     """As high as its rows; paints those that are seen."""
 
     unfolded = Signal(object)
@@ -130,10 +130,10 @@ class Changes(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.theme, self.look = theme, Look(theme)
+        self.theme, self.look = theme, PaintStyle(theme)
         self.colours = CodeColours(self)
         self.colours.loaded.connect(self._lay, Qt.ConnectionType.QueuedConnection)
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[DiffRow] = ()
         self._path, self._whole = "", False
         self._heads: tuple[str, ...] = ()
         self._laid: list[_Laid] = []
@@ -142,7 +142,7 @@ class Changes(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._restyle)
 
-    def show_rows(self, rows: Sequence[Row], path: str, heads: tuple[str, ...] = ()) -> None:
+    def show_rows(self, rows: Sequence[DiffRow], path: str, heads: tuple[str, ...] = ()) -> None:
         """``heads`` stand above the columns. The path says which language it is."""
         self._rows, self._path, self._heads, self._whole = rows, path, heads, False
         said = [cell.text for row in rows[:40] for cell in row.cells if cell is not None]
@@ -150,7 +150,7 @@ class Changes(QWidget):
         self._lay()
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[DiffRow]:
         return self._rows
 
     def _restyle(self) -> None:
@@ -195,7 +195,7 @@ class Changes(QWidget):
         self.setFixedHeight(round(y))
         self.update()
 
-    def _spans(self, rows: Sequence[Row], column: int) -> dict[int, Spans]:
+    def _spans(self, rows: Sequence[DiffRow], column: int) -> dict[int, Spans]:
         blank = DiffLine("fold", None, None, "")
         cells = [row.cells[column] if column < len(row.cells) else None for row in rows]
         lines = [

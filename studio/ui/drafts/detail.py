@@ -24,19 +24,19 @@ from studio.ui.controls import (
     OverlayBar,
     Segmented,
     Tile,
-    see_through,
+    make_transparent,
 )
 from studio.ui.theme import Theme
 from studio.ui.transcript.draft import APPROVE, icon_of, is_editable, outcome_of
 
-from .changes import SIDES, Changes, split, three, unified
+from .changes import SIDES, DiffView, split, three, unified
 from .rows import heading
 
 UNDO = "You can undo for 30 days."
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownDraft:
     """What is on show; ``conflict`` where the file has changed meanwhile."""
 
     entry: DraftEntry
@@ -47,7 +47,7 @@ class Shown:
     when: str
 
 
-class Detail(QWidget):
+class DraftDetail(QWidget):
     """Header, origin, changes. ``wanted`` tells what the person wants done."""
 
     wanted = Signal(str)
@@ -57,7 +57,7 @@ class Detail(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self.shown: Shown | None = None
+        self.shown: ShownDraft | None = None
         self._lines: list[DiffLine] = []
         self._pair = ("", "")
         column = QVBoxLayout(self)
@@ -126,7 +126,7 @@ class Detail(QWidget):
         head.addWidget(self.path, 1)
         head.addWidget(self.sides)
         head.addWidget(self.view)
-        self.changes = Changes(t)
+        self.changes = DiffView(t)
         self.changes.unfolded.connect(self._unfold)
         inner = QVBoxLayout(self.card)
         inner.setContentsMargins(1, 1, 1, 3)
@@ -152,7 +152,7 @@ class Detail(QWidget):
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        see_through(area)
+        make_transparent(area)
         area.setWidget(page)
         page.setAutoFillBackground(False)  # what the area has just set
         self._bar = OverlayBar(area)
@@ -171,7 +171,7 @@ class Detail(QWidget):
             widget.hide()
         self.note.setText(words)
 
-    async def show_draft(self, shown: Shown, marked: int = 0) -> None:
+    async def show_draft(self, shown: ShownDraft, marked: int = 0) -> None:
         """``marked`` is how many drafts the next decision is about, if several."""
         fresh = self.shown is None or self.shown.draft.id != shown.draft.id
         self.shown = shown
@@ -206,7 +206,7 @@ class Detail(QWidget):
         if fresh:
             self.area.verticalScrollBar().setValue(0)
 
-    def _offer(self, shown: Shown, marked: int) -> None:
+    def _offer(self, shown: ShownDraft, marked: int) -> None:
         draft, conflict = shown.draft, shown.conflict
         merge = conflict.merge if conflict else None
         offered = {
@@ -231,7 +231,7 @@ class Detail(QWidget):
         self.sides.setVisible(merge is not None)
         self.view.setVisible(merge is None and bool(self._lines))
 
-    def _said(self, shown: Shown) -> str:
+    def _said(self, shown: ShownDraft) -> str:
         draft = shown.draft
         if draft.status == "conflict":
             return "The file on the disk stays as it is until you approve a draft of it."

@@ -11,9 +11,9 @@ from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from studio.agent.review import Decision
+from studio.agent.review import DraftDecision
 from studio.agent.session import Session
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft
@@ -21,7 +21,7 @@ from studio.ui.chat_rows import age
 from studio.ui.controls import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
 from studio.ui.theme import Theme
 
-from .detail import Detail, Shown
+from .detail import DraftDetail, ShownDraft
 from .rows import DraftList
 
 _FOOT = (("J", "K"), "Move"), (("X",), "Select"), (("?",), "All keys")
@@ -67,7 +67,7 @@ class DraftsPage(QWidget):
     def __init__(
         self,
         theme: Theme,
-        studio: Studio,
+        studio: Engine,
         later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
     ) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class DraftsPage(QWidget):
         """What was approved last: sessions and drafts."""
         self.list = DraftList(theme)
         self.list.selectionModel().currentChanged.connect(self._chosen)
-        self.detail = Detail(theme)
+        self.detail = DraftDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.chat_wanted.connect(self._open_chat)
         row = QHBoxLayout(self)
@@ -107,7 +107,7 @@ class DraftsPage(QWidget):
         t, left = self._theme, Column(self._theme, 300)
         self.count = Label(t, "", "ui", "text2", digits=True)
         self.which = Segmented(t, [("Waiting", None), ("Done", None)])
-        self.which.chosen.connect(lambda _: self.look())
+        self.which.chosen.connect(lambda _: self.refresh())
         head = QHBoxLayout()
         head.setContentsMargins(t.px(16), 0, t.px(10), 0)
         head.setSpacing(t.px(7))
@@ -129,7 +129,7 @@ class DraftsPage(QWidget):
 
     # -- what it shows --------------------------------------------------------------------
 
-    def look(self, wanted: tuple[str, str] | None = None) -> None:
+    def refresh(self, wanted: tuple[str, str] | None = None) -> None:
         """Show the drafts as they are now; a session's and a draft's id choose one."""
         if wanted is not None:
             self.which.set_current(0)
@@ -170,7 +170,7 @@ class DraftsPage(QWidget):
         agents = await self._studio.agents()
         agent = agents.get(entry.agent)
         since = age(time.time() - (entry.resolved or entry.created))
-        shown = Shown(
+        shown = ShownDraft(
             entry,
             draft,
             conflict,
@@ -215,7 +215,7 @@ class DraftsPage(QWidget):
         if self.detail.shown is not None:
             self.open_wanted.emit(self.detail.shown.entry.session_id)
 
-    async def _decide(self, decision: Decision, entries: Sequence[DraftEntry]) -> None:
+    async def _decide(self, decision: DraftDecision, entries: Sequence[DraftEntry]) -> None:
         owners = dict.fromkeys(entry.session_id for entry in entries)
         wanted = [
             (owner, [entry.draft_id for entry in entries if entry.session_id == owner])
@@ -223,7 +223,7 @@ class DraftsPage(QWidget):
         ]
         await self._carry_out(decision, wanted)
 
-    async def _carry_out(self, decision: Decision, wanted: list[tuple[str, list[str]]]) -> None:
+    async def _carry_out(self, decision: DraftDecision, wanted: list[tuple[str, list[str]]]) -> None:
         status = {"approve": "approved", "discard": "discarded", "undo": "undone"}[decision]
         self.list.drafts.marked.clear()
         failed: list[str] = []
@@ -238,11 +238,11 @@ class DraftsPage(QWidget):
         if decision == "approve":
             self._last = done
         self.decided.emit()
-        self.look()
+        self.refresh()
         if failed:
             raise ConfigurationError("\n".join(failed))
 
-    async def _rework(self, action: str, shown: Shown) -> None:
+    async def _rework(self, action: str, shown: ShownDraft) -> None:
         """Give the draft another text, or make it anew on top of the file as it is now."""
         session = await self._studio.sessions.open(shown.entry.session_id)
         draft, conflict = shown.draft, shown.conflict
@@ -265,10 +265,10 @@ class DraftsPage(QWidget):
             try:
                 made = await session.resolve(draft.id, text, conflict)
             except ConfigurationError:  # the file changed again: show what it is now
-                self.look()
+                self.refresh()
                 raise
         self.decided.emit()
-        self.look((shown.entry.session_id, made.id) if made else None)
+        self.refresh((shown.entry.session_id, made.id) if made else None)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

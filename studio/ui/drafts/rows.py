@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from studio.domain.sessions import DraftEntry
 from studio.ui.chat_rows import age
-from studio.ui.controls import OverlayBar, paint_check, paint_ends, paint_rounded, see_through
+from studio.ui.controls import OverlayBar, paint_check, paint_ends, paint_rounded, make_transparent
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.draft import ICONS, outcome_of
 
@@ -36,7 +36,7 @@ def origin(entry: DraftEntry) -> str:
     return f"{entry.agent} in {entry.title or 'New chat'}"
 
 
-class DraftModel(QAbstractListModel):
+class DraftListModel(QAbstractListModel):
     """The entries; ``marked`` are the ids of those that are selected for one decision."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ def key_of(entry: DraftEntry) -> tuple[str, str]:
 class _Row(QStyledItemDelegate):
     """Two lines: what and since when; by whom, or what became of it."""
 
-    def __init__(self, theme: Theme, model: DraftModel) -> None:
+    def __init__(self, theme: Theme, model: DraftListModel) -> None:
         super().__init__()
         self._theme, self._model = theme, model
 
@@ -122,7 +122,7 @@ class DraftList(QListView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.drafts = DraftModel()
+        self.drafts = DraftListModel()
         self.setModel(self.drafts)
         self.setItemDelegate(_Row(theme, self.drafts))
         self.setUniformItemSizes(True)
@@ -130,7 +130,7 @@ class DraftList(QListView):
         self.setMouseTracking(True)
         self.setAccessibleName("Drafts")
         self.setViewportMargins(0, theme.px(8), 0, 0)
-        see_through(self)
+        make_transparent(self)
         self._bar = OverlayBar(self)
         theme.changed.connect(self.doItemsLayout)
 

@@ -13,7 +13,7 @@ from studio.storage.settings import Settings
 from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
 from studio.ui.theme import Theme
 
-from .rows import Place, Rows
+from .rows import Slot, FormCard
 
 WORDS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
 USUAL = (
@@ -34,7 +34,7 @@ class ClientRules(QWidget):
         self._theme, self._settings, self._tools = theme, settings, tools
         self.removes: dict[str, IconButton] = {}
         """The button of each rule, by how it is written."""
-        self._listed = Place()
+        self._listed = Slot()
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -60,8 +60,8 @@ class ClientRules(QWidget):
 
     def show_rules(self) -> None:
         """Show the rules as the settings have them."""
-        rows = Rows(self._theme)
-        rows.say(USUAL)
+        rows = FormCard(self._theme)
+        rows.add_text(USUAL)
         self.removes = {}
         for verdict, words in WORDS:
             for text in self._settings.server_rules.get(verdict, ()):
@@ -81,11 +81,11 @@ class ClientRules(QWidget):
 
     def add(self) -> None:
         """Keep the rule that was typed, or say what is wrong with it."""
-        from studio.agent.permission.rules import rule_of
+        from studio.agent.permission.rules import parse_rule
 
         verdict = next(key for key, _ in WORDS if key == self.verdict.current)
         try:
-            rule = str(rule_of(self.field.text().strip(), self._tools(), verdict))
+            rule = str(parse_rule(self.field.text().strip(), self._tools(), verdict))
         except StudioError as error:
             self._say(str(error))
             return

@@ -23,16 +23,16 @@ from studio.ui.controls import Card, Column, Hairline, Label
 from studio.ui.theme import Theme
 
 from .general import GeneralPage
-from .known import KNOWN
+from .known import PROVIDERS
 from .page_list import PageList
-from .routing import Offer
-from .rows import Page
-from .section import MakeProvider, Pieces, Section
+from .routing import ModelMenu
+from .rows import SettingsPage
+from .section import MakeProvider, ProviderServices, ProviderSection
 from .tasks import Tasks
 
 if TYPE_CHECKING:  # only the window has a studio
-    from studio.agent.studio import Studio
-    from studio.ui.beside import Beside
+    from studio.agent.studio import Engine
+    from studio.ui.beside import ServerProcess
     from studio.ui.chat.page import ChatPage
 
     from .permissions import PermissionsPage
@@ -43,12 +43,12 @@ LIST_WIDTH = 196
 LEAST = QSize(720, 420)
 
 
-class ProvidersPage(Page):
+class ProvidersPage(SettingsPage):
     """The providers, one section each."""
 
     changed = Signal(str)
 
-    def __init__(self, theme: Theme, pieces: Pieces) -> None:
+    def __init__(self, theme: Theme, pieces: ProviderServices) -> None:
         super().__init__(
             theme, "Providers", "Keys are stored in your system keychain, never in a file."
         )
@@ -57,11 +57,11 @@ class ProvidersPage(Page):
         column = QVBoxLayout(card)
         column.setContentsMargins(14, 0, 14, 0)
         column.setSpacing(0)
-        self.sections: dict[str, Section] = {}
-        for known in KNOWN:
+        self.sections: dict[str, ProviderSection] = {}
+        for known in PROVIDERS:
             if self.sections:
                 column.addWidget(Hairline(theme))
-            section = self.sections[known.name] = Section(theme, known, pieces)
+            section = self.sections[known.name] = ProviderSection(theme, known, pieces)
             section.changed.connect(self.changed)
             column.addWidget(section)
         self.column.addWidget(card)
@@ -134,7 +134,7 @@ class SettingsDialog(QDialog):
         self._said.hide()
         right.addWidget(self._said)
 
-        pieces = Pieces(
+        pieces = ProviderServices(
             settings.values, keychain, catalogue, make_provider, self._tasks, snapshot_date
         )
         self.general = GeneralPage(theme, settings.values)
@@ -142,7 +142,7 @@ class SettingsDialog(QDialog):
         self.general.routing.providers_wanted.connect(lambda: self.list.choose("providers"))
         self.providers = ProvidersPage(theme, pieces)
         self.providers.changed.connect(self._provider_changed)
-        self._pages: dict[str, Page] = {}
+        self._pages: dict[str, SettingsPage] = {}
         self._add("general", "General", "sliders-horizontal", self.general)
         self._add("providers", "Providers", "plug", self.providers)
         self._keychain = keychain
@@ -176,7 +176,7 @@ class SettingsDialog(QDialog):
         super().showEvent(event)
         self._fit()
 
-    def _add(self, key: str, title: str, icon: str, page: Page) -> None:
+    def _add(self, key: str, title: str, icon: str, page: SettingsPage) -> None:
         self._pages[key] = page
         self._stack.addWidget(page)
         self.list.add(key, title, icon)
@@ -186,7 +186,7 @@ class SettingsDialog(QDialog):
 
     def _focus_moved(self, _old: QWidget | None, now: QWidget | None) -> None:
         page = self._stack.currentWidget()
-        if isinstance(page, Page) and now is not None and page.isAncestorOf(now):
+        if isinstance(page, SettingsPage) and now is not None and page.isAncestorOf(now):
             page.reveal(now)
 
     def open_page(self, key: str = "general", at: str = "") -> None:
@@ -203,10 +203,10 @@ class SettingsDialog(QDialog):
     def refresh(self) -> None:
         """Show the settings as they are now; a page that is hidden does when it is shown."""
         page = self._stack.currentWidget()
-        if isinstance(page, Page) and page.isVisible():
+        if isinstance(page, SettingsPage) and page.isVisible():
             page.refresh()
 
-    def add_permissions(self, studio: Studio, chat: ChatPage) -> None:
+    def add_permissions(self, studio: Engine, chat: ChatPage) -> None:
         """The pages about what agents may do, in the chat on screen too."""
         from .permissions import PermissionsPage
         from .web import WebPage
@@ -218,7 +218,7 @@ class SettingsDialog(QDialog):
         self._add("permissions", "Permissions", "shield", self.permissions)
         self._add("web", "Web", "globe", self.web)
 
-    def add_server(self, studio: Studio, beside: Beside) -> None:
+    def add_server(self, studio: Engine, beside: ServerProcess) -> None:
         """The page about the server that runs beside the window."""
         from studio.storage.server_token import ServerToken
 
@@ -234,8 +234,8 @@ class SettingsDialog(QDialog):
         """Agents to choose from, by name and icon."""
         self.general.set_agents(agents)
 
-    def set_models(self, offer: Offer) -> None:
-        """Models to choose from, see ``Offer``."""
+    def set_models(self, offer: ModelMenu) -> None:
+        """Models to choose from, see ``ModelMenu``."""
         self.general.routing.set_models(offer)
 
     async def aclose(self) -> None:

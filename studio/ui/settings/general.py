@@ -13,16 +13,16 @@ from studio.storage.settings import Settings, ThemeName
 from studio.ui.controls import Button, Combo, MenuItem, Segmented, Toggle
 from studio.ui.theme import Theme
 
-from .known import KNOWN
+from .known import PROVIDERS
 from .limits import LimitRows, TraceRows
 from .routing import RoutingRows
-from .rows import Page, Rows
+from .rows import SettingsPage, FormCard
 
 THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
 SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 
 
-class GeneralPage(Page):
+class GeneralPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved."""
 
     changed = Signal()
@@ -45,7 +45,7 @@ class GeneralPage(Page):
         self.column.addStretch(1)
 
     def _look(self) -> None:
-        rows = Rows(self.theme)
+        rows = FormCard(self.theme)
         words = {"system": "System", "light": "Light", "dark": "Dark"}
         themes = [(words[name], None) for name in THEMES]
         self._theme = Segmented(self.theme, themes, name="Theme")
@@ -60,12 +60,12 @@ class GeneralPage(Page):
         self.column.addWidget(rows)
 
     def _begin(self) -> None:
-        rows = Rows(self.theme)
+        rows = FormCard(self.theme)
         self._provider = self._combo(
             "Default provider",
             [
                 MenuItem("automatic", "Automatic"),
-                *(MenuItem(known.name, known.title) for known in KNOWN),
+                *(MenuItem(known.name, known.title) for known in PROVIDERS),
                 MenuItem("simulator", "Demo"),
             ],
         )

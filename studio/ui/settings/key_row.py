@@ -10,7 +10,7 @@ from studio.storage.keychain import ENVIRONMENT, Keychain, KeychainUnavailable, 
 from studio.ui.controls import Button, Field, Label, Tag
 from studio.ui.theme import Theme
 
-from .known import Known, masked
+from .known import ProviderMeta, masked
 from .tasks import Tasks
 
 
@@ -22,7 +22,7 @@ class KeyRow(QWidget):
     changed = Signal()
     known_now = Signal()
 
-    def __init__(self, theme: Theme, known: Known, keychain: Keychain, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, known: ProviderMeta, keychain: Keychain, tasks: Tasks) -> None:
         super().__init__()
         self._known = known
         self._keychain = keychain

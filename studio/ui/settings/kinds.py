@@ -10,7 +10,7 @@ from studio.tools import Tool
 
 
 @dataclass(frozen=True, slots=True)
-class KindOfTool:
+class ToolGroup:
     """``usual`` is what becomes of a call where no rule speaks; ``drafts`` are approved later."""
 
     title: str
@@ -20,25 +20,25 @@ class KindOfTool:
     drafts: bool = False
 
 
-_KNOWN = (
-    KindOfTool("Read files", "file-text", ("read", "list", "glob", "search"), "allow"),
-    KindOfTool("Search the web", "search", ("web_search",), "ask"),
-    KindOfTool("Fetch pages", "globe", ("fetch",), "ask"),
-    KindOfTool("Run commands", "terminal", ("run",), "ask"),
-    KindOfTool("Write files", "file-pen", ("write", "edit", "move"), "ask", drafts=True),
-    KindOfTool("Delete files", "trash-2", ("delete",), "ask", drafts=True),
-    KindOfTool("Keep notes", "feather", ("remember",), "ask"),
-    KindOfTool("Read notes", "files", ("notes_read", "notes_detail"), "allow"),
+_GROUPS = (
+    ToolGroup("Read files", "file-text", ("read", "list", "glob", "search"), "allow"),
+    ToolGroup("Search the web", "search", ("web_search",), "ask"),
+    ToolGroup("Fetch pages", "globe", ("fetch",), "ask"),
+    ToolGroup("Run commands", "terminal", ("run",), "ask"),
+    ToolGroup("Write files", "file-pen", ("write", "edit", "move"), "ask", drafts=True),
+    ToolGroup("Delete files", "trash-2", ("delete",), "ask", drafts=True),
+    ToolGroup("Keep notes", "feather", ("remember",), "ask"),
+    ToolGroup("Read notes", "files", ("notes_read", "notes_detail"), "allow"),
 )
 _NEVER_ASKED = ("ask",)
 """Asking the person is not a thing to ask about."""
 
 
-def kinds_of_tools(tools: Mapping[str, Tool]) -> list[KindOfTool]:
+def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
     """Those that are there, and each tool of the person's own by its name."""
-    listed = {name for kind in _KNOWN for name in kind.tools} | set(_NEVER_ASKED)
+    listed = {name for kind in _GROUPS for name in kind.tools} | set(_NEVER_ASKED)
     own = [
-        KindOfTool(
+        ToolGroup(
             name.replace("_", " ").capitalize(),
             tool.spec.icon,
             (name,),
@@ -48,4 +48,4 @@ def kinds_of_tools(tools: Mapping[str, Tool]) -> list[KindOfTool]:
         for name, tool in sorted(tools.items())
         if name not in listed
     ]
-    return [kind for kind in _KNOWN if any(name in tools for name in kind.tools)] + own
+    return [kind for kind in _GROUPS if any(name in tools for name in kind.tools)] + own

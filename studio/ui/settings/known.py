@@ -9,7 +9,7 @@ from studio.domain.models import ModelInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ProviderMeta:
     """``icon`` is a drawing's name, or else the title's first letter is the mark.
 
     ``key`` tells whether a key is ``needed``, ``optional`` or ``none``.
@@ -26,11 +26,11 @@ class Known:
     local: bool = False
 
 
-KNOWN: tuple[Known, ...] = (
-    Known("anthropic", "Anthropic", hint="sk-ant-…", base_url="https://api.anthropic.com"),
-    Known("openai", "OpenAI", hint="sk-…", base_url="https://api.openai.com/v1"),
-    Known("gemini", "Gemini", hint="AIza…", base_url="https://generativelanguage.googleapis.com"),
-    Known(
+PROVIDERS: tuple[ProviderMeta, ...] = (
+    ProviderMeta("anthropic", "Anthropic", hint="sk-ant-…", base_url="https://api.anthropic.com"),
+    ProviderMeta("openai", "OpenAI", hint="sk-…", base_url="https://api.openai.com/v1"),
+    ProviderMeta("gemini", "Gemini", hint="AIza…", base_url="https://generativelanguage.googleapis.com"),
+    ProviderMeta(
         "openai-compatible",
         "OpenAI-compatible",
         icon="plug",
@@ -38,7 +38,7 @@ KNOWN: tuple[Known, ...] = (
         hint="Only if the server wants one",
         base_url="http://localhost:8000/v1",
     ),
-    Known(
+    ProviderMeta(
         "ollama",
         "Ollama",
         icon="laptop",
@@ -46,10 +46,10 @@ KNOWN: tuple[Known, ...] = (
         base_url="http://localhost:11434",
         local=True,
     ),
-    Known("builtin", "Built-in model", icon="cpu", key="none", local=True),
+    ProviderMeta("builtin", "Built-in model", icon="cpu", key="none", local=True),
 )
 
-BY_NAME = {known.name: known for known in KNOWN}
+PROVIDERS_BY_NAME = {known.name: known for known in PROVIDERS}
 
 _PREFIXES = (
     ("sk-ant-", "anthropic"),
@@ -60,7 +60,7 @@ _PREFIXES = (
 )
 
 
-def recognise(key: str) -> str:
+def provider_of_key(key: str) -> str:
     """The provider whose keys begin like this one, or nothing."""
     found = key.strip()
     return next((name for prefix, name in _PREFIXES if found.startswith(prefix)), "")

@@ -15,14 +15,14 @@ from studio.storage.settings import Settings
 from studio.ui.controls import Field, Toggle
 from studio.ui.theme import Theme
 
-from .rows import Rows
+from .rows import FormCard
 
 NO_LIMIT = "No limit"
 _NUMBER = re.compile(r"\$?\s*(\d[\d,]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*[a-z]*\.?", re.IGNORECASE)
 _SIZES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-def number(text: str) -> float | None:
+def parse_amount(text: str) -> float | None:
     """“$5”, “200,000 tokens”, “1.5M”; 0 for “No limit” and for nothing; None for anything else."""
     text = text.strip()
     if not text or text.lower() == NO_LIMIT.lower():
@@ -31,7 +31,7 @@ def number(text: str) -> float | None:
     return float(found[1].replace(",", "")) * _SIZES[(found[2] or "").lower()] if found else None
 
 
-class Amount(Field):
+class AmountField(Field):
     """A number with its unit. ``given`` tells what the person typed; 0 is no limit."""
 
     given = Signal(float)
@@ -56,7 +56,7 @@ class Amount(Field):
         self.setFixedWidth(self.theme.px(116))
 
     def _read(self) -> None:
-        value = number(self.text())
+        value = parse_amount(self.text())
         if value is None or value > 1e12 or value < self._least:
             self.set_error(f"Type a number, for example {self._shown(max(self._least, 5))}.")
             self.setToolTip(self.error)
@@ -96,7 +96,7 @@ def requests(value: float) -> str:
     return f"{value:,.0f} requests" if value >= 2 else "1 request"
 
 
-class LimitRows(Rows):
+class LimitRows(FormCard):
     """When turns end, and what they may use. ``changed`` comes after each change."""
 
     changed = Signal()
@@ -104,7 +104,7 @@ class LimitRows(Rows):
     def __init__(self, theme: Theme, settings: Settings) -> None:
         super().__init__(theme)
         self._settings = settings
-        self.fields: dict[str, Amount] = {}
+        self.fields: dict[str, AmountField] = {}
         """By the name of the setting."""
         self._add("Inline turns", ("inline_steps", steps, 1), ("inline_seconds", seconds, 1),
                   line="They hand back to you after this.")  # fmt: skip
@@ -144,7 +144,7 @@ class LimitRows(Rows):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
         for name, shown, least in parts:
-            field = self.fields[name] = Amount(
+            field = self.fields[name] = AmountField(
                 self.theme, f"{title}, {shown.__name__}", shown, least
             )
             field.given.connect(partial(self._given, name))
@@ -157,7 +157,7 @@ class LimitRows(Rows):
         self.changed.emit()
 
 
-class TraceRows(Rows):
+class TraceRows(FormCard):
     """Where spans go. ``changed`` comes after each change."""
 
     changed = Signal()
@@ -175,7 +175,7 @@ class TraceRows(Rows):
         self.add("With contents", self.content, "What you and the models write goes out too.")
 
     def refresh(self) -> None:
-        self.endpoint.put(self._settings.trace_endpoint)
+        self.endpoint.set_unless_typing(self._settings.trace_endpoint)
         self.content.blockSignals(True)
         self.content.setChecked(self._settings.trace_content)
         self.content.blockSignals(False)

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.controls import OverlayBar, paint_rounded, see_through
+from studio.ui.controls import OverlayBar, paint_rounded, make_transparent
 from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided
 
@@ -78,7 +78,7 @@ class PageList(QListView):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
-        see_through(self)
+        make_transparent(self)
         OverlayBar(self)
         theme.changed.connect(self.doItemsLayout)
 

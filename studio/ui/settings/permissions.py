@@ -11,23 +11,23 @@ from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
 from studio.agent.permission.project import PERMISSIONS
 from studio.agent.permission.rules import Trust
-from studio.agent.studio import Studio
+from studio.agent.studio import Engine
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.rules import StandingRule
-from studio.ui.chat.composer import MODES
+from studio.ui.chat.composer import PERMISSION_MODES
 from studio.ui.chat.page import ChatPage
 from studio.ui.controls import Button, Combo, MenuItem, Segmented, Tag, Toggle
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 from studio.ui.trust import trust_box
 
-from .kinds import KindOfTool, kinds_of_tools
-from .rows import Page, Place, Rows
-from .standing import CHAT, EVERYWHERE, Shown, Standing, about
+from .kinds import ToolGroup, tool_groups
+from .rows import SettingsPage, Slot, FormCard
+from .standing import CHAT, EVERYWHERE, ListedRule, RuleList, scope_text
 from .tasks import Tasks
-from .tryout import TryOut
+from .tryout import RuleTester
 
 VERDICTS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
 TRUST: dict[Trust, str] = {
@@ -38,7 +38,7 @@ TRUST: dict[Trust, str] = {
 }
 
 
-class PermissionsPage(Page):
+class PermissionsPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after one of the settings, to have it saved.
 
     The rules of the chat that is open are listed too, and those of its folder.
@@ -46,7 +46,7 @@ class PermissionsPage(Page):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, studio: Studio, tasks: Tasks, chat: ChatPage) -> None:
+    def __init__(self, theme: Theme, studio: Engine, tasks: Tasks, chat: ChatPage) -> None:
         super().__init__(
             theme,
             "Permissions",
@@ -63,21 +63,21 @@ class PermissionsPage(Page):
         self.tools: dict[str, Segmented] = {}
         """The segments by the title of the kind of tool."""
         self._tags: dict[str, Tag] = {}
-        first = Rows(theme)
+        first = FormCard(theme)
         self.mode = Combo(theme, "Mode", width=200)
-        self.mode.set_items([MenuItem(key, text, detail=d) for key, (text, d) in MODES.items()])
+        self.mode.set_items([MenuItem(key, text, detail=d) for key, (text, d) in PERMISSION_MODES.items()])
         self.mode.chosen.connect(self._mode_chosen)
         first.add("Mode", self.mode, "Used by every new chat.")
         self.sandbox = Toggle(theme, "Run commands in a sandbox")
         self.sandbox.toggled.connect(self._sandbox_set)
         self.confined = first.add("Run commands in a sandbox", self.sandbox, " ")
         self.column.addWidget(first)
-        self._folders, self._tools = Place(), Place()
+        self._folders, self._tools = Slot(), Slot()
         self.add_group("Folders with rules or agents of their own", self._folders)
         self.add_group("Tools", self._tools)
-        self.standing = Standing(theme, studio, tasks, self._look)
+        self.standing = RuleList(theme, studio, tasks, self._look)
         self.column.addWidget(self.standing)
-        self.tryout = TryOut(theme, studio, tasks, lambda: chat.session)
+        self.tryout = RuleTester(theme, studio, tasks, lambda: chat.session)
         self.add_group("What would happen if…", self.tryout)
         self.column.addStretch(1)
         chat.opened.connect(self._look_again)
@@ -118,31 +118,31 @@ class PermissionsPage(Page):
         if number != self._looks:
             return
         self._standing = standing
-        kinds = kinds_of_tools(self._studio.tools())
+        kinds = tool_groups(self._studio.tools())
         self._fill_folders(trust)
         self._fill_tools(kinds)
         shown = {name for kind in kinds for name in kind.tools}
         listed = [
-            Shown(one.rule, about(one), one.folder or EVERYWHERE, one.id)
+            ListedRule(one.rule, scope_text(one), one.folder or EVERYWHERE, one.id)
             for one in self._standing
             if one.folder or one.rule.pattern != "*" or one.rule.tool not in shown
         ]
-        listed += [Shown(one.rule, "In this chat", CHAT, one.id) for one in of_chat]
+        listed += [ListedRule(one.rule, "In this chat", CHAT, one.id) for one in of_chat]
         self.standing.fill([*listed, *of_files], session.rules if session else None)
         self.tryout.try_again()
 
-    async def _of_files(self) -> list[Shown]:
+    async def _of_files(self) -> list[ListedRule]:
         """What the files of the open chat's folder and agent say."""
         if not self._chat.choices.folder:
             return []
         folder, name = Path(self._chat.choices.folder), self._chat.choices.agent
         layers = await self._studio.rules.layers(folder)
-        own = [Shown(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())]
+        own = [ListedRule(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())]
         try:
             agent = await self._studio.agent(name, folder, layers.trust)
         except ConfigurationError:  # it is gone; the chat says so
             return own
-        return [*own, *(Shown(rule, f"From the agent {name}") for rule in agent.permissions)]
+        return [*own, *(ListedRule(rule, f"From the agent {name}") for rule in agent.permissions)]
 
     async def _look_at_sandbox(self) -> None:
         sandbox = await self._studio.sandbox()
@@ -152,7 +152,7 @@ class PermissionsPage(Page):
     # Mode and sandbox
 
     def _mode_chosen(self, mode: str) -> None:
-        self._studio.settings.values.default_permission_mode = next(k for k in MODES if k == mode)
+        self._studio.settings.values.default_permission_mode = next(k for k in PERMISSION_MODES if k == mode)
         self.changed.emit()
 
     def _sandbox_set(self, on: bool) -> None:
@@ -164,7 +164,7 @@ class PermissionsPage(Page):
 
     def _fill_folders(self, trust: dict[str, Trust]) -> None:
         self.folders = {}
-        rows = Rows(self.theme)
+        rows = FormCard(self.theme)
         for folder, how in trust.items():
             stops = how in ("trusted", "nothing")
             button = Button(self.theme, "Stop trusting" if stops else "Trust…")
@@ -176,7 +176,7 @@ class PermissionsPage(Page):
             rows.add(short_path(folder), button, TRUST[how])
             self.folders[folder] = button
         if not trust:
-            rows.say(
+            rows.add_text(
                 "None so far. Rules in .agents/permissions.yaml and agents in .agents/agents "
                 "can widen rights only in a folder you trust."
             )
@@ -200,10 +200,10 @@ class PermissionsPage(Page):
 
     # Tools
 
-    def _fill_tools(self, kinds: Sequence[KindOfTool]) -> None:
+    def _fill_tools(self, kinds: Sequence[ToolGroup]) -> None:
         if list(self.tools) != [kind.title for kind in kinds]:
             self.tools, self._tags = {}, {}
-            rows = Rows(self.theme)
+            rows = FormCard(self.theme)
             for kind in kinds:
                 verdicts = [(words, None) for _, words in VERDICTS]
                 segments = Segmented(self.theme, verdicts, name=kind.title)
@@ -227,7 +227,7 @@ class PermissionsPage(Page):
                 words = {"allow": "Written at once", "ask": "Draft first", "deny": "Refused"}
                 tag.set(words[verdict], "warn" if verdict == "allow" else "neutral")
 
-    def _verdict(self, kind: KindOfTool) -> Verdict:
+    def _verdict(self, kind: ToolGroup) -> Verdict:
         """What the rules for everywhere say; the strictest where its tools differ."""
         order: tuple[Verdict, ...] = ("allow", "ask", "deny")
         said = {name: kind.usual for name in kind.tools}
@@ -237,14 +237,14 @@ class PermissionsPage(Page):
                 said[one.rule.tool] = "allow"
         return max(said.values(), key=order.index)
 
-    def _whole(self, kind: KindOfTool) -> list[StandingRule]:
+    def _whole(self, kind: ToolGroup) -> list[StandingRule]:
         return [
             one
             for one in self._standing
             if not one.folder and one.rule.pattern == "*" and one.rule.tool in kind.tools
         ]
 
-    def _chosen(self, kind: KindOfTool, verdict: Verdict) -> None:
+    def _chosen(self, kind: ToolGroup, verdict: Verdict) -> None:
         async def work() -> None:
             async with self._choosing:  # one choice after the other: the last one counts
                 if verdict != kind.usual:

@@ -67,7 +67,7 @@ class ProgressBar(QWidget):
         painter.end()
 
 
-class PullRow(QWidget):
+class ModelDownloadRow(QWidget):
     """A model's name, then how far its download is; ``pulled`` tells that one is there."""
 
     pulled = Signal()

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Signal
 
 from studio.storage.settings import Settings
-from studio.ui.chat.menus import SETTINGS, split_key
+from studio.ui.chat.menus import OPEN_SETTINGS, split_key
 from studio.ui.controls import Combo, MenuItem, Toggle
 from studio.ui.theme import Theme
 
-from .rows import Rows
+from .rows import FormCard
 
 NONE = "none"
 TIERS = (
@@ -20,11 +20,11 @@ TIERS = (
     ("cloud", "Cloud", "For long and hard tasks, and where a smaller model got stuck."),
 )
 """Keys of ``Settings.tiers`` with their words, the cheapest first."""
-Offer = Callable[[str], Sequence[MenuItem]]
+ModelMenu = Callable[[str], Sequence[MenuItem]]
 """The models to choose from, by the key of the chosen one or an empty text."""
 
 
-class RoutingRows(Rows):
+class RoutingRows(FormCard):
     """The switch, a model for each tier, and the small one that is asked.
 
     ``changed`` comes after each change, ``providers_wanted`` when the person
@@ -37,7 +37,7 @@ class RoutingRows(Rows):
     def __init__(self, theme: Theme, settings: Settings) -> None:
         super().__init__(theme)
         self._settings = settings
-        self._offer: Offer = lambda current: []
+        self._offer: ModelMenu = lambda current: []
         self.on = Toggle(theme, "Choose mode and model by how hard a message is")
         self.on.toggled.connect(self._switched)
         self.add(
@@ -56,7 +56,7 @@ class RoutingRows(Rows):
             "A small model reads each message first. Without one, rules decide.",
         )
 
-    def set_models(self, offer: Offer) -> None:
+    def set_models(self, offer: ModelMenu) -> None:
         """What can be chosen; asked again whenever a menu opens."""
         self._offer = offer
         self.refresh()
@@ -91,7 +91,7 @@ class RoutingRows(Rows):
         self.changed.emit()
 
     def _chosen(self, tier: str, key: str) -> None:
-        if key == SETTINGS:
+        if key == OPEN_SETTINGS:
             self.refresh()
             self.providers_wanted.emit()
             return

@@ -16,7 +16,7 @@ AROUND = 16
 """Pixels that are seen above and below what has the focus."""
 
 
-class Page(QScrollArea):
+class SettingsPage(QScrollArea):
     """A page with a title and a line below; ``column`` takes its cards."""
 
     def __init__(self, theme: Theme, title: str, line: str) -> None:
@@ -78,7 +78,7 @@ def _stops(layout: QLayout) -> Iterator[QWidget]:
             yield from _stops(inner)
 
 
-class Place(QWidget):
+class Slot(QWidget):
     """Where something stands on a page that is made anew when what it shows has changed."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Place(QWidget):
         old, self._held = self._held, widget
         self._column.addWidget(widget)
         around = self.parentWidget()
-        while around is not None and not isinstance(around, Page):
+        while around is not None and not isinstance(around, SettingsPage):
             around = around.parentWidget()
         if around is not None:
             around.tab_in_order()
@@ -102,7 +102,7 @@ class Place(QWidget):
             old.deleteLater()
 
 
-class Rows(Card):
+class FormCard(Card):
     """A card of settings, each with words at the left and its control at the right."""
 
     def __init__(self, theme: Theme) -> None:
@@ -145,7 +145,7 @@ class Rows(Card):
         self._follow()
         return below
 
-    def say(self, words: str) -> None:
+    def add_text(self, words: str) -> None:
         """A line of words alone."""
         self._row().addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
 

@@ -6,14 +6,14 @@ from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.ui.controls.buttons import Painted
+from studio.ui.controls.buttons import PaintedButton
 from studio.ui.theme import Theme
 
 _WRAP = int(Qt.TextFlag.TextWrapAnywhere) | int(Qt.AlignmentFlag.AlignVCenter)
 LEAST = 24
 
 
-class RuleButton(Painted):
+class RuleButton(PaintedButton):
     """As wide as there is room; what is longer is wrapped, never cut off."""
 
     def __init__(self, theme: Theme, rule: str, about: str, parent: QWidget | None = None) -> None:

@@ -28,11 +28,11 @@ from studio.ui.controls import (
 from studio.ui.theme import Theme
 
 from .key_row import KeyRow
-from .known import Known, ago, tokens
+from .known import ProviderMeta, ago, tokens
 from .model_file import ModelFileRow
 from .model_list import ModelList
-from .pull_row import Puller, PullRow
-from .section_parts import Failure, Head
+from .pull_row import Puller, ModelDownloadRow
+from .section_parts import FailureCard, SectionHeader
 from .tasks import Tasks
 
 MakeProvider: TypeAlias = Callable[[str, str, str], Lister]
@@ -41,7 +41,7 @@ For the built-in model the URL is its file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class ProviderServices:
     """What a section works with. ``snapshot_date`` is the built-in list's, “12 May”."""
 
     settings: Settings
@@ -52,12 +52,12 @@ class Pieces:
     snapshot_date: str = ""
 
 
-class Section(QWidget):
+class ProviderSection(QWidget):
     """One provider. ``changed`` tells that its key, address or models are others now."""
 
     changed = Signal(str)
 
-    def __init__(self, theme: Theme, known: Known, pieces: Pieces) -> None:
+    def __init__(self, theme: Theme, known: ProviderMeta, pieces: ProviderServices) -> None:
         super().__init__()
         self.theme = theme
         self.known = known
@@ -66,7 +66,7 @@ class Section(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.head = Head(theme, known, self)
+        self.head = SectionHeader(theme, known, self)
         self.head.toggled.connect(self._opened)
         self.head.add_key.clicked.connect(self._add_key)
         column.addWidget(self.head)
@@ -101,15 +101,15 @@ class Section(QWidget):
             self.url.setAccessibleName(f"Base URL of {known.title}")
             self.url.editingFinished.connect(self._url_changed)
             self._row("Base URL", self.url)
-        self.pull: PullRow | None = None
+        self.pull: ModelDownloadRow | None = None
         if known.name == "ollama":
-            self.pull = PullRow(theme, pieces.tasks, self._puller)
+            self.pull = ModelDownloadRow(theme, pieces.tasks, self._puller)
             self.pull.pulled.connect(lambda: self.ask(force=True))
             self._row("Get a model", self.pull)
         self.default = Combo(theme, "Default model")
         self.default.chosen.connect(self._default_chosen)
         self._row("Default model", self.default)
-        self.failure = Failure(theme)
+        self.failure = FailureCard(theme)
         self.failure.hide()
         self.failure.again.clicked.connect(lambda: self.ask(force=True))
         self._grid.addWidget(self.failure, self._grid.rowCount(), 0, 1, 2)
@@ -202,7 +202,7 @@ class Section(QWidget):
     def refresh(self) -> None:
         """Show the settings as they are now."""
         if self.url is not None:
-            self.url.put(self.base_url)
+            self.url.set_unless_typing(self.base_url)
         if self.file is not None:
             self.file.refresh()
         self._show()

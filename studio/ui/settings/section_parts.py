@@ -6,18 +6,18 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from studio.ui.controls import Button, Card, Label, Painted, paint_rounded, paint_spinner
+from studio.ui.controls import Button, Card, Label, PaintedButton, paint_rounded, paint_spinner
 from studio.ui.theme import Theme, joined
 
-from .known import Known
+from .known import ProviderMeta
 
 
-class Head(Painted):
+class SectionHeader(PaintedButton):
     """The line that opens and closes a section."""
 
     radius = 8
 
-    def __init__(self, theme: Theme, known: Known, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, known: ProviderMeta, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self._known = known
         self._words, self._state = "", "off"
@@ -81,7 +81,7 @@ class Head(Painted):
         painter.end()
 
 
-class Failure(Card):
+class FailureCard(Card):
     """Why no list came, and what is shown instead."""
 
     def __init__(self, theme: Theme) -> None:

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
 
 from studio.storage.server_token import ServerToken
 from studio.storage.settings import Settings
-from studio.ui.beside import Beside
+from studio.ui.beside import ServerProcess
 from studio.ui.controls import Button, Field, Label, Status, Toggle
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
 from .client_rules import ClientRules
-from .rows import Page, Rows
+from .rows import SettingsPage, FormCard
 from .tasks import Tasks
 from .token_row import TokenRow
 
@@ -27,7 +27,7 @@ FIELD = 270
 """Least width of what is typed."""
 
 
-class ServerPage(Page):
+class ServerPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved and the server told."""
 
     changed = Signal()
@@ -37,7 +37,7 @@ class ServerPage(Page):
         theme: Theme,
         settings: Settings,
         token: ServerToken,
-        beside: Beside,
+        beside: ServerProcess,
         tools: Callable[[], Collection[str]],
         tasks: Tasks,
     ) -> None:
@@ -55,7 +55,7 @@ class ServerPage(Page):
         beside.changed.connect(self._show_state)
 
     def _add_switch(self, token: ServerToken) -> None:
-        theme, rows = self.theme, Rows(self.theme)
+        theme, rows = self.theme, FormCard(self.theme)
         self.status = Status(theme)
         self.on = self._toggle("server_on", "Run the server")
         both = _side_by_side(self.status, self.on)
@@ -74,7 +74,7 @@ class ServerPage(Page):
         self.column.addWidget(rows)
 
     def _add_clients(self, tools: Callable[[], Collection[str]]) -> None:
-        theme, rows = self.theme, Rows(self.theme)
+        theme, rows = self.theme, FormCard(self.theme)
         choose = Button(theme, "Choose…")
         choose.setAccessibleName("Choose the folder for clients")
         choose.clicked.connect(self._choose)
@@ -92,7 +92,7 @@ class ServerPage(Page):
         self.add_group("What clients may do", self.rules)
 
     def _add_place(self) -> None:
-        theme, rows = self.theme, Rows(self.theme)
+        theme, rows = self.theme, FormCard(self.theme)
         self.host = self._field("Address", "127.0.0.1", self._host_typed)
         self.where = rows.add("Address", self.host, " ", least=FIELD)
         self.port = self._field("Port", "8765", self._port_typed)
@@ -133,10 +133,10 @@ class ServerPage(Page):
             toggle.blockSignals(True)
             toggle.setChecked(getattr(values, toggle.property("setting")))
             toggle.blockSignals(False)
-        self.host.put(values.server_host)
-        self.port.put(str(values.server_port))
-        self.hosts.put(", ".join(values.server_hosts))
-        self.origins.put(", ".join(values.server_origins))
+        self.host.set_unless_typing(values.server_host)
+        self.port.set_unless_typing(str(values.server_port))
+        self.hosts.set_unless_typing(", ".join(values.server_hosts))
+        self.origins.set_unless_typing(", ".join(values.server_origins))
         self.rules.show_rules()
         self._show_folder()
         self._show_state()

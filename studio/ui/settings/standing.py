@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
-from studio.agent.permission.showing import whole
+from studio.agent.permission.showing import escape_invisible
 from studio.domain.errors import StudioError
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.rules import StandingRule
@@ -20,13 +20,13 @@ from studio.ui.controls import Button, Combo, Field, IconButton, Label, Mark, Me
 from studio.ui.folders import short_path
 from studio.ui.theme import Theme
 
-from .rows import Place, Rows
+from .rows import Slot, FormCard
 from .rule_button import RuleButton
 from .tasks import Tasks
 
 if TYPE_CHECKING:
-    from studio.agent.chat_rules import ChatRules
-    from studio.agent.studio import Studio
+    from studio.agent.chat_rules import SessionRules
+    from studio.agent.studio import Engine
 
 GROUPS: tuple[tuple[Verdict, str], ...] = (
     ("allow", "Always allowed"),
@@ -38,7 +38,7 @@ CHAT = "chat"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ListedRule:
     """A rule in the list; ``about`` says where it counts, or which file it is from.
 
     ``where`` is a folder, ``EVERYWHERE`` or ``CHAT``; empty for a rule of a file,
@@ -51,18 +51,18 @@ class Shown:
     id: int = 0
 
 
-class Standing(QWidget):
+class RuleList(QWidget):
     """``fill`` shows rules; ``look`` is run after one came, changed or went."""
 
     def __init__(
-        self, theme: Theme, studio: Studio, tasks: Tasks, look: Callable[[], Awaitable[None]]
+        self, theme: Theme, studio: Engine, tasks: Tasks, look: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__()
         self._theme, self._studio, self._tasks, self._look = theme, studio, tasks, look
-        self._shown: Sequence[Shown] | None = None
-        self._chat: ChatRules | None = None
+        self._shown: Sequence[ListedRule] | None = None
+        self._chat: SessionRules | None = None
         """The rules of the chat that is open."""
-        self._changing: Shown | None = None
+        self._changing: ListedRule | None = None
         """The rule that stands in the line to be changed."""
         self.removes: dict[str, IconButton] = {}
         """The button of each rule, by how it is written."""
@@ -70,7 +70,7 @@ class Standing(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(14)
-        self._lists = Place()
+        self._lists = Slot()
         column.addWidget(self._lists)
         column.addLayout(self._adding())
 
@@ -112,7 +112,7 @@ class Standing(QWidget):
         made.addWidget(Label(theme, about, "small", "text2", wrap=True))
         return made
 
-    def fill(self, shown: Sequence[Shown], chat: ChatRules | None) -> None:
+    def fill(self, shown: Sequence[ListedRule], chat: SessionRules | None) -> None:
         """Show rules; those in ``CHAT`` are of ``chat``."""
         self._offer_places(chat is not None)
         if shown == self._shown and chat is self._chat:
@@ -143,11 +143,11 @@ class Standing(QWidget):
         self.where.set_items([*items, *(MenuItem(one, short_path(one)) for one in folders)])
         self.where.set_current(EVERYWHERE if current == CHAT and not chat else current)
 
-    def _list(self, title: str, rules: Sequence[Shown]) -> QVBoxLayout:
+    def _list(self, title: str, rules: Sequence[ListedRule]) -> QVBoxLayout:
         column = QVBoxLayout()
         column.setSpacing(6)
         column.addWidget(Label(self._theme, title, "ui_strong"))
-        rows = Rows(self._theme)
+        rows = FormCard(self._theme)
         tools = self._studio.tools()
         for one in rules:
             tool = tools.get(one.rule.tool)
@@ -157,7 +157,7 @@ class Standing(QWidget):
             row.setContentsMargins(0, 0, 0, 0)
             row.setSpacing(12)
             row.addWidget(Label(self._theme, one.about, "small", "text2"))
-            name = whole(str(one.rule))
+            name = escape_invisible(str(one.rule))
             if not one.where:
                 row.setContentsMargins(0, 0, 7, 0)  # its icon is below those of the buttons
                 row.setSpacing(19)
@@ -172,11 +172,11 @@ class Standing(QWidget):
             button.clicked.connect(lambda _on=False, one=one: self._change(one))
             rows.add(button, beside, icon=icon)
         if not rules:
-            rows.say("Nothing yet. “Always allow” in a question adds a rule here.")
+            rows.add_text("Nothing yet. “Always allow” in a question adds a rule here.")
         column.addWidget(rows)
         return column
 
-    def _change(self, one: Shown | None) -> None:
+    def _change(self, one: ListedRule | None) -> None:
         """Have a rule stand in the line to be changed; with None the line adds one again."""
         self._changing = one
         self.head.setText("Change rule" if one else "Add rule")
@@ -196,7 +196,7 @@ class Standing(QWidget):
         self._change(None)
         self.field.clear()
         if one is not None:
-            self.rules[whole(str(one.rule))].setFocus(Qt.FocusReason.OtherFocusReason)
+            self.rules[escape_invisible(str(one.rule))].setFocus(Qt.FocusReason.OtherFocusReason)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self._changing is not None:
@@ -204,10 +204,10 @@ class Standing(QWidget):
             return
         super().keyPressEvent(event)
 
-    def _remove(self, one: Shown) -> None:
+    def _remove(self, one: ListedRule) -> None:
         self._tasks.start(self._work(self._removed(one)))
 
-    async def _removed(self, one: Shown) -> None:
+    async def _removed(self, one: ListedRule) -> None:
         if one.where != CHAT:
             await self._studio.rules.remove(one.id)
         elif self._chat is not None:
@@ -215,17 +215,17 @@ class Standing(QWidget):
 
     def save(self) -> None:
         """Keep the rule that was typed, in place of the one it was, or say what is wrong."""
-        from studio.agent.permission.rules import rule_of
+        from studio.agent.permission.rules import parse_rule
 
         verdict = next(one for one, _ in GROUPS if one == self.verdict.current)
         try:
-            rule = rule_of(self.field.text().strip(), self._studio.tools(), verdict)
+            rule = parse_rule(self.field.text().strip(), self._studio.tools(), verdict)
         except StudioError as error:
             self._say(str(error))
             return
         self._tasks.start(self._work(self._kept(rule, self.where.current, self._changing)))
 
-    async def _kept(self, rule: Rule, where: str, old: Shown | None) -> None:
+    async def _kept(self, rule: Rule, where: str, old: ListedRule | None) -> None:
         chat = self._chat if where == CHAT else None
         folder = None if where in (EVERYWHERE, CHAT) else Path(where)
         same = old is not None and (old.where == CHAT) == (where == CHAT)
@@ -253,7 +253,7 @@ class Standing(QWidget):
         self.field.set_error(problem)
 
 
-def about(one: StandingRule) -> str:
+def scope_text(one: StandingRule) -> str:
     """Where a rule counts, and since when."""
     where = f"In {short_path(one.folder)}" if one.folder else "Everywhere"
     if not one.added:

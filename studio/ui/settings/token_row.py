@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
 from studio.storage.server_token import ENTRY, ServerToken
-from studio.ui.beside import Beside
+from studio.ui.beside import ServerProcess
 from studio.ui.controls import Button, Field, Label
 from studio.ui.theme import Theme
 
@@ -23,7 +23,7 @@ class TokenRow(QWidget):
 
     changed = Signal()
 
-    def __init__(self, theme: Theme, token: ServerToken, beside: Beside, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, token: ServerToken, beside: ServerProcess, tasks: Tasks) -> None:
         super().__init__()
         self._secret, self._beside, self._tasks = token, beside, tasks
         self._keychain = token.keychain

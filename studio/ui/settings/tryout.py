@@ -18,20 +18,20 @@ from .tasks import Tasks
 
 if TYPE_CHECKING:
     from studio.agent.session import Session
-    from studio.agent.studio import Studio
+    from studio.agent.studio import Engine
 
 NONE = "none"
 CHAT = "chat"
 WORDS = {"allow": ("Allowed", "ok"), "ask": ("Asks you", "warn"), "deny": ("Refused", "err")}
 
 
-class TryOut(Card):
+class RuleTester(Card):
     """Nothing is run. The latest that was typed is what is shown."""
 
     def __init__(
         self,
         theme: Theme,
-        studio: Studio,
+        studio: Engine,
         tasks: Tasks,
         chat: Callable[[], Session | None],
     ) -> None:
@@ -72,13 +72,13 @@ class TryOut(Card):
         self._tasks.start(self._try(self._asked, self.field.text().strip()))
 
     async def _try(self, number: int, text: str) -> None:
-        from studio.agent.permission.rules import rule_of
+        from studio.agent.permission.rules import parse_rule
 
         if not text:
             self._show("", "neutral", "Type a call to see what would become of it. Nothing is run.")
             return
         try:
-            call = rule_of(text, self._studio.tools())
+            call = parse_rule(text, self._studio.tools())
             target = "" if call.pattern == "*" else call.pattern
             chosen = self.where.current
             chat = self._chat() if chosen == CHAT else None

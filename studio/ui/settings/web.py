@@ -12,8 +12,8 @@ from studio.ui.controls import Combo, Field, MenuItem, Toggle
 from studio.ui.theme import Theme
 
 from .key_row import KeyRow
-from .known import Known
-from .rows import Page, Rows
+from .known import ProviderMeta
+from .rows import SettingsPage, FormCard
 from .tasks import Tasks
 
 ENGINES = {
@@ -25,8 +25,8 @@ ENGINES = {
     "off": "Off",
 }
 KEYS = (
-    Known("brave", "Brave Search", hint="BSA…"),
-    Known("tavily", "Tavily", hint="tvly-…"),
+    ProviderMeta("brave", "Brave Search", hint="BSA…"),
+    ProviderMeta("tavily", "Tavily", hint="tvly-…"),
 )
 MASKED = {
     "email": "Email addresses",
@@ -37,7 +37,7 @@ MASKED = {
 }
 
 
-class WebPage(Page):
+class WebPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved."""
 
     changed = Signal()
@@ -47,7 +47,7 @@ class WebPage(Page):
             theme, "Web", "How agents search and read the web, and what models do not get from it."
         )
         self._settings, self._tasks = settings, tasks
-        search = Rows(theme)
+        search = FormCard(theme)
         self.engine = Combo(theme, "Search engine", width=220)
         known = get_args(get_type_hints(Settings)["web_search"])
         self.engine.set_items([MenuItem(name, ENGINES[name]) for name in known])
@@ -63,7 +63,7 @@ class WebPage(Page):
             row = self.keys[one.name] = KeyRow(theme, one, keychain, tasks)
             search.add(f"{one.title} key", row, least=380)
         self.add_group("Search", search)
-        pages = Rows(theme)
+        pages = FormCard(theme)
         self.private = Toggle(theme, "Pages from this computer and its network")
         self.private.toggled.connect(self._private_set)
         pages.add(
@@ -72,7 +72,7 @@ class WebPage(Page):
             "Off, agents reach only the public internet, also where a page redirects.",
         )
         self.add_group("Pages", pages)
-        masks = Rows(theme)
+        masks = FormCard(theme)
         self.masks: dict[str, Toggle] = {}
         for name, title in MASKED.items():
             toggle = self.masks[name] = Toggle(theme, f"Mask {title}")
@@ -84,7 +84,7 @@ class WebPage(Page):
     def refresh(self) -> None:
         values = self._settings
         self.engine.set_current(values.web_search)
-        self.address.put(values.searxng_url)
+        self.address.set_unless_typing(values.searxng_url)
         for toggle, on in (
             (self.private, values.fetch_private),
             *((toggle, name in values.mask) for name, toggle in self.masks.items()),

@@ -18,17 +18,17 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
 
 from .items import Item
-from .stage import Stage
+from .stage import Viewport
 
 
-class ListAccess(QAccessibleWidget):
+class AccessibleTranscript(QAccessibleWidget):
     """The canvas as a list; its children are made when they are asked for."""
 
-    def __init__(self, view: QAbstractScrollArea, stage: Stage) -> None:
+    def __init__(self, view: QAbstractScrollArea, stage: Viewport) -> None:
         super().__init__(view, QAccessible.Role.List, "Transcript")
         self._view = view
         self._stage = stage
-        self._children: dict[Item, ItemAccess] = {}
+        self._children: dict[Item, AccessibleItem] = {}
 
     def childCount(self) -> int:
         return len(self._stage.canvas.items)
@@ -42,11 +42,11 @@ class ListAccess(QAccessibleWidget):
         if found is None:
             if len(self._children) > 2000:
                 self._children = {i: c for i, c in self._children.items() if c.isValid()}
-            found = self._children[item] = ItemAccess(self, self._view, self._stage, item)
+            found = self._children[item] = AccessibleItem(self, self._view, self._stage, item)
         return found
 
     def indexOfChild(self, child: QAccessibleInterface) -> int:
-        index = self._stage.canvas.index(child.item) if isinstance(child, ItemAccess) else None
+        index = self._stage.canvas.index(child.item) if isinstance(child, AccessibleItem) else None
         return -1 if index is None else index
 
     def childAt(self, x: int, y: int) -> QAccessibleInterface | None:
@@ -60,11 +60,11 @@ class ListAccess(QAccessibleWidget):
         return None if index is None else self.child(index)
 
 
-class ItemAccess(QAccessibleInterface):
+class AccessibleItem(QAccessibleInterface):
     """One block: its name says its state ("Ran pytest, failed, exit 1, collapsed")."""
 
     def __init__(
-        self, parent: ListAccess, view: QAbstractScrollArea, stage: Stage, item: Item
+        self, parent: AccessibleTranscript, view: QAbstractScrollArea, stage: Viewport, item: Item
     ) -> None:
         super().__init__()
         self._parent = parent
@@ -136,7 +136,7 @@ class ItemAccess(QAccessibleInterface):
         return self._stage.look.color("surface")
 
 
-def spoken(stage: Stage, item: Item) -> str:
+def spoken(stage: Viewport, item: Item) -> str:
     """What a screen reader says of an item: of its focused row, if it has rows."""
     rows = [hit for hit in item.hits if hit.style == "row" and hit.text]
     focused = stage.focus.hit

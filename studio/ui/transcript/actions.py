@@ -11,9 +11,9 @@ from .changed import RESTORING
 from .document import TextItem
 from .draft import DraftItem
 from .items import Hit, Item
-from .prompt import SCOPES, CardItem
+from .prompt import SCOPES, WaitingItem
 from .said import UserItem
-from .stage import Stage
+from .stage import Viewport
 from .summary import EDITING
 
 GUARD = 0.4
@@ -35,7 +35,7 @@ class Actions(QObject):
     """Does what can be done on the stage; the rest is for the owner, by signals."""
 
     permission_answered = Signal(str, str)
-    """A question's id and the ``Answer``."""
+    """A question's id and the ``FinalAnswer``."""
     scopes_wanted = Signal(object, object)
     """A question's card and its button: where “Always” counts is to be chosen."""
     reply_given = Signal(str, str)
@@ -62,13 +62,13 @@ class Actions(QObject):
     left = Signal()
     """Escape was pressed: the composer should have the focus."""
 
-    def __init__(self, stage: Stage, parent: QObject | None = None) -> None:
+    def __init__(self, stage: Viewport, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._stage = stage
 
     def guarded(self, item: Item) -> bool:
         """Whether a card is too new to take a key."""
-        if not isinstance(item, CardItem):
+        if not isinstance(item, WaitingItem):
             return False
         return item.shown_at is None or self._stage.context.now() - item.shown_at < GUARD
 

@@ -7,12 +7,12 @@ from math import ceil
 
 from PySide6.QtCore import QRectF
 
-from .items import Hit, Paint
-from .look import CENTRE, Look
-from .model import Action
+from .items import Hit, PaintPass
+from .look import CENTRE, PaintStyle
+from .model import CardAction
 
 
-def button_width(look: Look, text: str, keycap: str = "") -> float:
+def button_width(look: PaintStyle, text: str, keycap: str = "") -> float:
     """How wide a button with these words and this key is."""
     width = look.width("ui_medium", text) + 2 * look.px(12)
     if keycap:
@@ -20,13 +20,13 @@ def button_width(look: Look, text: str, keycap: str = "") -> float:
     return ceil(width) + 1
 
 
-def _cap_width(look: Look, keycap: str) -> float:
+def _cap_width(look: PaintStyle, keycap: str) -> float:
     side = look.px(18)
     return side if keycap == "Enter" else max(side, look.width("label", keycap) + look.px(10))
 
 
 def button_row(
-    look: Look, x: float, y: float, actions: Sequence[tuple[Action, object, str]]
+    look: PaintStyle, x: float, y: float, actions: Sequence[tuple[CardAction, object, str]]
 ) -> list[Hit]:
     """Buttons from left to right: what each does, its value, its key."""
     out: list[Hit] = []
@@ -38,7 +38,7 @@ def button_row(
     return out
 
 
-def paint_button(hit: Hit, paint: Paint, look: Look) -> None:
+def paint_button(hit: Hit, paint: PaintPass, look: PaintStyle) -> None:
     """A button in its state."""
     painter, rect = paint.painter, hit.rect
     over = hit.same(paint.hover)
@@ -71,7 +71,7 @@ def paint_button(hit: Hit, paint: Paint, look: Look) -> None:
         look.focus_ring(painter, rect, 9)
 
 
-def paint_keycap(hit: Hit, paint: Paint, look: Look, primary: bool) -> None:
+def paint_keycap(hit: Hit, paint: PaintPass, look: PaintStyle, primary: bool) -> None:
     side = look.px(18)
     width = _cap_width(look, hit.keycap)
     cap = QRectF(

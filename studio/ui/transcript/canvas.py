@@ -16,10 +16,10 @@ from .cards import AgentItem, EndItem, FailureItem, NoticeItem
 from .changed import FilesItem
 from .document import TextItem
 from .draft import DraftItem
-from .heights import Heights
-from .items import Context, Item
-from .model import CALLS, Kind, plan
-from .prompt import AskItem, PromptItem
+from .heights import HeightIndex
+from .items import ItemContext, Item
+from .model import CALLS, Kind, item_spans
+from .prompt import QuestionItem, ApprovalItem
 from .retry import RetryItem
 from .said import UserItem
 from .summary import SummaryItem
@@ -39,8 +39,8 @@ KINDS: dict[Kind, type[Item]] = {
     "text": TextItem,
     "reasoning": ReasoningItem,
     "tools": ToolsItem,
-    "prompt": PromptItem,
-    "ask": AskItem,
+    "prompt": ApprovalItem,
+    "ask": QuestionItem,
     "draft": DraftItem,
     "files": FilesItem,
     "notice": NoticeItem,
@@ -57,10 +57,10 @@ Anchor: TypeAlias = tuple[Item, int, float]
 class Canvas:
     """Items from top to bottom. All places are in pixels from the canvas's top."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ItemContext) -> None:
         self.context = context
         self.items: list[Item] = []
-        self.heights = Heights()
+        self.heights = HeightIndex()
         self._gaps: list[float] = []
         self._blocks: Sequence[TranscriptBlock] = ()
         self._planned = 0
@@ -98,7 +98,7 @@ class Canvas:
         """Show other blocks; nothing is laid out yet."""
         self._blocks = blocks
         self.items, self._gaps, self._near = [], [], set()
-        self.heights = Heights()
+        self.heights = HeightIndex()
         self._planned = 0
         self.update(())
 
@@ -174,7 +174,7 @@ class Canvas:
         agent = self._agent_before(low)
         made: list[Item] = []
         still: set[Item] = set()
-        for step in plan(self._blocks, start, end):
+        for step in item_spans(self._blocks, start, end):
             if step.kind == "agent":
                 first = self._blocks[step.first]
                 assert isinstance(first, AgentBlock)
@@ -293,7 +293,7 @@ class Canvas:
                 item.height = item.estimate(self.context)
         self._near = set()
         self._gaps = [self._gap(index, item) for index, item in enumerate(self.items)]
-        self.heights = Heights(
+        self.heights = HeightIndex(
             item.height + gap if item.height else 0.0
             for item, gap in zip(self.items, self._gaps, strict=True)
         )
@@ -324,7 +324,7 @@ class Canvas:
         found: list[int] = []
         for index in range(max(0, len(self.items) - 120), len(self.items)):
             item = self.items[index]
-            if isinstance(item, PromptItem | AskItem) or (
+            if isinstance(item, ApprovalItem | QuestionItem) or (
                 isinstance(item, DraftItem)
                 and isinstance(item.block, DraftBlock)
                 and item.block.draft.status == "waiting"

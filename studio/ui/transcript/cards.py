@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.agent.context import SHORTENED
-from studio.agent.endings import ending
+from studio.agent.endings import describe_end
 from studio.domain.blocks import (
     AgentBlock,
     EndBlock,
@@ -17,8 +17,8 @@ from studio.ui.markdown import Block
 
 from . import model
 from .buttons import button_row, paint_button
-from .items import Context, Item, Paint
-from .model import Card
+from .items import ItemContext, Item, PaintPass
+from .model import ErrorCard
 from .text import ParagraphLeaf
 
 
@@ -31,13 +31,13 @@ class AgentItem(Item):
         assert isinstance(block, AgentBlock)
         return f"{block.agent}, {block.model}" if block.model else block.agent
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(24)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         self.height = context.look.px(24)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         block, look = self.block, context.look
         assert isinstance(block, AgentBlock)
         icon, hue = context.agent(block.agent)
@@ -62,14 +62,14 @@ class NoticeItem(Item):
         assert isinstance(block, NoticeBlock | SummaryBlock)
         return block.text
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look = context.look
         self.leaves, self.places = [], []
         leaf = ParagraphLeaf(Block("paragraph", self.name), "small", "text2")
         left = look.px(24)
         self.height = self.place(leaf, QPointF(left, 0), context, context.width - left)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look = context.look
         look.icon(paint.painter, QPointF(look.px(8), look.px(10)), self.icon, "text3", 14)
         self.paint_leaves(paint, context)
@@ -88,23 +88,23 @@ class EndItem(NoticeItem):
     def name(self) -> str:
         block = self.block
         assert isinstance(block, EndBlock)
-        return ending(block.reason, block.detail)
+        return describe_end(block.reason, block.detail)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         super().lay(context)
         self.hits = []
         block, look = self.block, context.look
         assert isinstance(block, EndBlock)
         over = any(isinstance(b, AgentBlock) for b in self.blocks[self.plan.last :])
         ways = (
-            () if over or context.read_only else model.ways_on(block, context.raised(block.reason))
+            () if over or context.read_only else model.end_actions(block, context.raised(block.reason))
         )
         if ways:
             top = self.height + look.px(8)
             self.hits = button_row(look, 0, top, [(way, None, "") for way in ways])
             self.height = top + look.theme.height(28)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         super().paint(paint, context)
         for hit in self.hits:
             paint_button(hit, paint, context.look)
@@ -114,12 +114,12 @@ class FailureItem(Item):
     """An error in its place, with what to do about it."""
 
     @property
-    def card(self) -> Card:
+    def card(self) -> ErrorCard:
         block = self.block
         assert isinstance(block, FailureBlock | EndBlock)
         after = self.blocks[self.plan.last :]
         shortened = bool(after) and isinstance(after[0], NoticeBlock) and after[0].text == SHORTENED
-        return model.card(block, shortened)
+        return model.error_card(block, shortened)
 
     @property
     def name(self) -> str:
@@ -127,10 +127,10 @@ class FailureItem(Item):
         end = "" if card.title.endswith(".") else "."
         return f"{card.title}{end} {card.detail}" if card.detail else card.title
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(96)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         card, look = self.card, context.look
         self.leaves, self.places = [], []
         left, y = look.px(54), look.px(12)
@@ -151,7 +151,7 @@ class FailureItem(Item):
             y += look.theme.height(28) + look.px(5)
         self.height = y + look.px(7)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         card, look = self.card, context.look
         look.card(paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10)
         side = look.px(28)

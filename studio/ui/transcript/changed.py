@@ -10,9 +10,9 @@ from studio.domain.blocks import FilesBlock
 from studio.ui.markdown import Block
 
 from .buttons import button_row, button_width, paint_button
-from .items import Context, Hit, Item, Paint
+from .items import ItemContext, Hit, Item, PaintPass
 from .look import LEFT, RIGHT
-from .model import Action
+from .model import CardAction
 from .text import ParagraphLeaf
 
 MOST_PATHS = 20
@@ -21,7 +21,7 @@ RESTORING = {"undo_files": "undo", "redo_files": "redo", "undo_later": "later"}
 """What the buttons do, by their action."""
 
 
-def title(block: FilesBlock) -> str:
+def files_title(block: FilesBlock) -> str:
     count = len(block.paths)
     return "Changed 1 file" if count == 1 else f"Changed {count} files"
 
@@ -44,16 +44,16 @@ def first_do(later: Sequence[str]) -> str:
     )
 
 
-def choices(block: FilesBlock, later: Sequence[str]) -> list[Action]:
+def files_actions(block: FilesBlock, later: Sequence[str]) -> list[CardAction]:
     """The buttons of the row, the one that is wanted most at the right."""
     if not block.left:
         return [
-            Action("redo_files", "Redo", "ghost")
+            CardAction("redo_files", "Redo", "ghost")
             if block.undone
-            else Action("undo_files", "Undo", "ghost")
+            else CardAction("undo_files", "Undo", "ghost")
         ]
-    again = [] if later else [Action("undo_files", "Undo again", "ghost")]
-    return [*again, *([Action("redo_files", "Redo", "ghost")] if block.undone else [])]
+    again = [] if later else [CardAction("undo_files", "Undo again", "ghost")]
+    return [*again, *([CardAction("redo_files", "Redo", "ghost")] if block.undone else [])]
 
 
 class FilesItem(Item):
@@ -70,7 +70,7 @@ class FilesItem(Item):
         block = self.files
         if not block.paths:
             return ""
-        parts = [title(block), *block.paths[:MOST_PATHS]]
+        parts = [files_title(block), *block.paths[:MOST_PATHS]]
         if len(block.paths) > MOST_PATHS:
             parts.append(f"and {len(block.paths) - MOST_PATHS} more")
         if block.undone:
@@ -81,18 +81,18 @@ class FilesItem(Item):
         block = self.files
         if not block.paths:
             return ""
-        return "\n".join([title(block), *block.paths, *filter(None, [left_alone(block)])])
+        return "\n".join([files_title(block), *block.paths, *filter(None, [left_alone(block)])])
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         block = self.files
         return context.look.px(38 + 24 * bool(block.left)) if block.paths else 0.0
 
-    def tip(self, hit: Hit, context: Context) -> str:
+    def tip(self, hit: Hit, context: ItemContext) -> str:
         if hit.action in RESTORING and context.running:
             return "Wait until the turn ends, or stop it first."
         return ""
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look, block = context.look, self.files
         self.leaves, self.places, self.hits = [], [], []
         self._lines: list[tuple[str, QRectF]] = []
@@ -105,7 +105,7 @@ class FilesItem(Item):
         state = "expanded" if opened else "collapsed"
         row = QRectF(0, 0, context.width, head)
         self.hits.append(Hit(row, "toggle", id(block), f"{self.name}, {state}"))
-        offered = () if context.read_only else choices(block, self._later)
+        offered = () if context.read_only else files_actions(block, self._later)
         room = sum(button_width(look, action.text) + look.px(8) for action in offered)
         left = context.width - look.px(28) - room
         y = (head - look.theme.height(28)) / 2
@@ -121,12 +121,12 @@ class FilesItem(Item):
                 leaf, QPointF(look.px(38), y), context, context.width - look.px(52)
             ) + look.px(8)
             if self._later and not context.read_only:
-                words = Action("undo_later", first_do(self._later))
+                words = CardAction("undo_later", first_do(self._later))
                 self.hits += button_row(look, look.px(38), y, [(words, block.turn_id, "")])
                 y += look.theme.height(28) + look.px(10)
         self.height = y
 
-    def _list(self, y: float, context: Context) -> float:
+    def _list(self, y: float, context: ItemContext) -> float:
         look, block = context.look, self.files
         whole = id(block) in context.whole or len(block.paths) <= MOST_PATHS + 1
         shown = block.paths if whole else block.paths[:MOST_PATHS]
@@ -145,7 +145,7 @@ class FilesItem(Item):
 
     # -- painting ------------------------------------------------------------------
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if not self.hits:
             return
         look, painter = context.look, paint.painter
@@ -173,7 +173,7 @@ class FilesItem(Item):
         if row.same(paint.focus):
             look.focus_ring(painter, head.adjusted(4, 4, -4, -4), 6)
 
-    def _paint_action(self, hit: Hit, paint: Paint, context: Context) -> None:
+    def _paint_action(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
         """A button, paler while it cannot be used."""
         if not self.tip(hit, context):
             paint_button(hit, paint, context.look)
@@ -184,7 +184,7 @@ class FilesItem(Item):
         paint.painter.setOpacity(1.0)
         paint.hover = hover
 
-    def _paint_link(self, hit: Hit, paint: Paint, context: Context) -> None:
+    def _paint_link(self, hit: Hit, paint: PaintPass, context: ItemContext) -> None:
         look, painter = context.look, paint.painter
         color = "text1"
         if hit.action == "show_all":
@@ -197,7 +197,7 @@ class FilesItem(Item):
         if hit.same(paint.focus):
             look.focus_ring(painter, hit.rect.adjusted(0, 3, 0, -3), 6)
 
-    def _paint_head(self, head: QRectF, paint: Paint, context: Context) -> None:
+    def _paint_head(self, head: QRectF, paint: PaintPass, context: ItemContext) -> None:
         look, painter, block = context.look, paint.painter, self.files
         middle = head.center().y()
         look.icon(painter, QPointF(look.px(20), middle), "files", "text2", 16)
@@ -214,7 +214,7 @@ class FilesItem(Item):
             right -= look.px(26)
         left = look.px(38)
         room = QRectF(left, head.top(), max(0.0, right - left), head.height())
-        used = look.text(painter, room, title(block), "ui_strong")
+        used = look.text(painter, room, files_title(block), "ui_strong")
         rest = room.adjusted(used + look.px(8), 0, 0, 0)
         if rest.width() > look.px(40) and id(block) not in context.opened:
             look.text(painter, rest, ", ".join(block.paths), "code", "text2")

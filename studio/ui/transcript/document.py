@@ -8,8 +8,8 @@ from studio.domain.blocks import TextBlock
 from studio.ui.markdown_stream import MarkdownStream
 
 from .buttons import paint_button
-from .heights import Heights
-from .items import END, START, Caret, Context, Hit, Item, Paint, Range
+from .heights import HeightIndex
+from .items import END, START, Caret, ItemContext, Hit, Item, PaintPass, TextRange
 from .text import CodeLeaf, gap, leaf
 
 FRAME = 3000
@@ -26,7 +26,7 @@ class TextItem(Item):
         """Characters of the source that are shown."""
         self.settled = 0
         """Leaves before this one stayed as they were in the last frame."""
-        self._heights = Heights()
+        self._heights = HeightIndex()
         self._gaps: list[float] = []
         self._width = 0.0
 
@@ -49,16 +49,16 @@ class TextItem(Item):
     def source(self) -> str:
         return self.text_block.text.strip("\n")
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         text = self.text_block.text
         lines = text.count("\n") * 0.6 + len(text) / 92 + 1
         return int(lines) * context.look.body_line
 
-    def refresh(self, context: Context) -> None:
+    def refresh(self, context: ItemContext) -> None:
         if self.stream is not None:
             self._take(context, FRAME)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         if self.stream is None:
             self.stream = MarkdownStream()
             self._take(context, len(self.text_block.text))
@@ -66,7 +66,7 @@ class TextItem(Item):
             self._rebuild(0, context)
         self._width = context.width
 
-    def _take(self, context: Context, most: int) -> None:
+    def _take(self, context: ItemContext, most: int) -> None:
         """Read on in the source and replace the leaves that changed."""
         assert self.stream is not None
         text = self.text_block.text
@@ -74,7 +74,7 @@ class TextItem(Item):
         self._rebuild(self.stream.update(text[: self.taken]), context)
         self._width = context.width
 
-    def _rebuild(self, first: int, context: Context) -> None:
+    def _rebuild(self, first: int, context: ItemContext) -> None:
         assert self.stream is not None
         first = self.settled = min(first, len(self.leaves))
         blocks, look = self.stream.blocks, context.look
@@ -92,7 +92,7 @@ class TextItem(Item):
         self._heights.splice(first, len(self._heights), tall)
         self.height = self._heights.total
 
-    def show(self, context: Context, top: float, bottom: float) -> float:
+    def show(self, context: ItemContext, top: float, bottom: float) -> float:
         if not self.laid or self.stream is None:
             self.lay(context)
             self.laid = True
@@ -120,7 +120,7 @@ class TextItem(Item):
         """Width or fonts have changed: heights of leaves are guesses again."""
         self._width, self.laid = 0.0, False
 
-    def recolour(self, context: Context) -> None:
+    def recolour(self, context: ItemContext) -> None:
         """Lay out again what was laid out before colours could be had."""
         for made in self.leaves:
             if isinstance(made, CodeLeaf) and made.laid and not made.coloured:
@@ -131,7 +131,7 @@ class TextItem(Item):
         if not self.text_block.live:
             height = self.height
             self.stream, self.leaves, self._gaps, self.taken = None, [], [], 0
-            self._heights = Heights()
+            self._heights = HeightIndex()
             self.laid, self.height = False, height
 
     def leaf_top(self, index: int) -> float:
@@ -145,7 +145,7 @@ class TextItem(Item):
             return range(0)
         return range(self._heights.find(top), self._heights.find(bottom) + 1)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look = context.look
         for index in self.visible(paint.top, paint.bottom):
             made = self.leaves[index]
@@ -167,7 +167,7 @@ class TextItem(Item):
                     QRectF(round(at.x()) + 1, round(y), 3, tall), look.color("accent_text")
                 )
 
-    def hit(self, x: float, y: float, context: Context) -> Hit | None:
+    def hit(self, x: float, y: float, context: ItemContext) -> Hit | None:
         """The copy button of a code block at a point."""
         if not self.leaves:
             return None
@@ -209,7 +209,7 @@ class TextItem(Item):
     def over_text(self, x: float, y: float) -> bool:
         return 0 <= y < self.height
 
-    def words(self, selected: Range) -> str:
+    def words(self, selected: TextRange) -> str:
         """Blocks selected whole are copied as they were written, others as they read."""
         if selected == (START, END) or not self.leaves:
             return self.source()
@@ -240,5 +240,5 @@ class TextItem(Item):
             index += 1
         return "\n\n".join(out) if len(out) > 1 else "".join(out)
 
-    def _is_whole(self, index: int, selected: Range) -> bool:
+    def _is_whole(self, index: int, selected: TextRange) -> bool:
         return self.piece(index, selected) == (0, self.leaves[index].length)

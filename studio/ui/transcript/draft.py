@@ -17,11 +17,11 @@ from studio.ui.markdown import Block, utf16
 
 from .buttons import button_row, paint_button
 from .highlight import CodeColours, Spans
-from .items import Context, Hit, Item, Paint
+from .items import ItemContext, Hit, Item, PaintPass
 from .leaf import Leaf
-from .look import LEFT, RIGHT, Look
-from .model import Action
-from .words import Words, span_format
+from .look import LEFT, RIGHT, PaintStyle
+from .model import CardAction
+from .words import LineLayout, span_format
 
 MOST_LINES = 60
 """Rows of a diff before “Show all”."""
@@ -51,8 +51,8 @@ LANGUAGES = {
 
 
 _LATER = {
-    "approved": Action("undo", "Undo", "ghost"),
-    "conflict": Action("resolve", "Resolve…", "ghost"),
+    "approved": CardAction("undo", "Undo", "ghost"),
+    "conflict": CardAction("resolve", "Resolve…", "ghost"),
 }
 """What can still be done about a draft that waits no more."""
 
@@ -81,11 +81,11 @@ class DiffLeaf(Leaf):
         super().__init__(Block("code", line.text))
         self.line, self.spans, self.side = line, spans, side
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self.width = width
         tall = look.code_block_line
         self.left = look.px(79 if self.side == "both" else 51)
-        self.words = Words(
+        self.words = LineLayout(
             self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
             look.font("code"),
             tall,
@@ -96,7 +96,7 @@ class DiffLeaf(Leaf):
         self.height = max(tall, self.words.height)
         self.laid = True
 
-    def _formats(self, look: Look) -> list[QTextLayout.FormatRange]:
+    def _formats(self, look: PaintStyle) -> list[QTextLayout.FormatRange]:
         line = self.line
         out: list[QTextLayout.FormatRange] = []
         self._marks: list[tuple[int, int]] = []
@@ -115,7 +115,7 @@ class DiffLeaf(Leaf):
         return out
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         line, tall = self.line, look.code_block_line
         if line.kind in ("add", "del"):
@@ -160,11 +160,11 @@ class FoldLeaf(Leaf):
         super().__init__(Block("code", line.text))
         self.index = index
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self.width, self.height, self.laid = width, look.px(26), True
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         painter.fillRect(QRectF(0, y, self.width, self.height), look.color("sunken"))
         middle = QPointF(look.px(40), y + self.height / 2)
@@ -241,7 +241,7 @@ class DraftItem(Item):
             )
         return self._lines
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         if not self.waiting:
             return context.look.px(38)
         draft = self.draft_block.draft
@@ -264,7 +264,7 @@ class DraftItem(Item):
         self._lines = [*lines[:index], *shown, *lines[index + 1 :]]
         self.laid = False
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look, block = context.look, self.draft_block
         self.leaves, self.places, self.hits = [], [], []
         lines = self.lines()
@@ -302,9 +302,9 @@ class DraftItem(Item):
             y += 1 + look.px(10)
             draft = block.draft.id
             buttons = [
-                Action("approve", APPROVE[block.draft.action], "primary"),
-                Action("edit", "Edit…"),
-                Action("discard", "Discard", "ghost"),
+                CardAction("approve", APPROVE[block.draft.action], "primary"),
+                CardAction("edit", "Edit…"),
+                CardAction("discard", "Discard", "ghost"),
             ]
             if not is_editable(block.draft):
                 del buttons[1]
@@ -329,7 +329,7 @@ class DraftItem(Item):
 
     # -- painting --------------------------------------------------------------------
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look, painter, block = context.look, paint.painter, self.draft_block
         card = QRectF(0, 0, context.width, self.height)
         row = QRectF(0, 0, context.width, look.theme.height(38))
@@ -359,7 +359,7 @@ class DraftItem(Item):
             else:
                 paint_button(hit, paint, look)
 
-    def _paint_head(self, row: QRectF, paint: Paint, context: Context) -> None:
+    def _paint_head(self, row: QRectF, paint: PaintPass, context: ItemContext) -> None:
         look, painter, block = context.look, paint.painter, self.draft_block
         draft = block.draft
         middle = row.center().y()

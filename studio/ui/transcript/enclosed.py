@@ -12,8 +12,8 @@ from studio.domain.messages import File, Image
 from studio.tools.result import size
 from studio.ui.thumbnails import extent, fitted, paint_image
 
-from .items import Context, Hit, Paint
-from .look import LEFT, Look
+from .items import ItemContext, Hit, PaintPass
+from .look import LEFT, PaintStyle
 
 SIDE = 240
 """Pixels of a picture's longer side."""
@@ -25,7 +25,7 @@ GAP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class MediaTile:
     """A picture or file where it lies; ``words`` say what it is."""
 
     part: Image | File
@@ -45,10 +45,10 @@ def described(part: Image | File) -> str:
 
 
 def arrange(
-    parts: Sequence[Image | File], width: float, look: Look
-) -> tuple[list[Tile], float, float]:
+    parts: Sequence[Image | File], width: float, look: PaintStyle
+) -> tuple[list[MediaTile], float, float]:
     """Pictures side by side, files below, from (0, 0); with the width and height of all."""
-    gap, tiles = look.px(GAP), list[Tile]()
+    gap, tiles = look.px(GAP), list[MediaTile]()
     x = y = widest = tall = 0.0
     pictures = [part for part in parts if isinstance(part, Image)]
     files = [part for part in parts if isinstance(part, File)]
@@ -58,21 +58,21 @@ def arrange(
         box = _extent(part, words, width, high, look)
         if tiles and (x + box.width() > width or isinstance(part, File)):
             x, y, tall = 0.0, y + tall + gap, 0.0
-        tiles.append(Tile(part, QRectF(x, y, box.width(), box.height()), words))
+        tiles.append(MediaTile(part, QRectF(x, y, box.width(), box.height()), words))
         x += box.width() + gap
         widest, tall = max(widest, x - gap), max(tall, float(box.height()))
     return tiles, widest, y + tall
 
 
-def moved(tiles: Sequence[Tile], by: QPointF) -> list[Tile]:
-    return [Tile(tile.part, tile.rect.translated(by), tile.words) for tile in tiles]
+def moved(tiles: Sequence[MediaTile], by: QPointF) -> list[MediaTile]:
+    return [MediaTile(tile.part, tile.rect.translated(by), tile.words) for tile in tiles]
 
 
-def hits(tiles: Sequence[Tile]) -> list[Hit]:
+def hits(tiles: Sequence[MediaTile]) -> list[Hit]:
     return [Hit(tile.rect, "open_file", tile.part, f"Open {tile.words}", "link") for tile in tiles]
 
 
-def paint_tiles(tiles: Sequence[Tile], paint: Paint, context: Context) -> None:
+def paint_tiles(tiles: Sequence[MediaTile], paint: PaintPass, context: ItemContext) -> None:
     look = context.look
     for tile, hit in zip(tiles, hits(tiles), strict=True):
         if tile.rect.bottom() < paint.top or tile.rect.top() > paint.bottom:
@@ -88,7 +88,7 @@ def paint_tiles(tiles: Sequence[Tile], paint: Paint, context: Context) -> None:
             look.focus_ring(paint.painter, tile.rect, 8)
 
 
-def _extent(part: Image | File, words: str, width: float, high: int, look: Look) -> QSize:
+def _extent(part: Image | File, words: str, width: float, high: int, look: PaintStyle) -> QSize:
     if isinstance(part, File):
         wide = look.px(34) + look.width("small", words) + look.px(12)
         return QSize(round(min(width, wide)), look.theme.height(28))
@@ -100,7 +100,7 @@ def _extent(part: Image | File, words: str, width: float, high: int, look: Look)
 
 
 def _paint_picture(
-    tile: Tile, part: Image, painter: QPainter, context: Context, over: bool
+    tile: MediaTile, part: Image, painter: QPainter, context: ItemContext, over: bool
 ) -> None:
     look, rect = context.look, tile.rect
     ratio = painter.device().devicePixelRatioF()
@@ -120,7 +120,7 @@ def _paint_picture(
     look.card(painter, rect, None, "control" if over else "hair", 7.5)
 
 
-def _paint_file(tile: Tile, painter: QPainter, look: Look) -> None:
+def _paint_file(tile: MediaTile, painter: QPainter, look: PaintStyle) -> None:
     rect = tile.rect
     look.icon(painter, QPointF(rect.left() + look.px(18), rect.center().y()), "file-text", "text2")
     line = rect.adjusted(look.px(34), 0, -look.px(10), 0)

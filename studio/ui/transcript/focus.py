@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .canvas import Canvas
 from .items import Hit, Item
-from .prompt import PromptItem
+from .prompt import ApprovalItem
 
 _BUTTONS = ("primary", "secondary", "ghost", "icon", "link")
 
@@ -32,7 +32,7 @@ class Focus:
         """The button that Enter would press; a prompt's first one."""
         if self.hit is not None:
             return self.hit
-        if isinstance(item, PromptItem) and item.hits:
+        if isinstance(item, ApprovalItem) and item.hits:
             return item.hits[0]
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
-class Heights:
+class HeightIndex:
     """Heights in pixels; every question takes O(log n), a splice in the middle O(n)."""
 
     def __init__(self, values: Iterable[float] = ()) -> None:

@@ -19,12 +19,12 @@ from studio.ui.thumbnails import Thumbnails
 
 from .highlight import CodeColours
 from .leaf import Leaf
-from .look import Look
-from .model import Plan
+from .look import PaintStyle
+from .model import ItemSpan
 
 Caret: TypeAlias = tuple[int, int]
 """A leaf of the item and a place in its text."""
-Range: TypeAlias = tuple[Caret, Caret]
+TextRange: TypeAlias = tuple[Caret, Caret]
 START: Caret = (0, 0)
 END: Caret = (1 << 30, 1 << 30)
 
@@ -47,10 +47,10 @@ class Hit:
 
 
 @dataclass
-class Context:
+class ItemContext:
     """What items need to lay themselves out."""
 
-    look: Look
+    look: PaintStyle
     colours: CodeColours
     now: Callable[[], float]
     agent: Callable[[str], tuple[str, str]]
@@ -78,7 +78,7 @@ class Context:
 
 
 @dataclass
-class Paint:
+class PaintPass:
     """What changes from one painting to the next."""
 
     painter: QPainter
@@ -87,7 +87,7 @@ class Paint:
     hover: Hit | None = None
     pressed: Hit | None = None
     focus: Hit | None = None
-    selected: Range | None = None
+    selected: TextRange | None = None
     widget: QWidget | None = None
     """What is painted on, to ask for the next frame of a spinner."""
     primary: bool = True
@@ -97,7 +97,7 @@ class Paint:
 class Item:
     """One unit of the canvas."""
 
-    def __init__(self, plan: Plan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+    def __init__(self, plan: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
         self.plan = plan
         self.blocks = blocks
         self.agent = agent
@@ -122,25 +122,25 @@ class Item:
         """Whether a spinner turns or a clock runs in it."""
         return False
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(34)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         """Lay out everything; sets ``height`` and ``hits``."""
         raise NotImplementedError
 
-    def tip(self, hit: Hit, context: Context) -> str:
+    def tip(self, hit: Hit, context: ItemContext) -> str:
         """Why a place cannot be clicked now; empty where it can."""
         return ""
 
-    def show(self, context: Context, top: float, bottom: float) -> float:
+    def show(self, context: ItemContext, top: float, bottom: float) -> float:
         """Make ready what lies between; returns how much came or went above ``top``."""
         if not self.laid:
             self.lay(context)
             self.laid = True
         return 0.0
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         raise NotImplementedError
 
     def drop(self) -> None:
@@ -151,7 +151,7 @@ class Item:
     def forget(self) -> None:
         """It is far from the window: free what can be had again, beside the layout."""
 
-    def refresh(self, context: Context) -> None:
+    def refresh(self, context: ItemContext) -> None:
         """The blocks have changed."""
         self.laid = False
 
@@ -161,7 +161,7 @@ class Item:
 
     # -- text -------------------------------------------------------------------
 
-    def place(self, leaf: Leaf, at: QPointF, context: Context, width: float) -> float:
+    def place(self, leaf: Leaf, at: QPointF, context: ItemContext, width: float) -> float:
         """Lay out a leaf at a point; returns its height."""
         leaf.lay(context.look, width)
         context.layouts += 1
@@ -169,7 +169,7 @@ class Item:
         self.places.append(at)
         return leaf.height
 
-    def paint_leaves(self, paint: Paint, context: Context) -> None:
+    def paint_leaves(self, paint: PaintPass, context: ItemContext) -> None:
         for index, (leaf, at) in enumerate(zip(self.leaves, self.places, strict=True)):
             if leaf.laid and at.y() < paint.bottom and at.y() + leaf.height > paint.top:
                 paint.painter.save()
@@ -177,7 +177,7 @@ class Item:
                 leaf.paint(paint.painter, at.y(), context.look, self.piece(index, paint.selected))
                 paint.painter.restore()
 
-    def piece(self, index: int, selected: Range | None) -> tuple[int, int] | None:
+    def piece(self, index: int, selected: TextRange | None) -> tuple[int, int] | None:
         """What of leaf ``index`` is selected."""
         if selected is None or not selected[0][0] <= index <= selected[1][0]:
             return None
@@ -198,7 +198,7 @@ class Item:
             return best, 0
         return best, leaf.position(x - at.x(), y - at.y())
 
-    def words(self, selected: Range) -> str:
+    def words(self, selected: TextRange) -> str:
         """The selected text."""
         if selected == (START, END) or not self.leaves:
             return self.source()

@@ -10,15 +10,15 @@ from .changed import FilesItem
 from .document import TextItem
 from .draft import DraftItem
 from .items import Item
-from .prompt import AskItem, PromptItem
+from .prompt import QuestionItem, ApprovalItem
 from .said import UserItem
-from .stage import Stage
+from .stage import Viewport
 
 
-class Keys:
+class KeyboardInput:
     """Does what keys say; the ones it does not know are left to others."""
 
-    def __init__(self, stage: Stage, actions: Actions) -> None:
+    def __init__(self, stage: Viewport, actions: Actions) -> None:
         self._stage = stage
         self._actions = actions
 
@@ -57,12 +57,12 @@ class Keys:
             return self._press(item, "approve")
         if modifiers:
             return False
-        if isinstance(item, PromptItem):
+        if isinstance(item, ApprovalItem):
             if key == Qt.Key.Key_A:
                 return self._press(item, "allow_always")
             if key == Qt.Key.Key_D:
                 return self._press(item, "deny")
-        if isinstance(item, AskItem) and Qt.Key.Key_1 <= key <= Qt.Key.Key_9:
+        if isinstance(item, QuestionItem) and Qt.Key.Key_1 <= key <= Qt.Key.Key_9:
             number = key - int(Qt.Key.Key_1)
             if number < len(item.hits):
                 if not self._actions.guarded(item):

@@ -12,7 +12,7 @@ from PySide6.QtGui import QPainter
 
 from studio.ui.markdown import Block, cut, utf16
 
-from .look import RIGHT, Look
+from .look import RIGHT, PaintStyle
 
 ITEM_INDENT = 22
 QUOTE_INDENT = 16
@@ -34,21 +34,21 @@ class Leaf:
     def length(self) -> int:
         return utf16(self.text)
 
-    def indent(self, look: Look) -> float:
+    def indent(self, look: PaintStyle) -> float:
         return sum(
             look.px(ITEM_INDENT if n == "item" else QUOTE_INDENT) for n in self.block.nesting
         )
 
-    def estimate(self, look: Look, width: float) -> float:
+    def estimate(self, look: PaintStyle, width: float) -> float:
         """A guess of the height, from the number of characters."""
         lines = sum(1 + len(line) // 92 for line in self.block.text.split("\u2028"))
         return lines * look.body_line
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         raise NotImplementedError
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         raise NotImplementedError
 
@@ -68,7 +68,7 @@ class Leaf:
     def cursor(self) -> QPointF | None:
         return None
 
-    def paint_nesting(self, painter: QPainter, y: float, look: Look, line: float) -> None:
+    def paint_nesting(self, painter: QPainter, y: float, look: PaintStyle, line: float) -> None:
         """Bars of quotes, and the marker of a list item."""
         x = 0.0
         for kind in self.block.nesting:

@@ -12,7 +12,7 @@ RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 CENTRE = Qt.AlignmentFlag.AlignCenter
 
 
-class Look:
+class PaintStyle:
     """Colours, fonts and lengths of one theme state, kept until ``refresh``."""
 
     def __init__(self, theme: Theme) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
-from studio.agent.endings import ending
+from studio.agent.endings import describe_end
 from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
@@ -28,7 +28,7 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
-from studio.domain.providers import TITLES
+from studio.domain.providers import PROVIDER_TITLES
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
@@ -39,7 +39,7 @@ CALLS: frozenset[Kind] = frozenset({"tools", "prompt", "ask"})
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ItemSpan:
     """One item: its kind and its blocks ``[first:last]``."""
 
     kind: Kind
@@ -60,7 +60,7 @@ def kind_of(block: TranscriptBlock) -> Kind:
         case ToolBlock():
             if block.question is not None:
                 return "prompt"
-            return "ask" if asking(block) else "tools"
+            return "ask" if awaits_reply(block) else "tools"
         case DraftBlock():
             return "draft"
         case FilesBlock():
@@ -74,25 +74,25 @@ def kind_of(block: TranscriptBlock) -> Kind:
         case RetryBlock():
             return "retry"
         case EndBlock():
-            return "failure" if full(block) else "end"
+            return "failure" if context_full(block) else "end"
         case _:
             assert_never(block)
 
 
-def asking(block: ToolBlock) -> bool:
+def awaits_reply(block: ToolBlock) -> bool:
     """Whether the agent asked the person something that is still open."""
     return block.asks is not None and block.reply is None and not block.finished
 
 
-def plan(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[Plan]:
+def item_spans(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[ItemSpan]:
     """The items of ``blocks[start:end]``."""
-    out: list[Plan] = []
+    out: list[ItemSpan] = []
     for index in range(start, end):
         kind = kind_of(blocks[index])
         if kind == "tools" and out and out[-1].kind == "tools":
-            out[-1] = Plan("tools", out[-1].first, index + 1)
+            out[-1] = ItemSpan("tools", out[-1].first, index + 1)
         else:
-            out.append(Plan(kind, index, index + 1))
+            out.append(ItemSpan(kind, index, index + 1))
     return out
 
 
@@ -100,7 +100,7 @@ def plan(blocks: Sequence[TranscriptBlock], start: int, end: int) -> list[Plan]:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ToolRow:
     """One row of a tool card: a call, or several finished reads as one."""
 
     calls: tuple[ToolBlock, ...]
@@ -118,14 +118,14 @@ class Row:
 _SEARCHES = frozenset({"search", "file-search", "list", "folder", "folder-open"})
 
 
-def rows(calls: Sequence[ToolBlock]) -> list[Row]:
+def rows(calls: Sequence[ToolBlock]) -> list[ToolRow]:
     """Adjacent finished reads become one row; a call whose draft is shown has none."""
-    out: list[Row] = []
+    out: list[ToolRow] = []
     reads: list[ToolBlock] = []
 
     def flush() -> None:
         if reads:
-            out.append(Row(tuple(reads)))
+            out.append(ToolRow(tuple(reads)))
             reads.clear()
 
     for call in calls:
@@ -136,7 +136,7 @@ def rows(calls: Sequence[ToolBlock]) -> list[Row]:
             reads.append(call)
         else:
             flush()
-            out.append(Row((call,)))
+            out.append(ToolRow((call,)))
     flush()
     return out
 
@@ -163,7 +163,7 @@ def verb(call: ToolBlock) -> str:
 BY_CLIENT = "Run by the client"
 
 
-def external(call: ToolBlock) -> str:
+def client_status(call: ToolBlock) -> str:
     """The words at the right of a row for a call that the client runs."""
     match call.state:
         case "writing":
@@ -180,10 +180,10 @@ def external(call: ToolBlock) -> str:
             assert_never(call.state)
 
 
-def result(call: ToolBlock, elapsed: float | None) -> str:
+def row_status(call: ToolBlock, elapsed: float | None) -> str:
     """The words at the right of a row; ``elapsed`` is of a running call, in seconds."""
     if call.external:
-        return external(call)
+        return client_status(call)
     match call.state:
         case "writing":
             return "Preparing"
@@ -218,10 +218,10 @@ STATES = {
 """States as a screen reader says them."""
 
 
-def spoken(row: Row, opened: bool) -> str:
+def spoken_row(row: ToolRow, opened: bool) -> str:
     """“Ran pytest, failed, exit 1, collapsed”."""
     call = row.calls[0]
-    state = external(call).lower() if call.external else STATES[call.state]
+    state = client_status(call).lower() if call.external else STATES[call.state]
     parts = (
         ["Explored " + explored(row.calls), "done"]
         if row.merged
@@ -256,7 +256,7 @@ def whole_seconds(seconds: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class CardAction:
     """A button of a card: what it is called, what it does, how it looks."""
 
     name: str
@@ -264,99 +264,99 @@ class Action:
     style: Literal["primary", "secondary", "ghost"] = "secondary"
 
 
-AGAIN = Action("try_again", "Try again")
-OTHER = Action("use_another_provider", "Use another provider")
-_KEY = (Action("replace_key", "Replace key…", "primary"), OTHER)
-_FAILURES: dict[str, tuple[str, str, tuple[Action, ...]]] = {
+AGAIN = CardAction("try_again", "Try again")
+OTHER = CardAction("use_another_provider", "Use another provider")
+_KEY = (CardAction("replace_key", "Replace key…", "primary"), OTHER)
+_FAILURES: dict[str, tuple[str, str, tuple[CardAction, ...]]] = {
     "bad_key": ("key-round", "err", _KEY),
-    "no_key": ("key-round", "warn", (Action("replace_key", "Add key…", "primary"), OTHER)),
+    "no_key": ("key-round", "warn", (CardAction("replace_key", "Add key…", "primary"), OTHER)),
     "forbidden": ("lock", "err", (AGAIN, OTHER)),
     "no_credit": ("circle-alert", "err", (AGAIN, OTHER)),
     "rate_limited": ("hourglass", "warn", (AGAIN, OTHER)),
     "overloaded": ("hourglass", "warn", (AGAIN, OTHER)),
     "network": ("wifi-off", "neutral", (AGAIN, OTHER)),
     "not_found": ("search", "err", (AGAIN, OTHER)),
-    "no_folder": ("folder", "err", (Action("choose_folder", "Choose folder…"), AGAIN)),
+    "no_folder": ("folder", "err", (CardAction("choose_folder", "Choose folder…"), AGAIN)),
     "too_long": (
         "gauge",
         "warn",
         (
-            Action("compact", "Compact and continue", "primary"),
-            Action("choose_model", "Choose a larger model"),
-            Action("new_chat_from_here", "New chat from here", "ghost"),
+            CardAction("compact", "Compact and continue", "primary"),
+            CardAction("choose_model", "Choose a larger model"),
+            CardAction("new_chat_from_here", "New chat from here", "ghost"),
         ),
     ),
 }
 
 
-def failure(fault: str) -> tuple[str, str, tuple[Action, ...]]:
+def failure_style(fault: str) -> tuple[str, str, tuple[CardAction, ...]]:
     """Icon, tint and buttons of an error card."""
     return _FAILURES.get(fault, ("circle-alert", "err", (AGAIN,)))
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class ErrorCard:
     """What an error card shows."""
 
     icon: str
     tint: str
     title: str
     detail: str
-    actions: tuple[Action, ...]
+    actions: tuple[CardAction, ...]
 
 
-def full(block: EndBlock) -> bool:
+def context_full(block: EndBlock) -> bool:
     """Whether a turn ended because the conversation fills the model's context."""
     return block.reason == "token_limit" and "context" in block.detail
 
 
-GO_ON = Action("go_on", "Go on")
-_LIMITS = Action("settings", "Settings…", "ghost")
+GO_ON = CardAction("go_on", "Go on")
+_LIMITS = CardAction("settings", "Settings…", "ghost")
 
 
-def ways_on(block: EndBlock, raised: str) -> tuple[Action, ...]:
+def end_actions(block: EndBlock, raised: str) -> tuple[CardAction, ...]:
     """What can be done about a turn that ended at a limit (L-1, L-14).
 
     ``raised`` is what the chat's limit would be raised to.
     """
     if block.reason in ("step_limit", "time_limit"):
-        inline = Action("go_on_background", "Continue in background")
+        inline = CardAction("go_on_background", "Continue in background")
         return (inline,) if block.mode == "inline" else (GO_ON,)
     if block.reason == "stalled":
-        return Action("choose_model", "Try another model"), GO_ON
+        return CardAction("choose_model", "Try another model"), GO_ON
     match block.cap:
         case "turn":
             return GO_ON, _LIMITS
         case "session":
-            return Action("raise_cap", f"Raise to {raised}"), _LIMITS
+            return CardAction("raise_cap", f"Raise to {raised}"), _LIMITS
         case "day":
             return _LIMITS, GO_ON
         case _:
             pass
     if block.reason == "token_limit" and "output limit" in block.detail:
-        return (Action("continue", "Continue"),)
+        return (CardAction("continue", "Continue"),)
     return ()
 
 
-def card(block: FailureBlock | EndBlock, shortened: bool = False) -> Card:
+def error_card(block: FailureBlock | EndBlock, shortened: bool = False) -> ErrorCard:
     """An error, or a turn that ended because the context is full.
 
     ``shortened`` says that room was made since.
     """
     if isinstance(block, EndBlock) or block.fault == "too_long":
         told = block.detail if isinstance(block, EndBlock) else block.title
-        icon, tint, actions = failure("too_long")
+        icon, tint, actions = failure_style("too_long")
         if shortened:
-            actions = (Action("try_again", "Continue", "primary"),)
-            return Card(icon, "neutral", "This chat was full", "It has room again.", actions)
-        return Card(icon, tint, "This chat is full", told, actions)
-    icon, tint, actions = failure(block.fault)
-    title, rest = parted(block.title)
+            actions = (CardAction("try_again", "Continue", "primary"),)
+            return ErrorCard(icon, "neutral", "This chat was full", "It has room again.", actions)
+        return ErrorCard(icon, tint, "This chat is full", told, actions)
+    icon, tint, actions = failure_style(block.fault)
+    title, rest = split_title(block.title)
     detail = " ".join(filter(None, (rest, block.detail)))
-    return Card(icon, tint, title.rstrip("."), detail, actions)
+    return ErrorCard(icon, tint, title.rstrip("."), detail, actions)
 
 
-def parted(told: str) -> tuple[str, str]:
+def split_title(told: str) -> tuple[str, str]:
     """The first sentence, for a title, and the rest."""
     first, _, rest = told.partition(". ")
     return (f"{first}." if rest else first), rest
@@ -376,18 +376,18 @@ def countdown(block: RetryBlock, left: float) -> str:
     return f"{when} Attempt {block.attempt} of {block.attempts}."
 
 
-def retrying(block: RetryBlock) -> str:
+def retry_line(block: RetryBlock) -> str:
     """A wait before another attempt in one line: what happened, what came of it."""
     if block.state == "waiting":
         return f"{block.title} Waiting to try again. Attempt {block.attempt} of {block.attempts}."
     happened = _HAPPENED.get(block.fault, "") if block.provider else ""
-    what = happened.format(TITLES.get(block.provider, block.provider)) or block.title
+    what = happened.format(PROVIDER_TITLES.get(block.provider, block.provider)) or block.title
     if block.state == "stopped":
         return f"{what} Stopped before trying again."
     return f"{what} Tried again after {duration(block.seconds)}."
 
 
-def outcome(event: Event, agent: str) -> str:
+def spoken_outcome(event: Event, agent: str) -> str:
     """What a screen reader says when a turn fails or ends; empty for all else."""
     if isinstance(event, Failed):
         end = "" if event.title.endswith(".") else "."
@@ -400,4 +400,4 @@ def outcome(event: Event, agent: str) -> str:
         return ""  # an error has been told by its ``Failed``
     if event.reason == "done":
         return f"{agent} is done."
-    return ending(event.reason, event.detail)
+    return describe_end(event.reason, event.detail)

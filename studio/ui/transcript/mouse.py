@@ -9,14 +9,14 @@ from PySide6.QtWidgets import QWidget
 from .actions import Actions
 from .document import TextItem
 from .items import Hit, Item
-from .selection import Place
-from .stage import Stage
+from .selection import TextPosition
+from .stage import Viewport
 
 
-class Mouse:
+class MouseInput:
     """Points, clicks and drags on the stage."""
 
-    def __init__(self, stage: Stage, actions: Actions, window: QWidget) -> None:
+    def __init__(self, stage: Viewport, actions: Actions, window: QWidget) -> None:
         self._stage = stage
         self._actions = actions
         self._window = window
@@ -43,7 +43,7 @@ class Mouse:
                 return item, hit, inside
         return item, None, inside
 
-    def place_at(self, at: QPointF) -> Place | None:
+    def place_at(self, at: QPointF) -> TextPosition | None:
         """The place in the text nearest to a point of the viewport."""
         stage = self._stage
         if not stage.canvas.items:

@@ -8,9 +8,9 @@ from PySide6.QtGui import QPainter, QTextCharFormat
 
 from studio.ui.markdown import Block, utf16
 
-from .look import Look
+from .look import PaintStyle
 from .text import CodeLeaf
-from .words import Words, span_format
+from .words import LineLayout, span_format
 
 _BAD = re.compile(r"^(E\s|\S*(Error|Exception)\b|Timed out\b|fatal:|FAILED\b)")
 
@@ -22,7 +22,7 @@ class OutputLeaf(CodeLeaf):
         super().__init__(Block("code", text), None)
         self.failed, self.ink = failed, color
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self._indent = self._top = self._left = 0
         self._width = width
         text = self.block.text.expandtabs(8)
@@ -36,7 +36,7 @@ class OutputLeaf(CodeLeaf):
                 if _BAD.match(line):
                     ranges.append(span_format(at, size, form))
                 at += size + 1
-        self.words = Words(
+        self.words = LineLayout(
             text.replace("\n", "\u2028"), look.font("code"), look.code_line, ranges, anywhere=True
         )
         self.words.lay(max(40.0, width))
@@ -44,6 +44,6 @@ class OutputLeaf(CodeLeaf):
         self.laid = True
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         self.words.paint(painter, 0, y, look, selected, self.ink)

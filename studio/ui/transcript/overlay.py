@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QLinearGradient, QPainter
 
 from studio.ui.controls import keycaps_width, paint_keycaps
 
-from .look import Look
+from .look import PaintStyle
 
 BAR = 12
 """Width of the strip that holds the scroll bar."""
@@ -50,7 +50,7 @@ class ScrollBar:
         room = self.height - 4 - self.thumb.height()
         return self.most * (y - 2) / room if room > 0 else 0.0
 
-    def paint(self, painter: QPainter, look: Look) -> None:
+    def paint(self, painter: QPainter, look: PaintStyle) -> None:
         thumb = self.thumb
         if thumb.isEmpty():
             return
@@ -64,7 +64,7 @@ class ScrollBar:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
 
-def paint_fade(painter: QPainter, look: Look, rect: QRectF) -> None:
+def paint_fade(painter: QPainter, look: PaintStyle, rect: QRectF) -> None:
     """The last pixels above the composer while more is below."""
     ground = look.color("surface")
     clear = QColor(ground)
@@ -85,14 +85,14 @@ class Pill:
     color: str
     keys: str = ""
 
-    def rect(self, look: Look, centre: float, bottom: float) -> QRectF:
+    def rect(self, look: PaintStyle, centre: float, bottom: float) -> QRectF:
         width = look.px(14) * 2 + look.px(22) + look.width("ui_medium", self.text)
         if self.keys:
             width += look.px(10) + keycaps_width(look.theme, self.keys)
         tall = look.theme.height(32)
         return QRectF(round(centre - width / 2), bottom - tall, round(width), tall)
 
-    def paint(self, painter: QPainter, look: Look, rect: QRectF, hover: bool) -> None:
+    def paint(self, painter: QPainter, look: PaintStyle, rect: QRectF, hover: bool) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
         for grow, strength in ((4, 2), (2, 4), (1, 5)):

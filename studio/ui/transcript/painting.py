@@ -6,16 +6,16 @@ from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.controls import Ticker
+from studio.ui.controls import AnimationTimer
 
 from .draft import DraftItem
-from .items import END, START, Item, Paint
+from .items import END, START, Item, PaintPass
 from .overlay import FADE, paint_fade
-from .prompt import CardItem
-from .stage import Stage
+from .prompt import WaitingItem
+from .stage import Viewport
 
 
-def paint_stage(stage: Stage, painter: QPainter, area: QRectF, window: QWidget) -> None:
+def paint_stage(stage: Viewport, painter: QPainter, area: QRectF, window: QWidget) -> None:
     """Paint an area of the window that shows the stage."""
     painter.setClipRect(area)  # first: the clip of an area painted before would keep this one out
     painter.fillRect(area, stage.look.color("surface"))
@@ -48,12 +48,12 @@ def primary_of(waiting: list[Item], focused: Item | None) -> Item | None:
     """The one card that may show a primary button: the focused one, else the last question."""
     if focused in waiting:
         return focused
-    cards = [item for item in waiting if isinstance(item, CardItem)]
+    cards = [item for item in waiting if isinstance(item, WaitingItem)]
     return (cards or waiting or [None])[-1]
 
 
 def _paint_item(
-    stage: Stage,
+    stage: Viewport,
     painter: QPainter,
     window: QWidget,
     index: int,
@@ -67,7 +67,7 @@ def _paint_item(
     painter.save()
     painter.translate(stage.column_left, y)
     focused = window.hasFocus() and stage.focus.item is item
-    paint = Paint(
+    paint = PaintPass(
         painter,
         low,
         high,
@@ -86,10 +86,10 @@ def _paint_item(
         stage.look.card(painter, QRectF(0, 0, width, item.height), "selected", None, 8)
     if focused and paint.focus is None and stage.focus.keyboard:
         rect = QRectF(0, 0, width, item.height)
-        grow = 0 if isinstance(item, CardItem | DraftItem) else 3
+        grow = 0 if isinstance(item, WaitingItem | DraftItem) else 3
         stage.look.focus_ring(painter, rect.adjusted(-grow, -grow, grow, grow), 12)
     painter.restore()
     if item.animated:
         tall = min(int(item.height), 4000)
         area = QRect(int(stage.column_left) - 2, int(y), int(width) + 4, tall)
-        Ticker.of(stage.look.theme).again(window, area)
+        AnimationTimer.of(stage.look.theme).request_frame(window, area)

@@ -13,9 +13,9 @@ from studio.ui.folders import short_path
 from studio.ui.markdown import Block
 
 from .buttons import button_row, button_width, paint_button
-from .items import Context, Hit, Item, Paint
-from .look import Look
-from .model import Action
+from .items import ItemContext, Hit, Item, PaintPass
+from .look import PaintStyle
+from .model import CardAction
 from .output import OutputLeaf
 from .text import ParagraphLeaf
 
@@ -100,7 +100,7 @@ def _small(words: str) -> ParagraphLeaf:
     return ParagraphLeaf(Block("paragraph", words), "small", "text2")
 
 
-class CardItem(Item):
+class WaitingItem(Item):
     """A raised card with a tile, a title and buttons."""
 
     animated = False
@@ -116,10 +116,10 @@ class CardItem(Item):
         assert isinstance(block, ToolBlock)
         return block
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(191)
 
-    def head(self, title: str, text: str, context: Context) -> float:
+    def head(self, title: str, text: str, context: ItemContext) -> float:
         look = context.look
         self.leaves, self.places, self.hits = [], [], []
         left, y = look.px(56), float(look.px(13))
@@ -131,7 +131,7 @@ class CardItem(Item):
             y += self.place(made, QPointF(left, y - look.px(1)), context, width)
         return y
 
-    def paint_card(self, paint: Paint, icon: str, context: Context) -> None:
+    def paint_card(self, paint: PaintPass, icon: str, context: ItemContext) -> None:
         look = context.look
         card = QRectF(0, 0, context.width, self.height)
         look.card(paint.painter, card, "raised", "warn_line", 10)
@@ -140,7 +140,7 @@ class CardItem(Item):
         look.tile(paint.painter, tile, icon, "warn", "warn_soft", 16)
 
 
-class PromptItem(CardItem):
+class ApprovalItem(WaitingItem):
     """“Coder wants to run a command”."""
 
     @property
@@ -165,7 +165,7 @@ class PromptItem(CardItem):
         )
         return ", ".join(part for part in parts if part)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         if self.tool.question is None:
             self.height = 0.0
             return
@@ -199,13 +199,13 @@ class PromptItem(CardItem):
         self.height = y + look.px(12)
 
     def _place_buttons(
-        self, question: Question, left: float, right: float, y: float, look: Look
+        self, question: Question, left: float, right: float, y: float, look: PaintStyle
     ) -> float:
         tall = look.theme.height(28)
-        actions = [(Action("allow_once", "Allow once", "primary"), question.id, "Enter")]
+        actions = [(CardAction("allow_once", "Allow once", "primary"), question.id, "Enter")]
         if question.always:
             words = f"Always allow {names(question.always)}"
-            actions.append((Action("allow_always", words), question.id, "A"))
+            actions.append((CardAction("allow_always", words), question.id, "A"))
         self.hits = button_row(look, left, y, actions)
         if question.always:
             beside = self.hits[-1].rect
@@ -227,7 +227,7 @@ class PromptItem(CardItem):
         left: float,
         right: float,
         y: float,
-        context: Context,
+        context: ItemContext,
     ) -> float:
         """What “Always” covers, the rules as they are kept, and the calls they would allow."""
         width, where = right - left, SCOPES[0][1]
@@ -241,7 +241,7 @@ class PromptItem(CardItem):
         return y
 
     def _place_facts(
-        self, facts: tuple[tuple[str, str], ...], left: float, right: float, y: float, look: Look
+        self, facts: tuple[tuple[str, str], ...], left: float, right: float, y: float, look: PaintStyle
     ) -> float:
         x, tall = left, look.px(18)
         for name, value in facts:
@@ -254,7 +254,7 @@ class PromptItem(CardItem):
             x += width + look.px(16)
         return y + tall
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if self.tool.question is None or not self.hits:
             return
         look = context.look
@@ -273,7 +273,7 @@ class PromptItem(CardItem):
             paint_button(hit, paint, look)
 
 
-class AskItem(CardItem):
+class QuestionItem(WaitingItem):
     """A question of the agent, with choices or for a free answer."""
 
     @property
@@ -283,7 +283,7 @@ class AskItem(CardItem):
             part for part in (self.tool.asks or "", choices, "needs your answer") if part
         )
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         tool, look = self.tool, context.look
         title = f"{self.agent} asks" if self.agent else "A question for you"
         y = self.head(title, "", context)
@@ -309,7 +309,7 @@ class AskItem(CardItem):
         self._hint = QRectF(left, y, right - left, look.px(16))
         self.height = y + look.px(16) + look.px(12)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         if self.shown_at is None:
             self.shown_at = context.now()
         look = context.look

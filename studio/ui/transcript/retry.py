@@ -9,14 +9,14 @@ from studio.ui.markdown import Block
 
 from . import model
 from .buttons import button_row, paint_button
-from .items import Context, Item, Paint
-from .model import Action
+from .items import ItemContext, Item, PaintPass
+from .model import CardAction
 from .text import ParagraphLeaf
 
 _ACTIONS = (
-    Action("try_now", "Try now"),
-    Action("switch_model", "Switch to…"),
-    Action("stop", "Stop", "ghost"),
+    CardAction("try_now", "Try now"),
+    CardAction("switch_model", "Switch to…"),
+    CardAction("stop", "Stop", "ghost"),
 )
 
 
@@ -35,16 +35,16 @@ class RetryItem(Item):
 
     @property
     def name(self) -> str:
-        return model.retrying(self.retry)
+        return model.retry_line(self.retry)
 
     @property
     def animated(self) -> bool:
         return bool(self.hits) and self.retry.state == "waiting"
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(109 if self._begun(context) is not None else 20)
 
-    def _begun(self, context: Context) -> float | None:
+    def _begun(self, context: ItemContext) -> float | None:
         """When the wait began, while it or the attempt after it goes on."""
         newest = context.running and self.plan.last == len(self.blocks)
         trying = newest and self.retry.state == "resumed"
@@ -52,7 +52,7 @@ class RetryItem(Item):
             return context.started.get(id(self.block))
         return None
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look = context.look
         self.leaves, self.places, self.hits = [], [], []
         if self._begun(context) is None:
@@ -62,7 +62,7 @@ class RetryItem(Item):
             return
         left, y = look.px(54), float(look.px(12))
         width = context.width - left - look.px(14)
-        words, rest = model.parted(self.retry.title)
+        words, rest = model.split_title(self.retry.title)
         title = ParagraphLeaf(Block("paragraph", words.rstrip(".")), "ui_strong")
         y += self.place(title, QPointF(left, y - look.px(1)), context, width) - look.px(3)
         if rest:
@@ -77,7 +77,7 @@ class RetryItem(Item):
         self.hits = hits if waiting else [hit for hit in hits if hit.action == "stop"]
         self.height = y + look.theme.height(28) + look.px(12)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look, begun = context.look, self._begun(context)
         if begun is None or not self.hits:
             icon = "square" if self.retry.state == "stopped" else "refresh-cw"
@@ -85,7 +85,7 @@ class RetryItem(Item):
             self.paint_leaves(paint, context)
             return
         look.card(paint.painter, QRectF(0, 0, context.width, self.height), "surface", "control", 10)
-        icon, tint, _ = model.failure(self.retry.fault)
+        icon, tint, _ = model.failure_style(self.retry.fault)
         side = look.px(28)
         tile = QRectF(look.px(14), look.px(13), side, side)
         look.tile(paint.painter, tile, icon, *look.tint(tint), 16)

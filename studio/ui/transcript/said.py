@@ -9,7 +9,7 @@ from studio.domain.messages import File, Image
 from studio.ui.markdown import plain
 
 from . import enclosed
-from .items import Context, Item, Paint
+from .items import ItemContext, Item, PaintPass
 from .text import Leaf, ParagraphLeaf, gap, leaf
 
 
@@ -36,7 +36,7 @@ class UserItem(Item):
     def source(self) -> str:
         return self.user_block.text
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         text, look = self.source(), context.look
         lines = text.count("\n") + len(text) / 72 + 1
         pictures = sum(isinstance(part, Image) for part in self.attached)
@@ -44,7 +44,7 @@ class UserItem(Item):
         above += look.px(36) * (len(self.attached) - pictures)
         return above + int(lines) * look.body_line + look.px(18)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look = context.look
         pad_x, pad_y = look.px(14), look.px(9)
         most = min(look.px(540), context.width)
@@ -82,7 +82,7 @@ class UserItem(Item):
             if isinstance(tile.part, Image):
                 self._thumbnails.forget(tile.part)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         context.look.card(paint.painter, self._bubble, "bubble", None, 12)
         if self.user_block.pinned:
             look = context.look

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from .items import END, START, Caret, Item, Range
+from .items import END, START, Caret, Item, TextRange
 
-Place: TypeAlias = tuple[int, Caret]
+TextPosition: TypeAlias = tuple[int, Caret]
 """An item's index and a place in its text."""
 
 
@@ -15,8 +15,8 @@ class Selection:
     """From where the mouse was pressed to where it is; empty at first."""
 
     def __init__(self) -> None:
-        self.anchor: Place | None = None
-        self.head: Place | None = None
+        self.anchor: TextPosition | None = None
+        self.head: TextPosition | None = None
 
     def __bool__(self) -> bool:
         return self.anchor is not None and self.anchor != self.head
@@ -24,10 +24,10 @@ class Selection:
     def clear(self) -> None:
         self.anchor = self.head = None
 
-    def begin(self, place: Place) -> None:
+    def begin(self, place: TextPosition) -> None:
         self.anchor = self.head = place
 
-    def extend(self, place: Place) -> None:
+    def extend(self, place: TextPosition) -> None:
         if self.anchor is not None:
             self.head = place
 
@@ -36,13 +36,13 @@ class Selection:
         self.anchor, self.head = (0, START), (max(0, count - 1), END)
 
     @property
-    def ends(self) -> tuple[Place, Place] | None:
+    def ends(self) -> tuple[TextPosition, TextPosition] | None:
         if self.anchor is None or self.head is None or not self:
             return None
         low, high = sorted((self.anchor, self.head))
         return low, high
 
-    def of(self, index: int) -> Range | None:
+    def of(self, index: int) -> TextRange | None:
         """What of an item is selected."""
         ends = self.ends
         if ends is None or not ends[0][0] <= index <= ends[1][0]:

@@ -14,9 +14,9 @@ from studio.domain.blocks import TranscriptBlock
 
 from .canvas import Canvas
 from .focus import Focus
-from .items import Context, Hit, Item
+from .items import ItemContext, Hit, Item
 from .overlay import FADE, Pill
-from .prompt import CardItem
+from .prompt import WaitingItem
 from .scroller import STICK, Scroller
 from .selection import Selection
 
@@ -25,7 +25,7 @@ AVATAR = 36
 SIDE = 24
 
 
-class Stage(QObject):
+class Viewport(QObject):
     """Shared by the hands of the transcript. Places are in the window's pixels."""
 
     outdated = Signal()
@@ -35,7 +35,7 @@ class Stage(QObject):
     keyboard_wanted = Signal()
     """The keyboard should come here: something waits for an answer."""
 
-    def __init__(self, context: Context, parent: QObject | None = None) -> None:
+    def __init__(self, context: ItemContext, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.context = context
         self.look = context.look
@@ -190,7 +190,7 @@ class Stage(QObject):
         pill = None
         for index in canvas.waiting():
             item = canvas.items[index]
-            if not isinstance(item, CardItem):
+            if not isinstance(item, WaitingItem):
                 continue
             top = canvas.top(index) - scroller.value
             if top > scroller.height - 40 or top + item.height < 40:
@@ -226,7 +226,7 @@ class Stage(QObject):
     def go_to_waiting(self) -> bool:
         """Focus the next card that waits for the person; False if none does."""
         waiting = self.canvas.waiting()
-        cards = [i for i in waiting if isinstance(self.canvas.items[i], CardItem)]
+        cards = [i for i in waiting if isinstance(self.canvas.items[i], WaitingItem)]
         found = cards or waiting
         if not found:
             return False

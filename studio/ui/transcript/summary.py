@@ -9,8 +9,8 @@ from studio.ui.markdown import Block, plain
 from studio.ui.run_page import short_count
 
 from .buttons import button_row, button_width, paint_button
-from .items import Context, Hit, Item, Paint
-from .model import Action
+from .items import ItemContext, Hit, Item, PaintPass
+from .model import CardAction
 from .text import ParagraphLeaf, leaf
 
 EDITING = {"edit_summary": "edit", "undo_summary": "undo"}
@@ -18,7 +18,7 @@ EDITING = {"edit_summary": "edit", "undo_summary": "undo"}
 ENDED = {"holds": "", "undone": "Undone", "replaced": "Replaced by a later summary"}
 
 
-def title(block: SummaryBlock) -> str:
+def summary_title(block: SummaryBlock) -> str:
     words = "Earlier messages were summed up for the model"
     if not block.before:
         return words
@@ -36,27 +36,27 @@ class SummaryItem(Item):
 
     @property
     def name(self) -> str:
-        return ", ".join(filter(None, [title(self.summary), ENDED[self.summary.state].lower()]))
+        return ", ".join(filter(None, [summary_title(self.summary), ENDED[self.summary.state].lower()]))
 
     def source(self) -> str:
-        return f"{title(self.summary)}\n\n{self.summary.text}"
+        return f"{summary_title(self.summary)}\n\n{self.summary.text}"
 
-    def tip(self, hit: Hit, context: Context) -> str:
+    def tip(self, hit: Hit, context: ItemContext) -> str:
         if hit.action in EDITING and context.running:
             return "Wait until the turn ends, or stop it first."
         return ""
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look, block = context.look, self.summary
         self.leaves, self.places, self.hits = [], [], []
         left, right = look.px(24), context.width
         opened = id(block) in context.opened
-        words = f"{title(block)}. {ENDED[block.state]}." if ENDED[block.state] else title(block)
-        buttons = [Action("toggle", "Hide" if opened else "Show", "ghost")]
+        words = f"{summary_title(block)}. {ENDED[block.state]}." if ENDED[block.state] else summary_title(block)
+        buttons = [CardAction("toggle", "Hide" if opened else "Show", "ghost")]
         if block.state == "holds" and not context.read_only:
             buttons += [
-                Action("edit_summary", "Edit…", "ghost"),
-                Action("undo_summary", "Undo", "ghost"),
+                CardAction("edit_summary", "Edit…", "ghost"),
+                CardAction("undo_summary", "Undo", "ghost"),
             ]
         room = sum(button_width(look, action.text) + look.px(8) for action in buttons)
         row = ParagraphLeaf(Block("paragraph", words), "small", "text2")
@@ -80,7 +80,7 @@ class SummaryItem(Item):
             self._box = QRectF(left, top, right - left, y - top)
         self.height = y
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look = context.look
         middle = look.theme.height(28) / 2
         look.icon(paint.painter, QPointF(look.px(8), middle), "layers", "text3", 14)
@@ -94,5 +94,5 @@ class SummaryItem(Item):
             paint.painter.setOpacity(1.0)
 
 
-def _value(action: Action, block: SummaryBlock) -> object:
+def _value(action: CardAction, block: SummaryBlock) -> object:
     return id(block) if action.name == "toggle" else block.summary_id

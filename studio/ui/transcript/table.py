@@ -10,8 +10,8 @@ from PySide6.QtGui import QColor, QPainter
 from studio.ui.markdown import CODE, Cell
 
 from .leaf import Leaf
-from .look import Look
-from .words import Words, formats
+from .look import PaintStyle
+from .words import LineLayout, formats
 
 
 class TableLeaf(Leaf):
@@ -21,10 +21,10 @@ class TableLeaf(Leaf):
     def text(self) -> str:
         return "\n".join("\t".join(cell[0] for cell in row) for row in self.block.rows)
 
-    def estimate(self, look: Look, width: float) -> float:
+    def estimate(self, look: PaintStyle, width: float) -> float:
         return len(self.block.rows) * (look.body_line + look.px(12))
 
-    def _columns(self, look: Look, width: float) -> list[float]:
+    def _columns(self, look: PaintStyle, width: float) -> list[float]:
         count = max((len(row) for row in self.block.sample), default=1)
         pad = 2 * look.px(10)
         natural = [float(pad)] * count
@@ -42,14 +42,14 @@ class TableLeaf(Leaf):
         whole = sum(over) or 1.0
         return [floor + spare * value / whole for value in over]
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self._indent = self.indent(look)
         columns = self._columns(look, width - self._indent)
         self._edges = [self._indent]
         for column in columns:
             self._edges.append(self._edges[-1] + column)
         pad, self._pad = look.px(6), look.px(10)
-        self._rows: list[tuple[float, float, list[Words]]] = []
+        self._rows: list[tuple[float, float, list[LineLayout]]] = []
         y = 0.0
         for number, row in enumerate(self.block.rows):
             head = self.block.part == 0 and number == 0
@@ -64,12 +64,12 @@ class TableLeaf(Leaf):
         self.height = y
         self.laid = True
 
-    def _cell(self, cell: Cell, width: float, index: int, head: bool, look: Look) -> Words:
+    def _cell(self, cell: Cell, width: float, index: int, head: bool, look: PaintStyle) -> LineLayout:
         text, spans = cell
         ranges, chips = formats(look, spans)
         sides = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
         side = self.block.align[index] if index < len(self.block.align) else ""
-        words = Words(
+        words = LineLayout(
             text,
             look.font("body_strong" if head else "body"),
             look.body_line,
@@ -85,7 +85,7 @@ class TableLeaf(Leaf):
         self._rows = []
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         if self.block.nesting:
             self.paint_nesting(painter, y, look, look.body_line)

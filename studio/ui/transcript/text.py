@@ -9,9 +9,9 @@ from studio.ui.markdown import Block
 
 from .highlight import CodeColours, State
 from .leaf import Leaf
-from .look import Look
+from .look import PaintStyle
 from .table import TableLeaf
-from .words import Words, formats, span_format
+from .words import LineLayout, formats, span_format
 
 CODE_HEADER = 32
 CODE_PAD = 12
@@ -24,7 +24,7 @@ class ParagraphLeaf(Leaf):
         super().__init__(block)
         self.role, self.color = role, color
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         block, role = self.block, self.role
         line: float = look.body_line
         font = look.font(role)
@@ -39,7 +39,7 @@ class ParagraphLeaf(Leaf):
             self.color = "text2"
         ranges, chips = formats(look, block.spans, role)
         self._x = self.indent(look)
-        self.words = Words(block.text, font, line, ranges, chips)
+        self.words = LineLayout(block.text, font, line, ranges, chips)
         self.words.lay(max(40.0, width - self._x))
         self.height = self.words.height
         self.laid = True
@@ -50,7 +50,7 @@ class ParagraphLeaf(Leaf):
             del self.words
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         if self.block.nesting:
             self.paint_nesting(painter, y, look, self.words.line)
@@ -83,18 +83,18 @@ class CodeLeaf(Leaf):
         self.coloured = False
         self._after: State | None = None
 
-    def estimate(self, look: Look, width: float) -> float:
+    def estimate(self, look: PaintStyle, width: float) -> float:
         return (self.block.text.count("\n") + 1) * look.code_block_line + self._frame(look)
 
-    def _frame(self, look: Look) -> float:
+    def _frame(self, look: PaintStyle) -> float:
         top = look.px(CODE_HEADER) if self.block.part == 0 else 0
         return top + (look.px(CODE_PAD) if self.block.final else 0)
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self._indent = self.indent(look)
         self._width = width - self._indent
         font = look.font("code")
-        self.words = Words(
+        self.words = LineLayout(
             self.block.text.replace("\n", "\u2028"),
             font,
             look.code_block_line,
@@ -131,7 +131,7 @@ class CodeLeaf(Leaf):
             return ("root",)
         return self.before.state_after()
 
-    def _formats(self, look: Look) -> list[QTextLayout.FormatRange]:
+    def _formats(self, look: PaintStyle) -> list[QTextLayout.FormatRange]:
         colours = self.colours
         self.coloured = colours is None or not self.block.language
         if colours is None or not self.block.language or not colours.can(self.block.language):
@@ -146,7 +146,7 @@ class CodeLeaf(Leaf):
         return out
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         block = self.block
         if block.nesting:
@@ -157,7 +157,7 @@ class CodeLeaf(Leaf):
             look.text(painter, head, block.language or "text", "small", "text3")
         self.words.paint(painter, self._left, y + self._top, look, selected)
 
-    def _paint_ground(self, painter: QPainter, y: float, look: Look) -> None:
+    def _paint_ground(self, painter: QPainter, y: float, look: PaintStyle) -> None:
         """The box around the code; its round corners are in the first and the last part only."""
         block, round_ = self.block, 16
         left, width = self._indent, self._width
@@ -179,7 +179,7 @@ class CodeLeaf(Leaf):
             for x in (left, left + width - 1):
                 painter.fillRect(QRectF(x, top, 1, bottom - top), look.color("hair"))
 
-    def copy_rect(self, y: float, look: Look) -> QRectF:
+    def copy_rect(self, y: float, look: PaintStyle) -> QRectF:
         """Where the copy button stands, in a part that has the header."""
         side = look.px(24)
         right = self._indent + self._width
@@ -195,16 +195,16 @@ class CodeLeaf(Leaf):
 class RuleLeaf(Leaf):
     """A line across."""
 
-    def estimate(self, look: Look, width: float) -> float:
+    def estimate(self, look: PaintStyle, width: float) -> float:
         return look.px(17)
 
-    def lay(self, look: Look, width: float) -> None:
+    def lay(self, look: PaintStyle, width: float) -> None:
         self._width = width
         self.height = look.px(17)
         self.laid = True
 
     def paint(
-        self, painter: QPainter, y: float, look: Look, selected: tuple[int, int] | None
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
     ) -> None:
         x = self.indent(look)
         look.hairline(painter, x, y + self.height / 2, self._width - x)
@@ -224,7 +224,7 @@ def leaf(block: Block, colours: CodeColours | None, before: Leaf | None = None) 
     return ParagraphLeaf(block)
 
 
-def gap(before: Block | None, block: Block, look: Look) -> float:
+def gap(before: Block | None, block: Block, look: PaintStyle) -> float:
     """The space above a block."""
     if before is None or (block.part > 0 and block.kind in ("code", "table")):
         return 0

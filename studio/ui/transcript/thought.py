@@ -8,7 +8,7 @@ from studio.domain.blocks import ReasoningBlock
 from studio.ui.markdown import Block
 
 from . import model
-from .items import Context, Hit, Item, Paint
+from .items import ItemContext, Hit, Item, PaintPass
 from .look import LEFT
 from .text import ParagraphLeaf
 
@@ -26,7 +26,7 @@ class ReasoningItem(Item):
     def animated(self) -> bool:
         return self.thought.live
 
-    def title(self, context: Context) -> str:
+    def title(self, context: ItemContext) -> str:
         block = self.thought
         if block.live:
             begun = context.started.get(id(block), context.now())
@@ -47,10 +47,10 @@ class ReasoningItem(Item):
     def source(self) -> str:
         return self.thought.text.strip()
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return context.look.px(24)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         block, look = self.thought, context.look
         if block.live:
             context.started.setdefault(id(block), context.now())
@@ -75,7 +75,7 @@ class ReasoningItem(Item):
                 y += self.place(made, at, context, context.width - left) + look.px(8)
             self.height = y - look.px(8)
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         block, look = self.thought, context.look
         if not self.height:
             return

@@ -15,9 +15,9 @@ from studio.ui.markdown import Block
 
 from . import enclosed, model
 from .buttons import button_row, paint_button
-from .items import Context, Hit, Item, Paint
-from .look import LEFT, RIGHT, Look
-from .model import Action, Row
+from .items import ItemContext, Hit, Item, PaintPass
+from .look import LEFT, RIGHT, PaintStyle
+from .model import CardAction, ToolRow
 from .output import OutputLeaf
 from .text import ParagraphLeaf
 
@@ -33,7 +33,7 @@ FEW = 3
 class _Placed:
     """A row where it lies: ``top`` of the row, ``bottom`` of its details."""
 
-    row: Row
+    row: ToolRow
     top: float
     bottom: float
     box: QRectF | None
@@ -52,12 +52,12 @@ class ToolsItem(Item):
         return [block for block in found if isinstance(block, ToolBlock)]
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ToolRow]:
         return model.rows(self.calls)
 
     @property
     def name(self) -> str:
-        return "\n".join(model.spoken(row, False) for row in self.rows)
+        return "\n".join(model.spoken_row(row, False) for row in self.rows)
 
     @property
     def animated(self) -> bool:
@@ -72,13 +72,13 @@ class ToolsItem(Item):
                     out.append(call.output.rstrip("\n"))
         return "\n".join(out)
 
-    def estimate(self, context: Context) -> float:
+    def estimate(self, context: ItemContext) -> float:
         return len(self.rows) * context.look.theme.height(34)
 
-    def lay(self, context: Context) -> None:
+    def lay(self, context: ItemContext) -> None:
         look = context.look
         self.leaves, self.places, self.hits, self._placed = [], [], [], []
-        self._tiles: list[enclosed.Tile] = []
+        self._tiles: list[enclosed.MediaTile] = []
         self._thumbnails = context.thumbnails
         tall = look.theme.height(34)
         y = 0.0
@@ -102,7 +102,7 @@ class ToolsItem(Item):
                     QRectF(0, top, context.width, tall),
                     "toggle",
                     row.key,
-                    model.spoken(row, opened),
+                    model.spoken_row(row, opened),
                 )
             )
             placed = _Placed(row, top, y, None, "", [], number == 0 or alone, False)
@@ -119,7 +119,7 @@ class ToolsItem(Item):
             self._placed[-1].last = True
         self.height = y
 
-    def _merged(self, placed: _Placed, y: float, context: Context) -> float:
+    def _merged(self, placed: _Placed, y: float, context: ItemContext) -> float:
         look, row = context.look, placed.row
         calls = list(row.calls)
         whole = row.key in context.whole
@@ -139,7 +139,7 @@ class ToolsItem(Item):
             y += self._pictures(images, QPointF(look.px(60), y), context.width - look.px(74), look)
         return y + look.px(8)
 
-    def _pictures(self, images: Sequence[Image], at: QPointF, width: float, look: Look) -> float:
+    def _pictures(self, images: Sequence[Image], at: QPointF, width: float, look: PaintStyle) -> float:
         """Place what tools returned; says how tall it is."""
         tiles, _, tall = enclosed.arrange(images, width, look)
         tiles = enclosed.moved(tiles, at)
@@ -147,7 +147,7 @@ class ToolsItem(Item):
         self.hits += enclosed.hits(tiles)
         return tall
 
-    def _details(self, placed: _Placed, y: float, context: Context) -> float:
+    def _details(self, placed: _Placed, y: float, context: ItemContext) -> float:
         look, call = context.look, placed.row.calls[0]
         left, right = look.px(38), look.px(11)
         pad_x, pad_y = look.px(10), look.px(8)
@@ -191,14 +191,14 @@ class ToolsItem(Item):
                 placed.note = f"{self.agent or 'The agent'} saw this output."
         return y + look.px(11)
 
-    def _command(self, call: ToolBlock, look: Look, width: float) -> str:
+    def _command(self, call: ToolBlock, look: PaintStyle, width: float) -> str:
         """The target, where the row had to cut it; the arguments, where it has none."""
         if call.target:
             cut = "\n" in call.target or look.width("code", call.target) > width * 0.6
             return call.target if cut else ""
         return json.dumps(call.arguments, ensure_ascii=False, indent=1) if call.arguments else ""
 
-    def _output(self, call: ToolBlock, context: Context) -> tuple[str, int]:
+    def _output(self, call: ToolBlock, context: ItemContext) -> tuple[str, int]:
         """What is shown of the output, and how many lines are not."""
         text = call.output.rstrip("\n")
         if not text:
@@ -210,12 +210,12 @@ class ToolsItem(Item):
             return "\n".join(lines[:MOST_LINES]), len(lines) - MOST_LINES
         return text, 0
 
-    def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[Action, object, str]]:
-        out: list[tuple[Action, object, str]] = []
+    def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[CardAction, object, str]]:
+        out: list[tuple[CardAction, object, str]] = []
         if hidden:
-            out.append((Action("show_all", f"Show {hidden} more lines", "ghost"), id(call), ""))
+            out.append((CardAction("show_all", f"Show {hidden} more lines", "ghost"), id(call), ""))
         if call.finished and call.output.strip():
-            out.append((Action("copy_output", "Copy output", "ghost"), id(call), ""))
+            out.append((CardAction("copy_output", "Copy output", "ghost"), id(call), ""))
         return out
 
     def forget(self) -> None:
@@ -225,7 +225,7 @@ class ToolsItem(Item):
 
     # -- painting ------------------------------------------------------------------
 
-    def paint(self, paint: Paint, context: Context) -> None:
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
         look, painter = context.look, paint.painter
         top = 0.0
         for placed in self._placed:
@@ -263,7 +263,7 @@ class ToolsItem(Item):
             elif hit.style != "row":
                 paint_button(hit, paint, look)
 
-    def _paint_row(self, placed: _Placed, paint: Paint, context: Context) -> None:
+    def _paint_row(self, placed: _Placed, paint: PaintPass, context: ItemContext) -> None:
         look, painter, row = context.look, paint.painter, placed.row
         call = row.calls[0]
         tall = look.theme.height(34)
@@ -324,14 +324,14 @@ class ToolsItem(Item):
         if hit.same(paint.focus):
             look.focus_ring(painter, rect.adjusted(4, 4, -4, -4), 6)
 
-    def _result(self, row: Row, context: Context) -> str:
+    def _result(self, row: ToolRow, context: ItemContext) -> str:
         if row.merged:
             return model.duration(sum(call.seconds for call in row.calls))
         call = row.calls[0]
         begun = context.started.get(id(call))
-        return model.result(call, None if begun is None else context.now() - begun)
+        return model.row_status(call, None if begun is None else context.now() - begun)
 
-    def _paint_state(self, call: ToolBlock, at: QPointF, paint: Paint, context: Context) -> None:
+    def _paint_state(self, call: ToolBlock, at: QPointF, paint: PaintPass, context: ItemContext) -> None:
         look, painter = context.look, paint.painter
         if call.state in ("running", "writing"):
             side = look.px(16)
@@ -349,7 +349,7 @@ class ToolsItem(Item):
         }[call.state]
         look.icon(painter, at, icon, color, 14)
 
-    def _paint_lines(self, placed: _Placed, paint: Paint, context: Context) -> None:
+    def _paint_lines(self, placed: _Placed, paint: PaintPass, context: ItemContext) -> None:
         look, painter = context.look, paint.painter
         if not placed.lines:
             return
@@ -361,7 +361,7 @@ class ToolsItem(Item):
         for call, y in placed.lines:
             rect = QRectF(look.px(60), y, right - look.px(60), look.px(26))
             look.icon(painter, QPointF(look.px(45), rect.center().y()), call.icon, "text2", 14)
-            words = model.result(call, None)
+            words = model.row_status(call, None)
             width = min(look.width("small", words), rect.width() / 3)
             look.text(
                 painter,

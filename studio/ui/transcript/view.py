@@ -30,15 +30,15 @@ from . import access
 from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
 from .document import TextItem
 from .highlight import CodeColours
-from .items import Context, Hit
-from .keys import Keys
-from .look import Look
-from .mouse import Mouse
+from .items import ItemContext, Hit
+from .keys import KeyboardInput
+from .look import PaintStyle
+from .mouse import MouseInput
 from .overlay import Pill
 from .painting import paint_stage
-from .prompt import SCOPES, AskItem, PromptItem
+from .prompt import SCOPES, QuestionItem, ApprovalItem
 from .said import UserItem
-from .stage import Stage
+from .stage import Viewport
 
 FRAME = 0.016
 """Seconds between two frames, at the least; four times what the last one cost, if more."""
@@ -66,10 +66,10 @@ class TranscriptView(QAbstractScrollArea):
     ) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.look = Look(theme)
+        self.look = PaintStyle(theme)
         self.colours = CodeColours(self)
-        self.context = Context(self.look, self.colours, time.monotonic, agent)
-        self.stage = Stage(self.context, self)
+        self.context = ItemContext(self.look, self.colours, time.monotonic, agent)
+        self.stage = Viewport(self.context, self)
         self.canvas, self.scroller = self.stage.canvas, self.stage.scroller
         self.selection, self.focus = self.stage.selection, self.stage.focus
         self._actions = Actions(self.stage, self)
@@ -87,8 +87,8 @@ class TranscriptView(QAbstractScrollArea):
         self.pin_wanted = self._actions.pin_wanted
         self.left = self._actions.left
         self._actions.scopes_wanted.connect(self._choose_scope)
-        self._keys = Keys(self.stage, self._actions)
-        self._mouse = Mouse(self.stage, self._actions, self.viewport())
+        self._keys = KeyboardInput(self.stage, self._actions)
+        self._mouse = MouseInput(self.stage, self._actions, self.viewport())
         self._transcript: Transcript | None = None
         self._dirty: set[int] = set()
         self._announced: set[str] = set()
@@ -187,11 +187,11 @@ class TranscriptView(QAbstractScrollArea):
         self.flush()
         for index in self.canvas.waiting():
             item = self.canvas.items[index]
-            if isinstance(item, PromptItem):
+            if isinstance(item, ApprovalItem):
                 self.stage.focus_on(index)
                 self._take_keyboard()
                 return True
-            if isinstance(item, AskItem):
+            if isinstance(item, QuestionItem):
                 self.stage.reveal(index)
         return False
 
@@ -240,9 +240,9 @@ class TranscriptView(QAbstractScrollArea):
         return self.stage.place_of(index)
 
     @cached_property
-    def accessible(self) -> access.ListAccess:
+    def accessible(self) -> access.AccessibleTranscript:
         """What screen readers see; kept here, Qt does not keep it alive for Python."""
-        return access.ListAccess(self, self.stage)
+        return access.AccessibleTranscript(self, self.stage)
 
     # -- a frame -------------------------------------------------------------------------
 
@@ -295,7 +295,7 @@ class TranscriptView(QAbstractScrollArea):
     def _announce(self, changed: Iterable[int]) -> None:
         for index in changed:
             item = self.canvas.items[index]
-            if isinstance(item, PromptItem | AskItem):
+            if isinstance(item, ApprovalItem | QuestionItem):
                 tool = item.tool
                 key = tool.question.id if tool.question else f"ask {tool.call_id} {tool.asks}"
                 if key not in self._announced:
@@ -307,7 +307,7 @@ class TranscriptView(QAbstractScrollArea):
     def _focus_moved(self, index: int) -> None:
         access.focus_moved(self, index)
 
-    def _choose_scope(self, item: PromptItem, hit: Hit) -> None:
+    def _choose_scope(self, item: ApprovalItem, hit: Hit) -> None:
         """Where “Always” counts; the answer is for this question, whatever comes meanwhile."""
         index = self.canvas.index(item)
         if index is None:

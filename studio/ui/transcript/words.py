@@ -10,10 +10,10 @@ from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout,
 
 from studio.ui.markdown import CODE, EMPHASIS, STRIKE, STRONG, Span, utf16
 
-from .look import Look
+from .look import PaintStyle
 
 
-class Words:
+class LineLayout:
     """One paragraph, broken into lines of equal height."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Words:
         painter: QPainter,
         x: float,
         y: float,
-        look: Look,
+        look: PaintStyle,
         selected: tuple[int, int] | None,
         color: str = "text1",
     ) -> None:
@@ -87,7 +87,7 @@ class Words:
         self.layout.draw(painter, QPointF(x, y), ranges)
 
     def _chip(
-        self, painter: QPainter, x: float, y: float, start: int, size: int, look: Look
+        self, painter: QPainter, x: float, y: float, start: int, size: int, look: PaintStyle
     ) -> None:
         """The tint behind inline code."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -145,7 +145,7 @@ def span_format(start: int, length: int, form: QTextCharFormat) -> QTextLayout.F
 
 
 def formats(
-    look: Look, spans: Iterable[Span], base: str = "body"
+    look: PaintStyle, spans: Iterable[Span], base: str = "body"
 ) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
     """Character formats of inline styles, and the pieces of inline code."""
     out: list[QTextLayout.FormatRange] = []

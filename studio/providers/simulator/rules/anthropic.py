@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, objs, text
 
@@ -26,25 +26,25 @@ REDACTED = "redacted"
 """What the signature of redacted thinking covers: nobody else can read the thought."""
 
 
-def check(view: RequestView, maker: Maker) -> None:
+def check(view: RequestView, maker: ServerState) -> None:
     """Raises Refused for the first rule the request breaks."""
     enforce(RULES, HOUSE, view, maker)
 
 
-def unique_calls(view: RequestView, maker: Maker) -> None:
+def unique_calls(view: RequestView, maker: ServerState) -> None:
     """Within a turn no id comes twice; in a later turn it may."""
     for run in runs(view):
         seen: set[str] = set()
         for index, number, block in run.of("tool_use"):
             id_ = text(block.get("id"))
             if id_ in seen:
-                raise Refused(
+                raise RequestRefused(
                     "pairing", f"messages.{index}.content.{number}: `tool_use` ids must be unique"
                 )
             seen.add(id_)
 
 
-def answered_calls(view: RequestView, maker: Maker) -> None:
+def answered_calls(view: RequestView, maker: ServerState) -> None:
     """Every call has a result, first thing in the turn that follows."""
     found = runs(view)
     for run, following in zip(found, [*found[1:], None], strict=False):
@@ -56,7 +56,7 @@ def answered_calls(view: RequestView, maker: Maker) -> None:
             answered.add(text(block.get("tool_use_id")))
         missing = [id_ for _, _, block in calls if (id_ := text(block.get("id"))) not in answered]
         if missing:
-            raise Refused(
+            raise RequestRefused(
                 "pairing",
                 f"messages.{calls[0][0]}: `tool_use` ids were found without `tool_result` blocks "
                 f"immediately after: {', '.join(missing)}. Each `tool_use` block must have a "
@@ -64,14 +64,14 @@ def answered_calls(view: RequestView, maker: Maker) -> None:
             )
 
 
-def asked_results(view: RequestView, maker: Maker) -> None:
+def asked_results(view: RequestView, maker: ServerState) -> None:
     """Every result belongs to a call of the turn just before."""
     for before, run in pairs(view):
         calls = before.of("tool_use") if before and before.role == "assistant" else []
         asked = {text(block.get("id")) for _, _, block in calls}
         for index, number, block in run.of("tool_result") if run.role == "user" else []:
             if (id_ := text(block.get("tool_use_id"))) not in asked:
-                raise Refused(
+                raise RequestRefused(
                     "pairing",
                     f"messages.{index}.content.{number}: unexpected `tool_use_id` found in "
                     f"`tool_result` blocks: {id_}. Each `tool_result` block must have a "
@@ -79,14 +79,14 @@ def asked_results(view: RequestView, maker: Maker) -> None:
                 )
 
 
-def single_results(view: RequestView, maker: Maker) -> None:
+def single_results(view: RequestView, maker: ServerState) -> None:
     """No call has two results."""
     for run in runs(view):
         seen: set[str] = set()
         for index, number, block in run.of("tool_result"):
             id_ = text(block.get("tool_use_id"))
             if id_ in seen:
-                raise Refused(
+                raise RequestRefused(
                     "pairing",
                     f"messages.{index}.content.{number}: each tool_use must have a single result. "
                     f"Found multiple `tool_result` blocks with id: {id_}",
@@ -94,7 +94,7 @@ def single_results(view: RequestView, maker: Maker) -> None:
             seen.add(id_)
 
 
-def served_tools(view: RequestView, maker: Maker) -> None:
+def served_tools(view: RequestView, maker: ServerState) -> None:
     """A server's tool use has its result in the same turn, but for a turn that was paused."""
     found = runs(view)
     for run in found[:-1] if found and found[-1].role == "assistant" else found:
@@ -102,14 +102,14 @@ def served_tools(view: RequestView, maker: Maker) -> None:
         for index, _, block in run.of("server_tool_use"):
             if (id_ := text(block.get("id"))) not in given:
                 name = text(block.get("name"))
-                raise Refused(
+                raise RequestRefused(
                     "pairing",
                     f"messages.{index}: `{name}` tool use with id `{id_}` was found without a "
                     f"corresponding `{name}_tool_result` block",
                 )
 
 
-def served_results(view: RequestView, maker: Maker) -> None:
+def served_results(view: RequestView, maker: ServerState) -> None:
     """What a search found comes back as it was sealed."""
     for place, _, block in placed(view):
         if block.get("type") != "web_search_tool_result":
@@ -117,29 +117,29 @@ def served_results(view: RequestView, maker: Maker) -> None:
         for number, row in enumerate(objs(block.get("content"))):
             sealed = text(row.get("encrypted_content"))
             if not maker.signer.verify(sealed, row.get("url"))[0]:
-                raise Refused(
+                raise RequestRefused(
                     "echo",
                     f"{place}.content.{number}: Invalid `encrypted_content` in `search_result` "
                     "block",
                 )
 
 
-def no_prefill(view: RequestView, maker: Maker) -> None:
+def no_prefill(view: RequestView, maker: ServerState) -> None:
     """The newer models begin their reply themselves."""
     if _begun(view) is not None and not _PREFILL.match(view.model):
-        raise Refused(
+        raise RequestRefused(
             "prefill",
             "This model does not support assistant message prefill. The conversation must end "
             "with a user message.",
         )
 
 
-def no_trailing_space(view: RequestView, maker: Maker) -> None:
+def no_trailing_space(view: RequestView, maker: ServerState) -> None:
     """A beginning of the reply does not end in whitespace."""
     final = _begun(view) or []
     said = text(final[-1].get("text")) if final and final[-1].get("type") == "text" else ""
     if said != said.rstrip():
-        raise Refused(
+        raise RequestRefused(
             "empty", "messages: final assistant content cannot end with trailing whitespace"
         )
 
@@ -153,17 +153,17 @@ def _begun(view: RequestView) -> list[Body] | None:
     return None if not found or found[-1].role != "assistant" or paused else last
 
 
-def latest_thinking(view: RequestView, maker: Maker) -> None:
+def latest_thinking(view: RequestView, maker: ServerState) -> None:
     """What the newest reply thought is not edited."""
     for place in _edited(view, maker):
-        raise Refused(
+        raise RequestRefused(
             "echo",
             f"{place}: `thinking` or `redacted_thinking` blocks in the latest assistant message "
             "cannot be modified. These blocks must remain as they were in the original response.",
         )
 
 
-def genuine_thinking(view: RequestView, maker: Maker) -> None:
+def genuine_thinking(view: RequestView, maker: ServerState) -> None:
     """Thinking comes back with its own signature and unchanged."""
     edited = _edited(view, maker)
     for place, _, block in placed(view):
@@ -172,10 +172,10 @@ def genuine_thinking(view: RequestView, maker: Maker) -> None:
         if not maker.signer.verify(_signature(block), _thought(block))[0]:
             kind = text(block.get("type"))
             field = "signature" if kind == "thinking" else "data"
-            raise Refused("echo", f"{place}: Invalid `{field}` in `{kind}` block")
+            raise RequestRefused("echo", f"{place}: Invalid `{field}` in `{kind}` block")
 
 
-def _edited(view: RequestView, maker: Maker) -> list[str]:
+def _edited(view: RequestView, maker: ServerState) -> list[str]:
     """Where the newest reply holds thoughts under signatures made here for others."""
     latest = next((run for run in reversed(runs(view)) if run.role == "assistant"), None)
     return [
@@ -187,13 +187,13 @@ def _edited(view: RequestView, maker: Maker) -> list[str]:
     ]
 
 
-def bound_thinking(view: RequestView, maker: Maker) -> None:
+def bound_thinking(view: RequestView, maker: ServerState) -> None:
     """Where thinking is preserved it comes back behind what it was thought about."""
     if parameters.binding(view) == "drop_block":
         return
     for place, reason in _loose(view, maker):
         if reason == "prefix_binding_mismatch":
-            raise Refused(
+            raise RequestRefused(
                 "echo",
                 f"{place}: Invalid `signature` in `thinking` block. The block is bound to a "
                 "different conversation. Remove the block, or set "
@@ -209,7 +209,7 @@ def _thought(block: Body) -> str:
     return text(block.get("thinking")) if block.get("type") == "thinking" else REDACTED
 
 
-def _walk(view: RequestView, maker: Maker) -> Iterator[tuple[str, str, Any]]:
+def _walk(view: RequestView, maker: ServerState) -> Iterator[tuple[str, str, Any]]:
     """Each block's place, why the model does not see it (mostly empty), and its element.
 
     Thinking of another model is left out without an error; so is, where it is
@@ -236,11 +236,11 @@ def _walk(view: RequestView, maker: Maker) -> Iterator[tuple[str, str, Any]]:
             yield f"messages.{index}.content.{number}", reason, part
 
 
-def _loose(view: RequestView, maker: Maker) -> list[tuple[str, str]]:
+def _loose(view: RequestView, maker: ServerState) -> list[tuple[str, str]]:
     return [(place, reason) for place, reason, _ in _walk(view, maker) if reason]
 
 
-def transformations(view: RequestView, maker: Maker) -> list[Body]:
+def transformations(view: RequestView, maker: ServerState) -> list[Body]:
     """What the model does not see of the request's thinking, as a reply reports it."""
     return [
         {"type": "thinking_dropped", "path": place, "reason": reason}
@@ -248,25 +248,25 @@ def transformations(view: RequestView, maker: Maker) -> list[Body]:
     ]
 
 
-def prefix(view: RequestView, maker: Maker) -> list[Any]:
+def prefix(view: RequestView, maker: ServerState) -> list[Any]:
     """Everything the reply follows."""
     return beginning(view.body) + [part for _, reason, part in _walk(view, maker) if not reason]
 
 
-def one_message_a_turn(view: RequestView, maker: Maker) -> None:
+def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
     """House rule: no two messages of one role in a row."""
     for run in runs(view):
         if len({entry[0] for entry in run.blocks}) > 1:
-            raise Refused("house", f"house rule: consecutive {run.role} messages")
+            raise RequestRefused("house", f"house rule: consecutive {run.role} messages")
 
 
-def results_in_order(view: RequestView, maker: Maker) -> None:
+def results_in_order(view: RequestView, maker: ServerState) -> None:
     """House rule: results come in the order of their calls."""
     for before, run in pairs(view):
         calls = [text(block.get("id")) for _, _, block in before.of("tool_use")] if before else []
         results = [text(block.get("tool_use_id")) for _, _, block in run.of("tool_result")]
         if calls and results != calls:
-            raise Refused("house", "house rule: results come in call order")
+            raise RequestRefused("house", "house rule: results come in call order")
 
 
 RULES: tuple[Check, ...] = (

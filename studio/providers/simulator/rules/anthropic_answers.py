@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import array, obj, text
 
@@ -19,75 +19,75 @@ def _choice(view: RequestView) -> str:
     return text(obj(view.body.get("tool_choice")).get("type"))
 
 
-def choice_known(view: RequestView, maker: Maker) -> None:
+def choice_known(view: RequestView, maker: ServerState) -> None:
     """What is said of calling tools is one of four."""
     choice = view.body.get("tool_choice")
     if choice is not None and _choice(view) not in _CHOICES:
         known = ", ".join(f"'{name}'" for name in _CHOICES)
-        raise Refused(
+        raise RequestRefused(
             "tools",
             f"tool_choice: Input tag '{_choice(view)}' found using 'type' does not match any of "
             f"the expected tags: {known}",
         )
 
 
-def choice_of_tools(view: RequestView, maker: Maker) -> None:
+def choice_of_tools(view: RequestView, maker: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
     choice = obj(view.body.get("tool_choice"))
     if choice and not view.tools:
-        raise Refused("tools", "tool_choice may only be specified while providing tools.")
+        raise RequestRefused("tools", "tool_choice may only be specified while providing tools.")
     if _choice(view) == "tool" and choice.get("name") not in view.tool_names:
-        raise Refused("tools", f"Tool '{choice.get('name')}' not found in provided tools")
+        raise RequestRefused("tools", f"Tool '{choice.get('name')}' not found in provided tools")
 
 
-def choice_free(view: RequestView, maker: Maker) -> None:
+def choice_free(view: RequestView, maker: ServerState) -> None:
     """Models from Claude 5.1 on cannot be made to call."""
     found = _MODEL.match(view.model)
     newest = found is not None and (int(found[1]), int(found[2] or 0)) >= (5, 1)
     if newest and _choice(view) in ("any", "tool"):
-        raise Refused(
+        raise RequestRefused(
             "tools", 'tool_choice: type "tool" and "any" are not supported for this model.'
         )
 
 
-def stops_are_texts(view: RequestView, maker: Maker) -> None:
+def stops_are_texts(view: RequestView, maker: ServerState) -> None:
     """Stop sequences are strings of more than blanks."""
     stops = view.body.get("stop_sequences")
     if stops is None:
         return
     if not isinstance(stops, list):
-        raise Refused("parameter", "stop_sequences: Input should be a valid list")
+        raise RequestRefused("parameter", "stop_sequences: Input should be a valid list")
     for number, stop in enumerate(array(stops)):
         if not isinstance(stop, str):
-            raise Refused("parameter", f"stop_sequences.{number}: Input should be a valid string")
+            raise RequestRefused("parameter", f"stop_sequences.{number}: Input should be a valid string")
         if not stop.strip():
-            raise Refused(
+            raise RequestRefused(
                 "parameter", "stop_sequences: each stop sequence must contain non-whitespace"
             )
 
 
-def one_way_of_sampling(view: RequestView, maker: Maker) -> None:
+def one_way_of_sampling(view: RequestView, maker: ServerState) -> None:
     """Many models take a temperature or a top_p, not both."""
     if view.body.get("temperature") is not None and view.body.get("top_p") is not None:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "`temperature` and `top_p` cannot both be specified for this model. Please use only "
             "one.",
         )
 
 
-def form_known(view: RequestView, maker: Maker) -> None:
+def form_known(view: RequestView, maker: ServerState) -> None:
     """An answer's form is a schema."""
     form = obj(view.body.get("output_config")).get("format")
     if form is None:
         return
     if obj(form).get("type") != "json_schema":
-        raise Refused("parameter", "output_config.format.type: Input should be 'json_schema'")
+        raise RequestRefused("parameter", "output_config.format.type: Input should be 'json_schema'")
     if not isinstance(obj(form).get("schema"), dict):
-        raise Refused("parameter", "output_config.format.schema: Field required")
+        raise RequestRefused("parameter", "output_config.format.schema: Field required")
 
 
-def form_supported(view: RequestView, maker: Maker) -> None:
+def form_supported(view: RequestView, maker: ServerState) -> None:
     """Objects of a schema are closed, and it has no limits that cannot be held."""
     form = obj(obj(view.body.get("output_config")).get("format"))
     for part in schemas.parts(form.get("schema")):
@@ -101,5 +101,5 @@ def form_supported(view: RequestView, maker: Maker) -> None:
                 raise _not_held(f"For '{kind}' type, property '{key}' is not supported")
 
 
-def _not_held(words: str) -> Refused:
-    return Refused("schema", f"output_config.format.schema: {words}")
+def _not_held(words: str) -> RequestRefused:
+    return RequestRefused("schema", f"output_config.format.schema: {words}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, objs, text
 
@@ -32,41 +32,41 @@ _KEYS: dict[str, str] = {
 }
 
 
-def roles(view: RequestView, maker: Maker) -> None:
+def roles(view: RequestView, maker: ServerState) -> None:
     """Messages are the user's, the assistant's or the system's."""
     for message in objs(view.body.get("messages")):
         if (role := message.get("role")) not in _ROLES:
-            raise Refused(
+            raise RequestRefused(
                 "role",
                 f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".',
             )
 
 
-def content_given(view: RequestView, maker: Maker) -> None:
+def content_given(view: RequestView, maker: ServerState) -> None:
     """No message is empty but a last one of the assistant's."""
     messages = objs(view.body.get("messages"))
     for index, message in enumerate(messages):
         last = message.get("role") == "assistant" and index == len(messages) - 1
         if not message.get("content") and not last:
-            raise Refused(
+            raise RequestRefused(
                 "empty",
                 f"messages.{index}: all messages must have non-empty content except for the "
                 "optional final assistant message",
             )
 
 
-def text_given(view: RequestView, maker: Maker) -> None:
+def text_given(view: RequestView, maker: ServerState) -> None:
     """No text is empty, in results neither."""
     for block in _texts(view):
         if not block.get("text"):
-            raise Refused("empty", "messages: text content blocks must be non-empty")
+            raise RequestRefused("empty", "messages: text content blocks must be non-empty")
 
 
-def text_not_blank(view: RequestView, maker: Maker) -> None:
+def text_not_blank(view: RequestView, maker: ServerState) -> None:
     """No text is nothing but whitespace."""
     for _, _, block in placed(view):
         if block.get("type") == "text" and (said := text(block.get("text"))) and not said.strip():
-            raise Refused("empty", "messages: text content blocks must contain non-whitespace text")
+            raise RequestRefused("empty", "messages: text content blocks must contain non-whitespace text")
 
 
 def _texts(view: RequestView) -> Iterator[Body]:
@@ -76,44 +76,44 @@ def _texts(view: RequestView) -> Iterator[Body]:
     yield from (block for _, block, _ in inner(view) if block.get("type") == "text")
 
 
-def known_blocks(view: RequestView, maker: Maker) -> None:
+def known_blocks(view: RequestView, maker: ServerState) -> None:
     """Blocks have types that the API knows."""
     for place, _, block in placed(view):
         kind = text(block.get("type"))
         server = kind.endswith(("_tool_result", "_tool_use")) or kind.startswith("surprise")
         if kind not in (*_EVERYWHERE, *_ASSISTANT, "tool_result") and not server:
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"{place}: Input tag '{kind}' found using 'type' does not match any of the "
                 "expected tags",
             )
 
 
-def results_are_the_users(view: RequestView, maker: Maker) -> None:
+def results_are_the_users(view: RequestView, maker: ServerState) -> None:
     """Only the user answers calls."""
     for place, role, block in placed(view):
         if block.get("type") == "tool_result" and role != "user":
-            raise Refused(
+            raise RequestRefused(
                 "pairing",
                 f"{_message(place)}: `tool_result` blocks can only be in `user` messages",
             )
 
 
-def calls_are_the_assistants(view: RequestView, maker: Maker) -> None:
+def calls_are_the_assistants(view: RequestView, maker: ServerState) -> None:
     """Only the assistant calls."""
     for place, role, block in placed(view):
         if block.get("type") == "tool_use" and role != "assistant":
-            raise Refused(
+            raise RequestRefused(
                 "pairing",
                 f"{_message(place)}: `tool_use` blocks can only be in `assistant` messages",
             )
 
 
-def thinking_is_the_assistants(view: RequestView, maker: Maker) -> None:
+def thinking_is_the_assistants(view: RequestView, maker: ServerState) -> None:
     """Only the assistant thinks."""
     for place, role, block in placed(view):
         if block.get("type") in ("thinking", "redacted_thinking") and role != "assistant":
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"{_message(place)}: `{block['type']}` blocks can only be in `assistant` messages",
             )
@@ -123,54 +123,54 @@ def _message(place: str) -> str:
     return place.partition(".content")[0]
 
 
-def system_is_text(view: RequestView, maker: Maker) -> None:
+def system_is_text(view: RequestView, maker: ServerState) -> None:
     """A system message in the middle holds nothing but text."""
     for place, role, block in placed(view):
         if role == "system" and block.get("type") != "text":
-            raise Refused("content", f"{place}: system messages can only contain text blocks")
+            raise RequestRefused("content", f"{place}: system messages can only contain text blocks")
 
 
-def input_is_an_object(view: RequestView, maker: Maker) -> None:
+def input_is_an_object(view: RequestView, maker: ServerState) -> None:
     """A call's input travels as an object."""
     for place, _, block in placed(view):
         if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
-            raise Refused("content", f"{place}.tool_use.input: Input should be a valid dictionary")
+            raise RequestRefused("content", f"{place}.tool_use.input: Input should be a valid dictionary")
 
 
-def no_citations_of_the_user(view: RequestView, maker: Maker) -> None:
+def no_citations_of_the_user(view: RequestView, maker: ServerState) -> None:
     """Since version 2026-10-21 the user's text cites nothing."""
     for place, role, block in placed(view):
         cites = block.get("type") == "text" and bool(block.get("citations"))
         if cites and role == "user" and view.version > PLAIN_VERSION:
-            raise Refused("parameter", f"{place}.citations: not supported on user text")
+            raise RequestRefused("parameter", f"{place}.citations: not supported on user text")
 
 
-def no_documents_of_the_assistant(view: RequestView, maker: Maker) -> None:
+def no_documents_of_the_assistant(view: RequestView, maker: ServerState) -> None:
     """Since version 2026-10-21 the assistant shows no documents."""
     for place, role, block in placed(view):
         if block.get("type") == "document" and role == "assistant" and view.version > PLAIN_VERSION:
-            raise Refused("content", f"{place}: document blocks are not allowed here")
+            raise RequestRefused("content", f"{place}: document blocks are not allowed here")
 
 
-def result_content(view: RequestView, maker: Maker) -> None:
+def result_content(view: RequestView, maker: ServerState) -> None:
     """A result holds a string or a list of blocks that is not empty, or nothing at all."""
     for place, _, block in placed(view):
         if block.get("type") != "tool_result" or "content" not in block:
             continue
         content = block["content"]
         if not isinstance(content, (str, list)):
-            raise Refused(
+            raise RequestRefused(
                 "content", f"{place}.tool_result.content: Input should be a valid string or list"
             )
         if content == []:
-            raise Refused("empty", f"{place}.tool_result.content: content blocks must be non-empty")
+            raise RequestRefused("empty", f"{place}.tool_result.content: content blocks must be non-empty")
 
 
-def result_blocks(view: RequestView, maker: Maker) -> None:
+def result_blocks(view: RequestView, maker: ServerState) -> None:
     """A result holds text, pictures, documents and what searches find."""
     for place, block, _ in inner(view):
         if block.get("type") not in _RESULT:
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"{place}: Input tag '{block.get('type')}' found using 'type' does not match any "
                 "of the expected tags: 'document', 'image', 'search_result', 'text', "
@@ -178,76 +178,76 @@ def result_blocks(view: RequestView, maker: Maker) -> None:
             )
 
 
-def errors_are_text(view: RequestView, maker: Maker) -> None:
+def errors_are_text(view: RequestView, maker: ServerState) -> None:
     """A result that tells an error shows no pictures."""
     for place, block, result in inner(view):
         if result.get("is_error") is True and block.get("type") != "text":
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"{place.partition('.tool_result')[0]}.tool_result: all content must be type "
                 "`text` if `is_error` is true",
             )
 
 
-def pictures(view: RequestView, maker: Maker) -> None:
+def pictures(view: RequestView, maker: ServerState) -> None:
     """A picture is JPEG, PNG, GIF or WebP, and what it says it is."""
     for place, source in _sources(view, "image"):
         kind, data = text(source.get("media_type")), media.decoded(source.get("data"))
         if kind not in media.IMAGES:
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"{place}.source.base64.media_type: Input should be 'image/jpeg', 'image/png', "
                 "'image/gif' or 'image/webp'",
             )
         if data and (seen := media.sniffed(data)) and seen != kind:
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"{place}.source.base64.data: The image was specified using the {kind} media "
                 f"type, but the image appears to be a {seen} image",
             )
 
 
-def pictures_not_large(view: RequestView, maker: Maker) -> None:
+def pictures_not_large(view: RequestView, maker: ServerState) -> None:
     """A picture has at most 5 MB, counted as it travels."""
     for place, source in _sources(view, "image"):
         if (size := len(text(source.get("data")))) > _IMAGE_LIMIT:
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"{place}.source.base64: image exceeds 5 MB maximum: {size} bytes > "
                 f"{_IMAGE_LIMIT} bytes",
             )
 
 
-def documents(view: RequestView, maker: Maker) -> None:
+def documents(view: RequestView, maker: ServerState) -> None:
     """A document is a PDF of at most 32 MB."""
     for place, source in _sources(view, "document"):
         if source.get("media_type") != "application/pdf":
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"{place}.source.base64.media_type: Input should be 'application/pdf'",
             )
         data = media.decoded(source.get("data"))
         if data and media.sniffed(data) not in ("", "application/pdf"):
-            raise Refused("media", f"{place}.source.base64.data: The PDF specified was not valid.")
+            raise RequestRefused("media", f"{place}.source.base64.data: The PDF specified was not valid.")
         if len(text(source.get("data"))) > _FILE_LIMIT:
-            raise Refused("media", f"{place}.source.base64: PDF exceeds 32 MB maximum")
+            raise RequestRefused("media", f"{place}.source.base64: PDF exceeds 32 MB maximum")
 
 
-def base64_sound(view: RequestView, maker: Maker) -> None:
+def base64_sound(view: RequestView, maker: ServerState) -> None:
     """What travels as base64 is base64, and something."""
     for kind in ("image", "document"):
         for place, source in _sources(view, kind):
             if media.decoded(source.get("data")) is None:
-                raise Refused("media", f"{place}.source.base64: invalid base64 data")
+                raise RequestRefused("media", f"{place}.source.base64: invalid base64 data")
 
 
-def sources_known(view: RequestView, maker: Maker) -> None:
+def sources_known(view: RequestView, maker: ServerState) -> None:
     """A picture or a document comes from somewhere."""
     for place, block in _media(view):
         kind = obj(block.get("source")).get("type")
         more = ("text", "content") if block.get("type") == "document" else ()
         if kind not in (*_SOURCES, *more):
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"{place}.source: Input tag '{kind}' found using 'type' does not match any of the "
                 "expected tags",
@@ -270,10 +270,10 @@ def _sources(view: RequestView, kind: str) -> Iterator[tuple[str, Body]]:
             yield place, source
 
 
-def known_keys(view: RequestView, maker: Maker) -> None:
+def known_keys(view: RequestView, maker: ServerState) -> None:
     """House rule: blocks hold nothing that the API has no name for."""
     for place, _, block in placed(view):
         kind = text(block.get("type"))
         for key in block:
             if kind in _KEYS and key not in _KEYS[kind].split():
-                raise Refused("house", f"{place}.{kind}.{key}: Extra inputs are not permitted")
+                raise RequestRefused("house", f"{place}.{kind}.{key}: Extra inputs are not permitted")

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeAlias
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, array, obj, objs, text
 
 from . import chat_answers as answers
 from . import media, openai_models
 from .session import appended
-from .table import Check, enforce, known
+from .table import Check, enforce, word_set
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
@@ -26,7 +26,7 @@ _UNASKED = (
     "with 'tool_calls'."
 )
 _EMPTY = "empty array. Expected an array with minimum length 1, but got an empty array instead."
-_PARAMETERS = known(
+_PARAMETERS = word_set(
     "messages model audio frequency_penalty function_call functions logit_bias logprobs "
     "max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls "
     "prediction presence_penalty prompt_cache_key prompt_cache_options prompt_cache_retention "
@@ -36,13 +36,13 @@ _PARAMETERS = known(
 )
 
 
-def check(view: RequestView, maker: Maker) -> None:
+def check(view: RequestView, maker: ServerState) -> None:
     """Raises Refused for the first rule the request breaks."""
     enforce(RULES, HOUSE, view, maker)
 
 
-def _refuse(rule: str, message: str, param: str, code: str | None = None) -> Refused:
-    return Refused(rule, message, param=param, code=code)
+def _refuse(rule: str, message: str, param: str, code: str | None = None) -> RequestRefused:
+    return RequestRefused(rule, message, param=param, code=code)
 
 
 def _messages(view: RequestView) -> list[Body]:
@@ -63,13 +63,13 @@ def _calls(view: RequestView) -> Iterator[tuple[str, Body]]:
             yield f"messages[{index}].tool_calls[{number}]", call
 
 
-def some_messages(view: RequestView, maker: Maker) -> None:
+def some_messages(view: RequestView, maker: ServerState) -> None:
     """There is something to answer."""
     if not _messages(view):
         raise _refuse("empty", f"Invalid 'messages': {_EMPTY}", "messages", "empty_array")
 
 
-def roles(view: RequestView, maker: Maker) -> None:
+def roles(view: RequestView, maker: ServerState) -> None:
     """Messages have roles that the API knows."""
     for index, message in enumerate(_messages(view)):
         if (role := message.get("role")) not in _ROLES:
@@ -82,7 +82,7 @@ def roles(view: RequestView, maker: Maker) -> None:
             )
 
 
-def calls_not_empty(view: RequestView, maker: Maker) -> None:
+def calls_not_empty(view: RequestView, maker: ServerState) -> None:
     """A list of calls has calls."""
     for index, message in enumerate(_messages(view)):
         if message.get("tool_calls") is not None and not objs(message["tool_calls"]):
@@ -90,7 +90,7 @@ def calls_not_empty(view: RequestView, maker: Maker) -> None:
             raise _refuse("empty", f"Invalid '{place}': {_EMPTY}", place, "empty_array")
 
 
-def content_given(view: RequestView, maker: Maker) -> None:
+def content_given(view: RequestView, maker: ServerState) -> None:
     """Only the assistant may say nothing, and only while it calls or refuses."""
     for index, message in enumerate(_messages(view)):
         other = message.get("tool_calls") is not None or message.get("refusal")
@@ -102,7 +102,7 @@ def content_given(view: RequestView, maker: Maker) -> None:
             )
 
 
-def content_not_empty(view: RequestView, maker: Maker) -> None:
+def content_not_empty(view: RequestView, maker: ServerState) -> None:
     """A list of parts has parts."""
     for index, message in enumerate(_messages(view)):
         if message.get("content") == []:
@@ -110,7 +110,7 @@ def content_not_empty(view: RequestView, maker: Maker) -> None:
             raise _refuse("empty", f"Invalid '{place}': {_EMPTY}", place, "empty_array")
 
 
-def arguments_are_text(view: RequestView, maker: Maker) -> None:
+def arguments_are_text(view: RequestView, maker: ServerState) -> None:
     """A call's arguments travel as a string."""
     for place, call in _calls(view):
         if not isinstance(obj(call.get("function")).get("arguments"), str):
@@ -123,7 +123,7 @@ def arguments_are_text(view: RequestView, maker: Maker) -> None:
             )
 
 
-def calls_well_named(view: RequestView, maker: Maker) -> None:
+def calls_well_named(view: RequestView, maker: ServerState) -> None:
     """Calls in the history have plain names."""
     for place, call in _calls(view):
         if not _NAME.fullmatch(text(obj(call.get("function")).get("name"))):
@@ -137,7 +137,7 @@ def calls_well_named(view: RequestView, maker: Maker) -> None:
             )
 
 
-def ids_short(view: RequestView, maker: Maker) -> None:
+def ids_short(view: RequestView, maker: ServerState) -> None:
     """A call's id has at most 40 characters."""
     for place, call in _calls(view):
         if (size := len(text(call.get("id")))) > 40:
@@ -150,14 +150,14 @@ def ids_short(view: RequestView, maker: Maker) -> None:
             )
 
 
-def known_parts(view: RequestView, maker: Maker) -> None:
+def known_parts(view: RequestView, maker: ServerState) -> None:
     """Parts have types that the API knows."""
     for index, _, _, part in _parts(view):
         if part.get("type") not in _PARTS:
             raise _wrong_part(index)
 
 
-def tools_say_text(view: RequestView, maker: Maker) -> None:
+def tools_say_text(view: RequestView, maker: ServerState) -> None:
     """A result holds text only."""
     for index, role, _, part in _parts(view):
         if role != "tool" or part.get("type") == "text":
@@ -173,7 +173,7 @@ def tools_say_text(view: RequestView, maker: Maker) -> None:
         raise _wrong_part(index)
 
 
-def only_users_show(view: RequestView, maker: Maker) -> None:
+def only_users_show(view: RequestView, maker: ServerState) -> None:
     """Nobody but the user shows pictures, sounds and files."""
     for index, role, _, part in _parts(view):
         if role in ("system", "developer", "assistant") and part.get("type") not in (
@@ -183,7 +183,7 @@ def only_users_show(view: RequestView, maker: Maker) -> None:
             raise _wrong_part(index)
 
 
-def _wrong_part(index: int) -> Refused:
+def _wrong_part(index: int) -> RequestRefused:
     return _refuse(
         "content",
         f"Invalid 'messages[{index}]'. Content blocks are expected to be either text or "
@@ -193,7 +193,7 @@ def _wrong_part(index: int) -> Refused:
     )
 
 
-def pictures(view: RequestView, maker: Maker) -> None:
+def pictures(view: RequestView, maker: ServerState) -> None:
     """A picture is a URL, or a ``data:`` URL of a format that can be read."""
     for index, _, number, part in _parts(view):
         if part.get("type") == "image_url":
@@ -204,7 +204,7 @@ def pictures(view: RequestView, maker: Maker) -> None:
                 raise _refuse("media", message.format(place), place, code)
 
 
-def files(view: RequestView, maker: Maker) -> None:
+def files(view: RequestView, maker: ServerState) -> None:
     """A file is known by its id, or comes with a name and readable data."""
     for index, _, number, part in _parts(view):
         file = obj(part.get("file"))
@@ -227,7 +227,7 @@ def files(view: RequestView, maker: Maker) -> None:
             )
 
 
-def tools_named(view: RequestView, maker: Maker) -> None:
+def tools_named(view: RequestView, maker: ServerState) -> None:
     """A tool's name is plain."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
         function = obj(tool.get("function"))
@@ -242,12 +242,12 @@ def tools_named(view: RequestView, maker: Maker) -> None:
             )
 
 
-def effort(view: RequestView, maker: Maker) -> None:
+def effort(view: RequestView, maker: ServerState) -> None:
     """The effort is a known level, for a model that reasons."""
     openai_models.check_effort(view, view.body.get("reasoning_effort"), "reasoning_effort")
 
 
-def temperature(view: RequestView, maker: Maker) -> None:
+def temperature(view: RequestView, maker: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none but its own."""
     openai_models.check_temperature(
         view,
@@ -256,7 +256,7 @@ def temperature(view: RequestView, maker: Maker) -> None:
     )
 
 
-def limit_named(view: RequestView, maker: Maker) -> None:
+def limit_named(view: RequestView, maker: ServerState) -> None:
     """A reasoning model's limit has the newer name."""
     if view.body.get("max_tokens") is not None and openai_models.reasons(view.model):
         raise _refuse(
@@ -287,7 +287,7 @@ def _answers(view: RequestView) -> Iterator[tuple[int, Body, list[str], _Open]]:
     yield len(_messages(view)), {}, asked, open_
 
 
-def answered_calls(view: RequestView, maker: Maker) -> None:
+def answered_calls(view: RequestView, maker: ServerState) -> None:
     """Every call has its tool message before any other message."""
     for index, message, _, open_ in _answers(view):
         if open_ and message.get("role") != "tool":
@@ -300,14 +300,14 @@ def answered_calls(view: RequestView, maker: Maker) -> None:
             )
 
 
-def asked_results(view: RequestView, maker: Maker) -> None:
+def asked_results(view: RequestView, maker: ServerState) -> None:
     """Tool messages follow calls."""
     for index, message, asked, _ in _answers(view):
         if message.get("role") == "tool" and not asked:
             raise _refuse("pairing", _UNASKED, f"messages.[{index}].role")
 
 
-def own_results(view: RequestView, maker: Maker) -> None:
+def own_results(view: RequestView, maker: ServerState) -> None:
     """A tool message belongs to one of the calls just before, that nobody answered yet."""
     for index, message, asked, open_ in _answers(view):
         id_ = text(message.get("tool_call_id"))
@@ -320,7 +320,7 @@ def own_results(view: RequestView, maker: Maker) -> None:
             )
 
 
-def results_in_order(view: RequestView, maker: Maker) -> None:
+def results_in_order(view: RequestView, maker: ServerState) -> None:
     """House rule: results come in the order of their calls."""
     for _, message, _, open_ in _answers(view):
         first = next(iter(open_), None)
@@ -328,7 +328,7 @@ def results_in_order(view: RequestView, maker: Maker) -> None:
             raise _refuse("house", "house rule: results come in call order", "messages")
 
 
-def one_message_a_turn(view: RequestView, maker: Maker) -> None:
+def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
     """House rule: no two messages of one side in a row."""
     found = [text(message.get("role")) for message in _messages(view)]
     for role, following in pairwise(found):
@@ -336,7 +336,7 @@ def one_message_a_turn(view: RequestView, maker: Maker) -> None:
             raise _refuse("house", f"house rule: consecutive {role} messages", "messages")
 
 
-def known_parameters(view: RequestView, maker: Maker) -> None:
+def known_parameters(view: RequestView, maker: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
@@ -345,7 +345,7 @@ def known_parameters(view: RequestView, maker: Maker) -> None:
             )
 
 
-def content_is_text_or_parts(view: RequestView, maker: Maker) -> None:
+def content_is_text_or_parts(view: RequestView, maker: ServerState) -> None:
     """What is said is a string or a list."""
     for index, message in enumerate(_messages(view)):
         content = message.get("content")

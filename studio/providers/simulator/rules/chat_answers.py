@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.providers.simulator.maker import Maker
+from studio.providers.simulator.maker import ServerState
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, array, compact, obj
 
@@ -12,12 +12,12 @@ from .openai_answers import refuse
 _MOST = 4
 
 
-def top_p(view: RequestView, maker: Maker) -> None:
+def top_p(view: RequestView, maker: ServerState) -> None:
     """A share is 0 to 1, and a reasoning model takes none."""
     openai_answers.check_top_p(view)
 
 
-def stops_are_texts(view: RequestView, maker: Maker) -> None:
+def stops_are_texts(view: RequestView, maker: ServerState) -> None:
     """A stop text is a string, or there are up to four in a list."""
     stop = view.body.get("stop")
     if stop is None or isinstance(stop, str):
@@ -37,7 +37,7 @@ def stops_are_texts(view: RequestView, maker: Maker) -> None:
         )
 
 
-def stops_supported(view: RequestView, maker: Maker) -> None:
+def stops_supported(view: RequestView, maker: ServerState) -> None:
     """A reasoning model takes no stop texts."""
     if view.body.get("stop") is not None and openai_models.reasons(view.model):
         raise refuse(
@@ -47,12 +47,12 @@ def stops_supported(view: RequestView, maker: Maker) -> None:
         )
 
 
-def choice_known(view: RequestView, maker: Maker) -> None:
+def choice_known(view: RequestView, maker: ServerState) -> None:
     """What is said of calling tools is known."""
     openai_answers.check_choice_known(view)
 
 
-def choice_of_tools(view: RequestView, maker: Maker) -> None:
+def choice_of_tools(view: RequestView, maker: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
     function = obj(obj(view.body.get("tool_choice")).get("function"))
     openai_answers.check_choice(view, function.get("name"))
@@ -62,23 +62,23 @@ def _form(view: RequestView) -> Body:
     return obj(view.body.get("response_format"))
 
 
-def form_known(view: RequestView, maker: Maker) -> None:
+def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer's form is a known one."""
     openai_answers.check_form_known(_form(view), "response_format")
 
 
-def schema_named(view: RequestView, maker: Maker) -> None:
+def schema_named(view: RequestView, maker: ServerState) -> None:
     """A schema has a name."""
     schema = obj(_form(view).get("json_schema"))
     openai_answers.check_schema_named(_form(view), schema, "response_format.json_schema")
 
 
-def schema_supported(view: RequestView, maker: Maker) -> None:
+def schema_supported(view: RequestView, maker: ServerState) -> None:
     """A schema is one of an object, and a strict one says everything."""
     openai_answers.check_schema(_form(view), obj(_form(view).get("json_schema")), "response_format")
 
 
-def json_mentioned(view: RequestView, maker: Maker) -> None:
+def json_mentioned(view: RequestView, maker: ServerState) -> None:
     """Who wants any JSON object says so in words, too."""
     said = compact(view.body.get("messages")).lower()
     if _form(view).get("type") == "json_object" and "json" not in said:

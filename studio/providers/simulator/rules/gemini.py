@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.signing import decode
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, objs, text
@@ -52,7 +52,7 @@ def payload(part: Body) -> Any:
     return ["text", text(part.get("text"))]
 
 
-def check(view: RequestView, maker: Maker) -> None:
+def check(view: RequestView, maker: ServerState) -> None:
     """Raises Refused for the first rule the request breaks."""
     enforce(RULES, HOUSE, view, maker)
 
@@ -81,54 +81,54 @@ def _answers(turn: _Turn) -> list[Body]:
     return [answer for part in turn[1] if (answer := response_of(part))]
 
 
-def responses_are_the_users(view: RequestView, maker: Maker) -> None:
+def responses_are_the_users(view: RequestView, maker: ServerState) -> None:
     """The model answers no calls."""
     for _, turn, _ in _turns(view):
         if turn[0] == "model" and _answers(turn):
-            raise Refused("pairing", _RESPONSE)
+            raise RequestRefused("pairing", _RESPONSE)
 
 
-def calls_are_the_models(view: RequestView, maker: Maker) -> None:
+def calls_are_the_models(view: RequestView, maker: ServerState) -> None:
     """The user calls nothing."""
     for _, turn, _ in _turns(view):
         if turn[0] != "model" and _calls(turn):
-            raise Refused("pairing", _CALL)
+            raise RequestRefused("pairing", _CALL)
 
 
-def calls_after_words(view: RequestView, maker: Maker) -> None:
+def calls_after_words(view: RequestView, maker: ServerState) -> None:
     """A call never comes first."""
     for before, turn, _ in _turns(view):
         if turn[0] == "model" and _calls(turn) and not before[0]:
-            raise Refused("pairing", _CALL)
+            raise RequestRefused("pairing", _CALL)
 
 
-def responses_after_calls(view: RequestView, maker: Maker) -> None:
+def responses_after_calls(view: RequestView, maker: ServerState) -> None:
     """A response follows a turn with calls."""
     for before, turn, _ in _turns(view):
         if turn[0] == "user" and _answers(turn) and not _calls(before):
-            raise Refused("pairing", _RESPONSE)
+            raise RequestRefused("pairing", _RESPONSE)
 
 
-def equal_counts(view: RequestView, maker: Maker) -> None:
+def equal_counts(view: RequestView, maker: ServerState) -> None:
     """As many responses as calls."""
     for calls, answers in _pairs(view):
         if len(calls) != len(answers):
-            raise Refused("pairing", _EQUAL)
+            raise RequestRefused("pairing", _EQUAL)
 
 
-def same_names(view: RequestView, maker: Maker) -> None:
+def same_names(view: RequestView, maker: ServerState) -> None:
     """The responses are to the functions that were called."""
     for calls, answers in _pairs(view):
         if len(calls) == len(answers) and _sorted(calls, "name") != _sorted(answers, "name"):
-            raise Refused("pairing", _EQUAL)
+            raise RequestRefused("pairing", _EQUAL)
 
 
-def same_ids(view: RequestView, maker: Maker) -> None:
+def same_ids(view: RequestView, maker: ServerState) -> None:
     """Where calls have ids, the responses have the same."""
     for calls, answers in _pairs(view):
         ids = _sorted(calls, "id")
         if any(ids) and len(ids) == len(answers) and ids != _sorted(answers, "id"):
-            raise Refused("pairing", _EQUAL)
+            raise RequestRefused("pairing", _EQUAL)
 
 
 def _pairs(view: RequestView) -> list[tuple[list[Body], list[Body]]]:
@@ -154,7 +154,7 @@ def _current(view: RequestView) -> list[tuple[int, Body]]:
     return found[start:]
 
 
-def signed_calls(view: RequestView, maker: Maker) -> None:
+def signed_calls(view: RequestView, maker: ServerState) -> None:
     """In the current turn, each step's first call is signed."""
     fresh = True
     for index, one in _current(view) if signs(view.model) else ():
@@ -165,7 +165,7 @@ def signed_calls(view: RequestView, maker: Maker) -> None:
             if not (call := call_of(part)):
                 continue
             if fresh and not _signature(part):
-                raise Refused(
+                raise RequestRefused(
                     "echo",
                     "Function call is missing a thought_signature in functionCall parts. This is "
                     "required for tools to work correctly, and missing thought_signature may lead "
@@ -176,39 +176,39 @@ def signed_calls(view: RequestView, maker: Maker) -> None:
             fresh = False
 
 
-def genuine_signatures(view: RequestView, maker: Maker) -> None:
+def genuine_signatures(view: RequestView, maker: ServerState) -> None:
     """In the current turn no signature is broken or on something else."""
     for _, one in _current(view) if signs(view.model) else ():
         for part in objs(one.get("parts")):
             signature = _signature(part)
             if signature and not _genuine(signature, part, maker):
-                raise Refused("echo", "Corrupted thought signature.")
+                raise RequestRefused("echo", "Corrupted thought signature.")
 
 
 def _signature(part: Body) -> str:
     return text(part.get("thoughtSignature") or part.get("thought_signature"))
 
 
-def _genuine(signature: str, part: Body, maker: Maker) -> bool:
+def _genuine(signature: str, part: Body, maker: ServerState) -> bool:
     if signature in _DUMMIES or decode(signature).decode("latin-1") in _DUMMIES:
         return True
     return maker.signer.verify(signature, payload(part))[0]
 
 
-def responses_in_order(view: RequestView, maker: Maker) -> None:
+def responses_in_order(view: RequestView, maker: ServerState) -> None:
     """House rule: responses come in the order of their calls."""
     for calls, answers in _pairs(view):
         for key in ("name", "id"):
             if [text(call.get(key)) for call in calls] != [text(row.get(key)) for row in answers]:
-                raise Refused("house", "house rule: results come in call order")
+                raise RequestRefused("house", "house rule: results come in call order")
 
 
-def one_content_a_turn(view: RequestView, maker: Maker) -> None:
+def one_content_a_turn(view: RequestView, maker: ServerState) -> None:
     """House rule: no two contents of one role in a row."""
     found = [text(one.get("role")) or "user" for one in contents(view)]
     for role, following in pairwise(found):
         if role == following:
-            raise Refused("house", f"house rule: consecutive {role} contents")
+            raise RequestRefused("house", f"house rule: consecutive {role} contents")
 
 
 RULES: tuple[Check, ...] = (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, array, obj, text
 
@@ -23,11 +23,11 @@ def config_of(view: RequestView) -> Body:
     return obj(view.body.get("generationConfig") or view.body.get("generation_config"))
 
 
-def mode_known(view: RequestView, maker: Maker) -> None:
+def mode_known(view: RequestView, maker: ServerState) -> None:
     """The mode of calling is a known one."""
     mode = calling(view.body).get("mode")
     if mode is not None and mode not in _MODES:
-        raise Refused(
+        raise RequestRefused(
             "tools",
             "Invalid value at 'tool_config.function_calling_config.mode' "
             "(type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode),"
@@ -35,67 +35,67 @@ def mode_known(view: RequestView, maker: Maker) -> None:
         )
 
 
-def mode_of_functions(view: RequestView, maker: Maker) -> None:
+def mode_of_functions(view: RequestView, maker: ServerState) -> None:
     """There are functions to call or not to call."""
     if calling(view.body) and not view.tools:
-        raise Refused("tools", "Function calling config is set without function_declarations.")
+        raise RequestRefused("tools", "Function calling config is set without function_declarations.")
 
 
-def names_with_any(view: RequestView, maker: Maker) -> None:
+def names_with_any(view: RequestView, maker: ServerState) -> None:
     """Functions are named only where one has to be called."""
     config = calling(view.body)
     if config.get("allowedFunctionNames") and config.get("mode") not in ("ANY", "VALIDATED"):
-        raise Refused(
+        raise RequestRefused(
             "tools",
             "* GenerateContentRequest.tool_config.function_calling_config.allowed_function_names: "
             "only allowed when the mode is ANY.\n",
         )
 
 
-def names_declared(view: RequestView, maker: Maker) -> None:
+def names_declared(view: RequestView, maker: ServerState) -> None:
     """A function that is named is there."""
     for name in array(calling(view.body).get("allowedFunctionNames")):
         if view.tools and name not in view.tool_names:
-            raise Refused(
+            raise RequestRefused(
                 "tools",
                 "* GenerateContentRequest.tool_config.function_calling_config."
                 f"allowed_function_names: {name} is not in function_declarations.\n",
             )
 
 
-def stops_are_texts(view: RequestView, maker: Maker) -> None:
+def stops_are_texts(view: RequestView, maker: ServerState) -> None:
     """Stop sequences are up to five strings."""
     stops = config_of(view).get("stopSequences")
     if stops is None:
         return
     if not all(isinstance(one, str) for one in array(stops)) or not isinstance(stops, list):
-        raise Refused(
+        raise RequestRefused(
             "parameter", "Invalid value at 'generation_config.stop_sequences' (TYPE_STRING)"
         )
     if (count := len(array(stops))) > _MOST:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "* GenerateContentRequest.generation_config.stop_sequences: the number of stop "
             f"sequences must be at most {_MOST}, but got {count}.\n",
         )
 
 
-def top_p(view: RequestView, maker: Maker) -> None:
+def top_p(view: RequestView, maker: ServerState) -> None:
     """A share is 0 to 1."""
     value = config_of(view).get("topP")
     if isinstance(value, int | float) and not 0 <= value <= 1:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "* GenerateContentRequest.generation_config.top_p: top_p must be in the range "
             "[0.0, 1.0].\n",
         )
 
 
-def form_known(view: RequestView, maker: Maker) -> None:
+def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer is of a type that can be made."""
     kind = config_of(view).get("responseMimeType")
     if kind is not None and kind not in _TYPES:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "* GenerateContentRequest.generation_config.response_mime_type: allowed mimetypes are "
             "`text/plain`, `application/json`, `application/xml`, `application/yaml` and "
@@ -103,23 +103,23 @@ def form_known(view: RequestView, maker: Maker) -> None:
         )
 
 
-def schema_is_json(view: RequestView, maker: Maker) -> None:
+def schema_is_json(view: RequestView, maker: ServerState) -> None:
     """A schema is one for JSON."""
     config = config_of(view)
     schema = config.get("responseJsonSchema")
     if schema is not None and config.get("responseMimeType") != "application/json":
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "* GenerateContentRequest.generation_config.response_schema: only allowed when "
             "response_mime_type is `application/json`.\n",
         )
 
 
-def form_without_functions(view: RequestView, maker: Maker) -> None:
+def form_without_functions(view: RequestView, maker: ServerState) -> None:
     """Models before the third generation call, or answer in JSON."""
     old = view.model.startswith(("gemini-1", "gemini-2", "sim-gemini-25"))
     if old and view.tools and text(config_of(view).get("responseMimeType")) == "application/json":
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "Function calling with a response mime type: 'application/json' is unsupported",
         )

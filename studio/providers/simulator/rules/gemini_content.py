@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, objs, text
 
 from . import media
-from .table import known
+from .table import word_set
 
 _PARTS = (
     "Unable to submit request because it must include at least one parts field, which describes "
@@ -22,13 +22,13 @@ _NAME = re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII)
 _MEDIA = re.compile(r"(image|audio|video|text)/|application/(pdf|json|rtf|x-javascript|x-python)")
 _IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _ABOUT = ("thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata")
-_DATA = known(
+_DATA = word_set(
     "text inlineData inline_data fileData file_data functionCall function_call functionResponse "
     "function_response executableCode executable_code codeExecutionResult code_execution_result "
     "toolCall tool_call toolResponse tool_response videoMetadata video_metadata mediaResolution "
     "media_resolution surprise"
 )
-_PARAMETERS = known(
+_PARAMETERS = word_set(
     "contents tools toolConfig tool_config safetySettings safety_settings systemInstruction "
     "system_instruction generationConfig generation_config cachedContent cached_content labels "
     "model store serviceTier service_tier modelArmorConfig"
@@ -56,30 +56,30 @@ def _parts(view: RequestView) -> Iterator[tuple[str, Body]]:
             yield f"contents[{index}].parts[{number}]", part
 
 
-def some_contents(view: RequestView, maker: Maker) -> None:
+def some_contents(view: RequestView, maker: ServerState) -> None:
     """There is something to answer."""
     if not contents(view):
-        raise Refused("empty", "* GenerateContentRequest.contents: contents is not specified\n")
+        raise RequestRefused("empty", "* GenerateContentRequest.contents: contents is not specified\n")
 
 
-def roles(view: RequestView, maker: Maker) -> None:
+def roles(view: RequestView, maker: ServerState) -> None:
     """Contents are the user's or the model's."""
     for content in contents(view):
         if content.get("role", "user") not in ("user", "model"):
-            raise Refused("role", "Please use a valid role: user, model.")
+            raise RequestRefused("role", "Please use a valid role: user, model.")
 
 
-def parts_given(view: RequestView, maker: Maker) -> None:
+def parts_given(view: RequestView, maker: ServerState) -> None:
     """No content is empty."""
     if any(not objs(content.get("parts")) for content in contents(view)):
-        raise Refused("empty", _PARTS)
+        raise RequestRefused("empty", _PARTS)
 
 
-def parts_have_data(view: RequestView, maker: Maker) -> None:
+def parts_have_data(view: RequestView, maker: ServerState) -> None:
     """A part is something."""
     for place, part in _parts(view):
         if not set(part) - set(_ABOUT):
-            raise Refused(
+            raise RequestRefused(
                 "empty",
                 f"* GenerateContentRequest.{place}.data: required oneof "
                 "field 'data' must have one initialized field\n",
@@ -97,43 +97,43 @@ def _inline(view: RequestView) -> Iterator[tuple[str, Body]]:
                 yield f"{where}.inline_data", data
 
 
-def base64_sound(view: RequestView, maker: Maker) -> None:
+def base64_sound(view: RequestView, maker: ServerState) -> None:
     """What travels as base64 is base64, in either alphabet."""
     for place, data in _inline(view):
         raw = text(data.get("data"))
         if media.decoded(raw.replace("-", "+").replace("_", "/")) is None:
-            raise Refused(
+            raise RequestRefused(
                 "media",
                 f"Invalid value at '{place}.data' (TYPE_BYTES), Base64 decoding failed for "
                 f'"{raw[:40]}"',
             )
 
 
-def media_types(view: RequestView, maker: Maker) -> None:
+def media_types(view: RequestView, maker: ServerState) -> None:
     """Pictures, sounds, films, text and PDF can be read."""
     for _, data in _inline(view):
         kind = text(data.get("mimeType") or data.get("mime_type"))
         if not _MEDIA.match(kind) or (kind.startswith("image/") and kind not in _IMAGES):
-            raise Refused("media", f"Unsupported MIME type: {kind}")
+            raise RequestRefused("media", f"Unsupported MIME type: {kind}")
 
 
-def args_are_objects(view: RequestView, maker: Maker) -> None:
+def args_are_objects(view: RequestView, maker: ServerState) -> None:
     """A call's arguments are an object."""
     for place, part in _parts(view):
         if not isinstance(call_of(part).get("args") or {}, dict):
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"Invalid value at '{place}.function_call.args' "
                 "(type.googleapis.com/google.protobuf.Struct)",
             )
 
 
-def responses_are_objects(view: RequestView, maker: Maker) -> None:
+def responses_are_objects(view: RequestView, maker: ServerState) -> None:
     """A response is an object."""
     for place, part in _parts(view):
         answer = response_of(part)
         if answer and not isinstance(answer.get("response"), dict):
-            raise Refused(
+            raise RequestRefused(
                 "content",
                 f"Invalid value at '{place}.function_response.response' "
                 "(type.googleapis.com/google.protobuf.Struct)",
@@ -147,11 +147,11 @@ def _functions(view: RequestView) -> Iterator[tuple[str, str]]:
             yield f"tools[{index}].function_declarations[{number}]", text(one.get("name"))
 
 
-def functions_named(view: RequestView, maker: Maker) -> None:
+def functions_named(view: RequestView, maker: ServerState) -> None:
     """A function's name is plain and not too long."""
     for place, name in _functions(view):
         if not _NAME.fullmatch(name):
-            raise Refused(
+            raise RequestRefused(
                 "tools",
                 f"* GenerateContentRequest.{place}.name: Invalid function name. Must start with a "
                 "letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), "
@@ -159,12 +159,12 @@ def functions_named(view: RequestView, maker: Maker) -> None:
             )
 
 
-def functions_unique(view: RequestView, maker: Maker) -> None:
+def functions_unique(view: RequestView, maker: ServerState) -> None:
     """No two functions of one name."""
     seen: set[str] = set()
     for _, name in _functions(view):
         if name in seen:
-            raise Refused("tools", f"Duplicate function declaration found: {name}")
+            raise RequestRefused("tools", f"Duplicate function declaration found: {name}")
         seen.add(name)
 
 
@@ -180,34 +180,34 @@ def _thinking(view: RequestView) -> tuple[object, object]:
     return level, thinking.get("thinkingBudget", thinking.get("thinking_budget"))
 
 
-def level_or_budget(view: RequestView, maker: Maker) -> None:
+def level_or_budget(view: RequestView, maker: ServerState) -> None:
     """Thinking has a level or a budget."""
     level, budget = _thinking(view)
     if level is not None and budget is not None:
-        raise Refused(
+        raise RequestRefused(
             "parameter", "You can only set only one of thinking budget and thinking level."
         )
 
 
-def levels(view: RequestView, maker: Maker) -> None:
+def levels(view: RequestView, maker: ServerState) -> None:
     """The level of thinking is a known one."""
     level, _ = _thinking(view)
     if level is not None and text(level).lower() not in _LEVELS:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "Invalid value at 'generation_config.thinking_config.thinking_level' "
             f'(type.googleapis.com/google.ai.generativelanguage.v1beta.ThinkingLevel), "{level}"',
         )
 
 
-def level_supported(view: RequestView, maker: Maker) -> None:
+def level_supported(view: RequestView, maker: ServerState) -> None:
     """Models before the third generation have budgets only."""
     level, _ = _thinking(view)
     if level is not None and view.model.startswith(("gemini-2", "sim-gemini-25")):
-        raise Refused("parameter", "Thinking level is not supported for this model.")
+        raise RequestRefused("parameter", "Thinking level is not supported for this model.")
 
 
-def budgets(view: RequestView, maker: Maker) -> None:
+def budgets(view: RequestView, maker: ServerState) -> None:
     """A budget is within the model's range; 0 is none, -1 the model's own choice."""
     _, budget = _thinking(view)
     if not isinstance(budget, int) or budget == -1:
@@ -215,40 +215,40 @@ def budgets(view: RequestView, maker: Maker) -> None:
     pro = "-pro" in view.model
     most, least = (32_768, 128) if pro else (24_576, 0)
     if not least <= budget <= most:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             f"The thinking budget {budget} is invalid. Please choose a value between {least} and "
             f"{most}.",
         )
 
 
-def temperature(view: RequestView, maker: Maker) -> None:
+def temperature(view: RequestView, maker: ServerState) -> None:
     """The temperature is 0 to 2."""
     value = _config(view).get("temperature")
     if isinstance(value, int | float) and not 0 <= value <= 2:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             "* GenerateContentRequest.generation_config.temperature: temperature must be in the "
             "range [0.0, 2.0].\n",
         )
 
 
-def known_parameters(view: RequestView, maker: Maker) -> None:
+def known_parameters(view: RequestView, maker: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
-            raise Refused(
+            raise RequestRefused(
                 "house",
                 f'Invalid JSON payload received. Unknown name "{key}": Cannot find field.',
             )
 
 
-def known_keys(view: RequestView, maker: Maker) -> None:
+def known_keys(view: RequestView, maker: ServerState) -> None:
     """House rule: parts hold nothing that the API has no name for."""
     for place, part in _parts(view):
         for key in part:
             if key not in _DATA.union(_ABOUT):
-                raise Refused(
+                raise RequestRefused(
                     "house",
                     f"Invalid JSON payload received. Unknown name \"{key}\" at '{place}': Cannot "
                     "find field.",

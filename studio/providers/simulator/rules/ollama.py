@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import Called, RequestView, Returned
 from studio.providers.simulator.wire import Body, array, compact, obj, objs, text
 
 from . import media
 from .session import appended
-from .table import Check, enforce, known
+from .table import Check, enforce, word_set
 
 _ROLES = ("system", "user", "assistant", "tool")
 _LEVELS = ("low", "medium", "high", "max")
 _WHOLE = ("num_ctx", "num_predict", "num_keep", "seed", "top_k", "repeat_last_n", "num_batch")
 _FLOAT = ("temperature", "top_p", "min_p", "repeat_penalty", "presence_penalty")
-_PARAMETERS = known(
+_PARAMETERS = word_set(
     "model messages tools stream format options keep_alive think truncate shift logprobs "
     "top_logprobs"
 )
@@ -38,7 +38,7 @@ def capabilities(model: str) -> tuple[str, ...]:
     return _ABLE.get(model.removesuffix(":latest"), everything)
 
 
-def check(view: RequestView, maker: Maker) -> None:
+def check(view: RequestView, maker: ServerState) -> None:
     """Raises Refused for the first rule the request breaks."""
     enforce(RULES, HOUSE, view, maker)
 
@@ -47,60 +47,60 @@ def _messages(view: RequestView) -> list[Body]:
     return objs(view.body.get("messages"))
 
 
-def _type_error(value: object, field: str, wanted: str) -> Refused:
+def _type_error(value: object, field: str, wanted: str) -> RequestRefused:
     kinds = ((dict, "object"), (list, "array"), (str, "string"), (bool, "bool"))
     kind = next((name for one, name in kinds if isinstance(value, one)), "number")
-    return Refused(
+    return RequestRefused(
         "content",
         f"json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}",
     )
 
 
-def model_given(view: RequestView, maker: Maker) -> None:
+def model_given(view: RequestView, maker: ServerState) -> None:
     """The request names a model."""
     if not view.model:
-        raise Refused("parameter", "model is required")
+        raise RequestRefused("parameter", "model is required")
 
 
-def can_chat(view: RequestView, maker: Maker) -> None:
+def can_chat(view: RequestView, maker: ServerState) -> None:
     """The model is one that talks."""
     if "completion" not in capabilities(view.model):
-        raise Refused("parameter", f'"{view.model}" does not support chat')
+        raise RequestRefused("parameter", f'"{view.model}" does not support chat')
 
 
-def can_use_tools(view: RequestView, maker: Maker) -> None:
+def can_use_tools(view: RequestView, maker: ServerState) -> None:
     """Tools are offered to models that can use them."""
     if objs(view.body.get("tools")) and "tools" not in capabilities(view.model):
-        raise Refused(
+        raise RequestRefused(
             "parameter", f"registry.ollama.ai/library/{view.model} does not support tools"
         )
 
 
-def think_known(view: RequestView, maker: Maker) -> None:
+def think_known(view: RequestView, maker: ServerState) -> None:
     """Thinking is on, off, or at a level."""
     think = view.body.get("think")
     if think is not None and not isinstance(think, bool) and think not in _LEVELS:
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             f'invalid think value: "{think}" (must be "high", "medium", "low", "max", true, or '
             "false)",
         )
 
 
-def can_think(view: RequestView, maker: Maker) -> None:
+def can_think(view: RequestView, maker: ServerState) -> None:
     """Thinking is asked of models that can."""
     if view.body.get("think") and "thinking" not in capabilities(view.model):
-        raise Refused("parameter", f'"{view.model}" does not support thinking')
+        raise RequestRefused("parameter", f'"{view.model}" does not support thinking')
 
 
-def roles(view: RequestView, maker: Maker) -> None:
+def roles(view: RequestView, maker: ServerState) -> None:
     """Messages have roles that the API knows."""
     for message in _messages(view):
         if message.get("role") not in _ROLES:
-            raise Refused("role", f"invalid role: {message.get('role')!r}")
+            raise RequestRefused("role", f"invalid role: {message.get('role')!r}")
 
 
-def content_is_text(view: RequestView, maker: Maker) -> None:
+def content_is_text(view: RequestView, maker: ServerState) -> None:
     """Content, thinking and names are strings."""
     for message in _messages(view):
         for key in ("content", "thinking", "tool_name", "tool_call_id"):
@@ -114,7 +114,7 @@ def _calls(view: RequestView) -> Iterator[Body]:
             yield obj(call.get("function"))
 
 
-def arguments_are_objects(view: RequestView, maker: Maker) -> None:
+def arguments_are_objects(view: RequestView, maker: ServerState) -> None:
     """A call's arguments travel as an object."""
     for function in _calls(view):
         if not isinstance(value := function.get("arguments"), dict):
@@ -125,7 +125,7 @@ def arguments_are_objects(view: RequestView, maker: Maker) -> None:
             )
 
 
-def pictures(view: RequestView, maker: Maker) -> None:
+def pictures(view: RequestView, maker: ServerState) -> None:
     """Pictures are bare base64."""
     for message in _messages(view):
         images: object = message.get("images") or []
@@ -133,17 +133,17 @@ def pictures(view: RequestView, maker: Maker) -> None:
             raise _type_error(images, "ChatRequest.messages.images", "[]api.ImageData")
         for image in array(images):
             if media.decoded(image) is None:
-                raise Refused("media", "illegal base64 data at input byte 0")
+                raise RequestRefused("media", "illegal base64 data at input byte 0")
 
 
-def can_see(view: RequestView, maker: Maker) -> None:
+def can_see(view: RequestView, maker: ServerState) -> None:
     """Pictures are shown to models that see."""
     seen = any(message.get("images") for message in _messages(view))
     if seen and "vision" not in capabilities(view.model):
-        raise Refused("media", f'"{view.model}" does not support image input')
+        raise RequestRefused("media", f'"{view.model}" does not support image input')
 
 
-def options_typed(view: RequestView, maker: Maker) -> None:
+def options_typed(view: RequestView, maker: ServerState) -> None:
     """Options are numbers of the right kind."""
     options: object = view.body.get("options") or {}
     if not isinstance(options, dict):
@@ -151,18 +151,18 @@ def options_typed(view: RequestView, maker: Maker) -> None:
     for name, value in obj(options).items():
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if name in _WHOLE and (not number or value != int(value)):
-            raise Refused("parameter", f'option "{name}" must be of type integer')
+            raise RequestRefused("parameter", f'option "{name}" must be of type integer')
         if name in _FLOAT and not number:
-            raise Refused("parameter", f'option "{name}" must be of type float32')
+            raise RequestRefused("parameter", f'option "{name}" must be of type float32')
         if name == "stop" and not isinstance(value, list):
-            raise Refused("parameter", 'option "stop" must be of type array')
+            raise RequestRefused("parameter", 'option "stop" must be of type array')
 
 
-def form_known(view: RequestView, maker: Maker) -> None:
+def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer's form is "json" or a schema."""
     form = view.body.get("format")
     if form is not None and form not in ("", "json") and not isinstance(form, dict):
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             f'invalid format: {compact(form)}; expected "json" or a valid JSON Schema object',
         )
@@ -187,46 +187,46 @@ def _fits(call: Called, item: Returned) -> bool:
     return call.name == item.name and item.id in ("", call.id)
 
 
-def asked_results(view: RequestView, maker: Maker) -> None:
+def asked_results(view: RequestView, maker: ServerState) -> None:
     """House rule: every result belongs to an open call, which may have left a full window."""
     if view.left_out:
         return
     for item, open_ in _open(view):
         if isinstance(item, Returned) and not any(_fits(call, item) for call in open_):
-            raise Refused("pairing", f"house rule: no open call for a result of {item.name!r}")
+            raise RequestRefused("pairing", f"house rule: no open call for a result of {item.name!r}")
 
 
-def results_in_order(view: RequestView, maker: Maker) -> None:
+def results_in_order(view: RequestView, maker: ServerState) -> None:
     """House rule: results come in the order of their calls."""
     for item, open_ in _open(view):
         if not isinstance(item, Returned):
             continue
         fits = [call for call in open_ if _fits(call, item)]
         if fits and fits[0] is not open_[0]:
-            raise Refused("house", "house rule: results come in call order")
+            raise RequestRefused("house", "house rule: results come in call order")
 
 
-def answered_calls(view: RequestView, maker: Maker) -> None:
+def answered_calls(view: RequestView, maker: ServerState) -> None:
     """House rule: every call has a result before other words."""
     for item, open_ in _open(view):
         if item is None and open_:
             names = ", ".join(call.name for call in open_)
-            raise Refused("pairing", f"house rule: calls without results: {names}")
+            raise RequestRefused("pairing", f"house rule: calls without results: {names}")
 
 
-def one_message_a_turn(view: RequestView, maker: Maker) -> None:
+def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
     """House rule: no two messages of one side in a row."""
     found = [text(message.get("role")) for message in _messages(view)]
     for role, following in pairwise(found):
         if role == following and role in ("user", "assistant"):
-            raise Refused("house", f"house rule: consecutive {role} messages")
+            raise RequestRefused("house", f"house rule: consecutive {role} messages")
 
 
-def known_parameters(view: RequestView, maker: Maker) -> None:
+def known_parameters(view: RequestView, maker: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
-            raise Refused("house", f"house rule: unknown parameter {key!r}")
+            raise RequestRefused("house", f"house rule: unknown parameter {key!r}")
 
 
 RULES: tuple[Check, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, obj, text
 
@@ -15,9 +15,9 @@ _FORMS = ("json_object", "json_schema", "text")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def refuse(message: str, param: str, code: str | None = None) -> Refused:
+def refuse(message: str, param: str, code: str | None = None) -> RequestRefused:
     """A refusal in OpenAI's form."""
-    return Refused("parameter", message, param=param, code=code)
+    return RequestRefused("parameter", message, param=param, code=code)
 
 
 def _quoted(names: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import obj
 
@@ -26,7 +26,7 @@ def check_effort(view: RequestView, effort: object, param: str) -> None:
     if effort is None:
         return
     if _PLAIN.match(view.model):
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             f"Unsupported parameter: '{param}' is not supported with this model.",
             param=param,
@@ -34,7 +34,7 @@ def check_effort(view: RequestView, effort: object, param: str) -> None:
         )
     if effort not in _EFFORTS:
         known = ", ".join(f"'{name}'" for name in _EFFORTS[:-1])
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             f"Invalid value: '{effort}'. Supported values are: {known}, and '{_EFFORTS[-1]}'.",
             param=param,
@@ -50,7 +50,7 @@ def check_temperature(view: RequestView, unsupported: str) -> None:
     for bad, side, limit in ((value < 0, "below minimum", 0), (value > 2, "above maximum", 2)):
         if bad:
             sign = ">=" if limit == 0 else "<="
-            raise Refused(
+            raise RequestRefused(
                 "parameter",
                 f"Invalid 'temperature': decimal {side} value. Expected a value {sign} {limit}, "
                 f"but got {value} instead.",
@@ -59,7 +59,7 @@ def check_temperature(view: RequestView, unsupported: str) -> None:
             )
     effort = view.body.get("reasoning_effort") or obj(view.body.get("reasoning")).get("effort")
     if value != 1 and reasons(view.model) and effort != "none":
-        raise Refused(
+        raise RequestRefused(
             "parameter",
             unsupported.format(value),
             param="temperature",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, objs, text
 
@@ -27,7 +27,7 @@ def make_id(family: str, index: int, reasoning: str) -> str:
     return f"{family}{index:02x}{reasoning or 'ff'}"
 
 
-def encrypt(item: Body, following: Body, maker: Maker, stage: str, model: str) -> str:
+def encrypt(item: Body, following: Body, maker: ServerState, stage: str, model: str) -> str:
     """What stands for the reasoning's content; it names the item that follows it."""
     follower = text(following.get("call_id")) or text(following.get("id"))
     return maker.signer.sign(_payload(item), stage=f"{stage}:{model}:{follower}")
@@ -37,12 +37,12 @@ def _payload(item: Body) -> object:
     return [item.get("id"), [text(part.get("text")) for part in objs(item.get("summary"))]]
 
 
-def check(view: RequestView, maker: Maker) -> None:
+def check(view: RequestView, maker: ServerState) -> None:
     """Raises Refused for the first rule the request breaks."""
     enforce(RULES, HOUSE, view, maker)
 
 
-def called_outputs(view: RequestView, maker: Maker) -> None:
+def called_outputs(view: RequestView, maker: ServerState) -> None:
     """Every output belongs to a call, anywhere in the input."""
     calls = _call_ids(view, "function_call")
     for call_id in _call_ids(view, "function_call_output"):
@@ -53,7 +53,7 @@ def called_outputs(view: RequestView, maker: Maker) -> None:
             )
 
 
-def answered_calls(view: RequestView, maker: Maker) -> None:
+def answered_calls(view: RequestView, maker: ServerState) -> None:
     """Every call has an output, anywhere in the input."""
     outputs = _call_ids(view, "function_call_output")
     for call_id in _call_ids(view, "function_call"):
@@ -61,7 +61,7 @@ def answered_calls(view: RequestView, maker: Maker) -> None:
             raise refuse("pairing", f"No tool output found for function call {call_id}.")
 
 
-def single_outputs(view: RequestView, maker: Maker) -> None:
+def single_outputs(view: RequestView, maker: ServerState) -> None:
     """No call has more outputs than there are calls of its id."""
     calls, outputs = (
         _call_ids(view, "function_call"),
@@ -72,7 +72,7 @@ def single_outputs(view: RequestView, maker: Maker) -> None:
             raise refuse("pairing", f"Duplicate item found with id {call_id}.")
 
 
-def single_calls(view: RequestView, maker: Maker) -> None:
+def single_calls(view: RequestView, maker: ServerState) -> None:
     """No id is called more often than it is answered."""
     calls, outputs = (
         _call_ids(view, "function_call"),
@@ -87,12 +87,12 @@ def _call_ids(view: RequestView, kind: str) -> list[str]:
     return [text(row.get("call_id")) for row in rows(view) if row.get("type") == kind]
 
 
-def stored_reasoning(view: RequestView, maker: Maker) -> None:
+def stored_reasoning(view: RequestView, maker: ServerState) -> None:
     """Reasoning without its content must have been stored here."""
     for _, row in _reasoning(view):
         id_ = text(row.get("id"))
         if not row.get("encrypted_content") and id_ not in maker.stored:
-            raise Refused(
+            raise RequestRefused(
                 "echo",
                 f"Item with id '{id_}' not found. Items are not persisted when `store` is set to "
                 "false. Try again with `store` set to true, or remove this item from your input.",
@@ -101,7 +101,7 @@ def stored_reasoning(view: RequestView, maker: Maker) -> None:
             )
 
 
-def genuine_reasoning(view: RequestView, maker: Maker) -> None:
+def genuine_reasoning(view: RequestView, maker: ServerState) -> None:
     """Encrypted content is what came with the item's end, and its summary is unchanged."""
     for _, row in _reasoning(view):
         sealed = text(row.get("encrypted_content"))
@@ -110,7 +110,7 @@ def genuine_reasoning(view: RequestView, maker: Maker) -> None:
         stage = maker.signer.stage(sealed).partition(":")[0]
         genuine = maker.signer.verify(sealed, _payload(row))[0]
         if stage not in ("done", "completed") or not genuine:
-            raise Refused(
+            raise RequestRefused(
                 "echo",
                 f"The encrypted content {sealed[:4]}...{sealed[-4:]} could not be verified. "
                 "Reason: Encrypted content could not be decrypted or parsed.",
@@ -118,7 +118,7 @@ def genuine_reasoning(view: RequestView, maker: Maker) -> None:
             )
 
 
-def followed_reasoning(view: RequestView, maker: Maker) -> None:
+def followed_reasoning(view: RequestView, maker: ServerState) -> None:
     """Reasoning stands before the item it led to. A call may lack its id, a message may not."""
     for following, row in _reasoning(view):
         sealed = text(row.get("encrypted_content"))
@@ -144,7 +144,7 @@ def _reasoning(view: RequestView) -> list[tuple[Body, Body]]:
     ]
 
 
-def led_by_reasoning(view: RequestView, maker: Maker) -> None:
+def led_by_reasoning(view: RequestView, maker: ServerState) -> None:
     """What came from reasoning comes back with it, where it has its id."""
     given = {text(row.get("id")) for row in rows(view) if row.get("type") == "reasoning"}
     for row in rows(view):
@@ -160,7 +160,7 @@ def led_by_reasoning(view: RequestView, maker: Maker) -> None:
             )
 
 
-def transformations(view: RequestView, maker: Maker) -> list[Body]:
+def transformations(view: RequestView, maker: ServerState) -> list[Body]:
     """Reasoning that the model does not see: another model's."""
     found: list[Body] = []
     for _, row in _reasoning(view):
@@ -178,7 +178,7 @@ def transformations(view: RequestView, maker: Maker) -> list[Body]:
     return found
 
 
-def outputs_in_order(view: RequestView, maker: Maker) -> None:
+def outputs_in_order(view: RequestView, maker: ServerState) -> None:
     """House rule: outputs come in the order of their calls, before anything else."""
     open_: list[str] = []
     for row in rows(view):

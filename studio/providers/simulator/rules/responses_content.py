@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 from studio.providers.simulator.wire import Body, array, compact, obj, objs, text
 
 from . import media, openai_answers, openai_models
-from .table import known
+from .table import word_set
 
 _PREFIX = {
     "message": "msg",
@@ -32,7 +32,7 @@ _ITEMS = (
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _USERS = ("input_text", "input_image", "input_file", "input_audio")
 _ASSISTANTS = ("output_text", "refusal")
-_PARAMETERS = known(
+_PARAMETERS = word_set(
     "access_programs background background_options context_management conversation include input "
     "instructions max_output_tokens max_tool_calls metadata model moderation parallel_tool_calls "
     "previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention "
@@ -41,9 +41,9 @@ _PARAMETERS = known(
 )
 
 
-def refuse(rule: str, message: str, param: str = "input", code: str | None = None) -> Refused:
+def refuse(rule: str, message: str, param: str = "input", code: str | None = None) -> RequestRefused:
     """A refusal in OpenAI's form."""
-    return Refused(rule, message, param=param, code=code)
+    return RequestRefused(rule, message, param=param, code=code)
 
 
 def rows(view: RequestView) -> list[Body]:
@@ -51,13 +51,13 @@ def rows(view: RequestView) -> list[Body]:
     return objs(view.body.get("input"))
 
 
-def _missing(name: str, rule: str = "empty") -> Refused:
+def _missing(name: str, rule: str = "empty") -> RequestRefused:
     return refuse(
         rule, f"Missing required parameter: '{name}'.", name, "missing_required_parameter"
     )
 
 
-def no_earlier_response(view: RequestView, maker: Maker) -> None:
+def no_earlier_response(view: RequestView, maker: ServerState) -> None:
     """Nothing is kept here that a request could go on from."""
     if earlier := view.body.get("previous_response_id"):
         raise refuse(
@@ -68,7 +68,7 @@ def no_earlier_response(view: RequestView, maker: Maker) -> None:
         )
 
 
-def limit_in_range(view: RequestView, maker: Maker) -> None:
+def limit_in_range(view: RequestView, maker: ServerState) -> None:
     """A reply may hold at least 16 tokens."""
     limit = view.body.get("max_output_tokens")
     if isinstance(limit, int) and limit < 16:
@@ -81,36 +81,36 @@ def limit_in_range(view: RequestView, maker: Maker) -> None:
         )
 
 
-def effort(view: RequestView, maker: Maker) -> None:
+def effort(view: RequestView, maker: ServerState) -> None:
     """The effort is a known level, for a model that reasons."""
     level = obj(view.body.get("reasoning")).get("effort")
     openai_models.check_effort(view, level, "reasoning.effort")
 
 
-def temperature(view: RequestView, maker: Maker) -> None:
+def temperature(view: RequestView, maker: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none."""
     openai_models.check_temperature(
         view, "Unsupported parameter: 'temperature' is not supported with this model."
     )
 
 
-def top_p(view: RequestView, maker: Maker) -> None:
+def top_p(view: RequestView, maker: ServerState) -> None:
     """A share is 0 to 1, and a reasoning model takes none."""
     openai_answers.check_top_p(view)
 
 
-def no_stops(view: RequestView, maker: Maker) -> None:
+def no_stops(view: RequestView, maker: ServerState) -> None:
     """There are no stop texts here."""
     if "stop" in view.body:
         raise refuse("parameter", "Unknown parameter: 'stop'.", "stop", "unknown_parameter")
 
 
-def choice_known(view: RequestView, maker: Maker) -> None:
+def choice_known(view: RequestView, maker: ServerState) -> None:
     """What is said of calling tools is known."""
     openai_answers.check_choice_known(view)
 
 
-def choice_of_tools(view: RequestView, maker: Maker) -> None:
+def choice_of_tools(view: RequestView, maker: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
     openai_answers.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
 
@@ -119,22 +119,22 @@ def _form(view: RequestView) -> Body:
     return obj(obj(view.body.get("text")).get("format"))
 
 
-def form_known(view: RequestView, maker: Maker) -> None:
+def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer's form is a known one."""
     openai_answers.check_form_known(_form(view), "text.format")
 
 
-def schema_named(view: RequestView, maker: Maker) -> None:
+def schema_named(view: RequestView, maker: ServerState) -> None:
     """A schema has a name."""
     openai_answers.check_schema_named(_form(view), _form(view), "text.format")
 
 
-def schema_supported(view: RequestView, maker: Maker) -> None:
+def schema_supported(view: RequestView, maker: ServerState) -> None:
     """A schema is one of an object, and a strict one says everything."""
     openai_answers.check_schema(_form(view), _form(view), "text.format.schema")
 
 
-def json_mentioned(view: RequestView, maker: Maker) -> None:
+def json_mentioned(view: RequestView, maker: ServerState) -> None:
     """Who wants any JSON object says so in words, too."""
     said = view.body.get("input")
     if _form(view).get("type") == "json_object" and "json" not in compact(said).lower():
@@ -145,14 +145,14 @@ def json_mentioned(view: RequestView, maker: Maker) -> None:
         )
 
 
-def tools_named(view: RequestView, maker: Maker) -> None:
+def tools_named(view: RequestView, maker: ServerState) -> None:
     """A tool has its name at the top, unlike on Chat Completions."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
         if tool.get("type") == "function" and not tool.get("name"):
             raise _missing(f"tools[{index}].name", "tools")
 
 
-def tools_well_named(view: RequestView, maker: Maker) -> None:
+def tools_well_named(view: RequestView, maker: ServerState) -> None:
     """Tools and calls in the history have plain names."""
     named = [(f"tools[{n}]", tool) for n, tool in enumerate(objs(view.body.get("tools")))]
     named += [(f"input[{n}]", row) for n, row in enumerate(rows(view))]
@@ -168,13 +168,13 @@ def tools_well_named(view: RequestView, maker: Maker) -> None:
             )
 
 
-def some_input(view: RequestView, maker: Maker) -> None:
+def some_input(view: RequestView, maker: ServerState) -> None:
     """There is something to answer."""
     if not isinstance(view.body.get("input"), str) and not rows(view):
         raise _missing("input")
 
 
-def known_items(view: RequestView, maker: Maker) -> None:
+def known_items(view: RequestView, maker: ServerState) -> None:
     """Items have types that the API knows; the simulator takes its own surprises back."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type")) or "message"
@@ -189,7 +189,7 @@ def known_items(view: RequestView, maker: Maker) -> None:
             )
 
 
-def id_prefixes(view: RequestView, maker: Maker) -> None:
+def id_prefixes(view: RequestView, maker: ServerState) -> None:
     """An id begins with its item's kind."""
     for index, row in enumerate(rows(view)):
         id_, prefix = row.get("id"), _PREFIX.get(text(row.get("type")) or "message")
@@ -203,7 +203,7 @@ def id_prefixes(view: RequestView, maker: Maker) -> None:
             )
 
 
-def unique_ids(view: RequestView, maker: Maker) -> None:
+def unique_ids(view: RequestView, maker: ServerState) -> None:
     """No item comes twice."""
     seen: set[str] = set()
     for row in rows(view):
@@ -216,7 +216,7 @@ def unique_ids(view: RequestView, maker: Maker) -> None:
         seen |= {id_} - {""}
 
 
-def strings(view: RequestView, maker: Maker) -> None:
+def strings(view: RequestView, maker: ServerState) -> None:
     """Arguments are a string, outputs a string or a list of parts."""
     for index, row in enumerate(rows(view)):
         kind = text(row.get("type"))
@@ -251,7 +251,7 @@ def _parts(view: RequestView) -> Iterator[tuple[str, str, Body]]:
                 yield f"input[{index}].output[{number}]", "output", part
 
 
-def parts_by_role(view: RequestView, maker: Maker) -> None:
+def parts_by_role(view: RequestView, maker: ServerState) -> None:
     """What goes in and what came out have parts of their own."""
     for place, role, part in _parts(view):
         known = _ASSISTANTS if role == "assistant" else _USERS
@@ -270,7 +270,7 @@ def parts_by_role(view: RequestView, maker: Maker) -> None:
             )
 
 
-def output_parts(view: RequestView, maker: Maker) -> None:
+def output_parts(view: RequestView, maker: ServerState) -> None:
     """An output holds text, pictures and files."""
     for place, role, part in _parts(view):
         if role == "output" and part.get("type") not in _USERS[:3]:
@@ -283,7 +283,7 @@ def output_parts(view: RequestView, maker: Maker) -> None:
             )
 
 
-def pictures(view: RequestView, maker: Maker) -> None:
+def pictures(view: RequestView, maker: ServerState) -> None:
     """A picture is a URL, or a ``data:`` URL of a format that can be read."""
     for place, _, part in _parts(view):
         if part.get("type") != "input_image" or part.get("file_id"):
@@ -293,7 +293,7 @@ def pictures(view: RequestView, maker: Maker) -> None:
             raise refuse("media", message.format(f"{place}.image_url"), place, code)
 
 
-def files(view: RequestView, maker: Maker) -> None:
+def files(view: RequestView, maker: ServerState) -> None:
     """A file is known by its id or address, or comes with a name and readable data."""
     for place, _, part in _parts(view):
         if part.get("type") != "input_file" or part.get("file_id") or part.get("file_url"):
@@ -310,14 +310,14 @@ def files(view: RequestView, maker: Maker) -> None:
             )
 
 
-def known_parameters(view: RequestView, maker: Maker) -> None:
+def known_parameters(view: RequestView, maker: ServerState) -> None:
     """House rule: nothing is sent that the API has no name for."""
     for key in view.body:
         if key not in _PARAMETERS:
             raise refuse("house", f"Unknown parameter: '{key}'.", key, "unknown_parameter")
 
 
-def phases_kept(view: RequestView, maker: Maker) -> None:
+def phases_kept(view: RequestView, maker: ServerState) -> None:
     """House rule: a message of the model keeps its phase."""
     for index, row in enumerate(rows(view)):
         own = row.get("type") == "message" and row.get("role") == "assistant" and row.get("id")
@@ -325,7 +325,7 @@ def phases_kept(view: RequestView, maker: Maker) -> None:
             raise refuse("house", "house rule: the phase was left out", f"input[{index}].phase")
 
 
-def one_message_a_turn(view: RequestView, maker: Maker) -> None:
+def one_message_a_turn(view: RequestView, maker: ServerState) -> None:
     """House rule: no two messages of the user's in a row."""
     found = [
         text(row.get("role")) if row.get("type", "message") == "message" else ""

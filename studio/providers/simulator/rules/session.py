@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.view import RequestView
 
 
-def appended(view: RequestView, maker: Maker) -> None:
+def appended(view: RequestView, maker: ServerState) -> None:
     """House rule: a request repeats the session's one before it and only adds to its end."""
-    if not maker.sessions.goes_on(view):
-        raise Refused(
+    if not maker.sessions.continues(view):
+        raise RequestRefused(
             "house", "house rule: the history, the system prompt and the tools only grow at the end"
         )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rules import anthropic as rules
 from studio.providers.simulator.rules.anthropic_parameters import marks
 from studio.providers.simulator.rules.anthropic_reading import beginning, blocks, element
@@ -18,7 +18,7 @@ from studio.providers.simulator.view import (
     RequestView,
     Returned,
     Said,
-    named,
+    with_result_names,
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
@@ -79,7 +79,7 @@ class Anthropic(Surface):
             surface="anthropic",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=named(items),
+            items=with_result_names(items),
             tools=[
                 Offered(
                     text(tool.get("name")),
@@ -99,10 +99,10 @@ class Anthropic(Surface):
             may_call=obj(body.get("tool_choice")).get("type") != "none",
         )
 
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         rules.check(view, maker)
 
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         content: list[Body] = []
         prefix = rules.prefix(view, maker)
         for part in () if turn.stop == "empty" else turn.parts:
@@ -126,7 +126,7 @@ class Anthropic(Surface):
             message["input_transformations"] = dropped
         if not view.stream:
             return json_answer(message, request_id=maker.id("req_"))
-        return Answer(
+        return HttpResponse(
             self._events(message, turn),
             content_type="text/event-stream; charset=utf-8",
             headers={"request-id": maker.id("req_"), "cache-control": "no-cache"},
@@ -153,7 +153,7 @@ class Anthropic(Surface):
         frames.append(_frame("message_delta", delta={name: message[name] for name in told}, **late))
         return [*frames, _frame("message_stop")]
 
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         kind = _TYPES.get(refused.status, "api_error")
         request_id = "req_simulated"
         body: Body = {
@@ -185,7 +185,7 @@ class Anthropic(Surface):
         return [_frame("content_block_delta", index=99, delta=delta)]
 
 
-def _native(part: Part, prefix: list[Any], view: RequestView, maker: Maker) -> list[Body]:
+def _native(part: Part, prefix: list[Any], view: RequestView, maker: ServerState) -> list[Body]:
     """One part of a turn as blocks, signed for this model behind this prefix."""
     match part:
         case Think(redacted=True):

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from studio.providers.simulator.faults import Fault
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rewriting import odd_stop
 from studio.providers.simulator.script import Call, Part, ServerTool, Text, Think, Turn, Usage
 from studio.providers.simulator.view import RequestView, SurfaceName
@@ -27,15 +27,15 @@ class Surface(ABC):
         """The neutral form of a request."""
 
     @abstractmethod
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         """Raises Refused for the first rule the request breaks."""
 
     @abstractmethod
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         """The turn in this protocol."""
 
     @abstractmethod
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         """An error response in this provider's form."""
 
     @abstractmethod
@@ -54,17 +54,17 @@ class Surface(ABC):
         """The events with a reason to end that clients do not know yet."""
         return odd_stop(frames)
 
-    def no_model(self, view: RequestView) -> Refused:
+    def no_model(self, view: RequestView) -> RequestRefused:
         """The error for a model nobody has."""
-        return Refused("model", f"model: {view.model}", status=404)
+        return RequestRefused("model", f"model: {view.model}", status=404)
 
     def count(self, tokens: int) -> Body:
         """The answer to a token count."""
         return {"input_tokens": tokens}
 
-    def status(self, fault: Fault) -> Answer:
+    def status(self, fault: Fault) -> HttpResponse:
         """The answer for a ``status`` fault."""
-        refused = Refused("fault", _WORDS.get(fault.code, "Error"), status=fault.code)
+        refused = RequestRefused("fault", _WORDS.get(fault.code, "Error"), status=fault.code)
         if fault.variant:
             refused.code = fault.variant
         answer = self.failure(refused)
@@ -96,10 +96,10 @@ def _seconds(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def json_answer(body: Body, status: int = 200, **headers: str) -> Answer:
+def json_answer(body: Body, status: int = 200, **headers: str) -> HttpResponse:
     """A whole JSON body."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer([Frame(compact(body).encode())], status=status, headers=names)
+    return HttpResponse([Frame(compact(body).encode())], status=status, headers=names)
 
 
 def words(text: str) -> list[str]:

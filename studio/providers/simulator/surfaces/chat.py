@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rules import chat as rules
 from studio.providers.simulator.script import Call, Part, ServerTool, Stop, Text, Think, Turn, Usage
 from studio.providers.simulator.view import (
@@ -16,7 +16,7 @@ from studio.providers.simulator.view import (
     RequestView,
     Returned,
     Said,
-    named,
+    with_result_names,
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
@@ -46,7 +46,7 @@ class Chat(Surface):
             surface="chat",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=named(items),
+            items=with_result_names(items),
             tools=[
                 Offered(
                     text(function.get("name")),
@@ -70,10 +70,10 @@ class Chat(Surface):
             include_usage=obj(body.get("stream_options")).get("include_usage") is True,
         )
 
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         rules.check(view, maker)
 
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         parts = [] if turn.stop == "empty" else list(turn.parts)
         finish = _STOPS.get(turn.stop, "stop")
         base: Body = {
@@ -115,12 +115,12 @@ class Chat(Surface):
         if view.include_usage:
             frames.append(_event({**base, "choices": [], "usage": usage}))
         frames.append(Frame(b"data: [DONE]\n\n"))
-        return Answer(frames, content_type="text/event-stream; charset=utf-8")
+        return HttpResponse(frames, content_type="text/event-stream; charset=utf-8")
 
-    def no_model(self, view: RequestView) -> Refused:
+    def no_model(self, view: RequestView) -> RequestRefused:
         return no_model(view.model, 404)
 
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         return error_answer(refused)
 
     def error_frame(self, kind: str, variant: str) -> Frame:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from studio.providers.simulator.faults import Fault
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rules import gemini as rules
 from studio.providers.simulator.rules.gemini_answers import calling
 from studio.providers.simulator.script import Call, ServerTool, Stop, Text, Think, Turn, Usage
@@ -91,10 +91,10 @@ class Gemini(Surface):
             include_usage=request.query.get("alt") == "sse",
         )
 
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         rules.check(view, maker)
 
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         base: Body = {"modelVersion": view.model, "responseId": maker.id("", 22)}
         usage = usage_of(turn, view)
         # The prompt's count jumps late, as it was seen to.
@@ -113,19 +113,19 @@ class Gemini(Surface):
         last = _grounded(_candidate(base, closing, late, finish), turn)
         return self._send(view, [*chunks, (last, 0.0)])
 
-    def _send(self, view: RequestView, chunks: list[tuple[Body, float]]) -> Answer:
+    def _send(self, view: RequestView, chunks: list[tuple[Body, float]]) -> HttpResponse:
         if not view.stream:
             return json_answer(chunks[0][0])
         if view.include_usage:  # alt=sse
             frames = [_event(body, weight) for body, weight in chunks]
-            return Answer(frames, content_type="text/event-stream")
+            return HttpResponse(frames, content_type="text/event-stream")
         rows = [compact(body) for body, _ in chunks]
         frames = [
             Frame((("[" if n == 0 else ",\r\n") + row).encode()) for n, row in enumerate(rows)
         ]
-        return Answer([*frames, Frame(b"]\r\n")])
+        return HttpResponse([*frames, Frame(b"]\r\n")])
 
-    def _parts(self, turn: Turn, view: RequestView, maker: Maker) -> list[tuple[Body, float]]:
+    def _parts(self, turn: Turn, view: RequestView, maker: ServerState) -> list[tuple[Body, float]]:
         found: list[tuple[Body, float]] = []
         signs = rules.signs(view.model)
         ids = rules.gives_ids(view.model, maker.replies)
@@ -155,8 +155,8 @@ class Gemini(Surface):
             found.append(({**last, "thoughtSignature": maker.signer.sign(rules.payload(last))}, 0))
         return found
 
-    def no_model(self, view: RequestView) -> Refused:
-        return Refused(
+    def no_model(self, view: RequestView) -> RequestRefused:
+        return RequestRefused(
             "model",
             f"models/{view.model} is not found for API version {view.version}, or is not "
             "supported for generateContent. Call ModelService.ListModels to see the list of "
@@ -167,7 +167,7 @@ class Gemini(Surface):
     def count(self, tokens: int) -> Body:
         return {"totalTokens": tokens}
 
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         error: Body = {
             "code": refused.status,
             "message": str(refused),
@@ -184,8 +184,8 @@ class Gemini(Surface):
             ]
         return json_answer({"error": error}, refused.status)
 
-    def status(self, fault: Fault) -> Answer:
-        refused = Refused("fault", _message(fault.code), status=fault.code)
+    def status(self, fault: Fault) -> HttpResponse:
+        refused = RequestRefused("fault", _message(fault.code), status=fault.code)
         answer = self.failure(refused)
         if fault.retry_after is not None:
             # Google says the wait in the body.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rules import ollama as rules
 from studio.providers.simulator.script import Call, ServerTool, Text, Think, Turn
 from studio.providers.simulator.view import (
@@ -14,7 +14,7 @@ from studio.providers.simulator.view import (
     RequestView,
     Returned,
     Said,
-    named,
+    with_result_names,
 )
 from studio.providers.simulator.wire import Body, arguments, compact, obj, objs, text
 
@@ -48,7 +48,7 @@ class Ollama(Surface):
             surface="ollama",
             model=text(body.get("model")),
             stream=body.get("stream") is not False,
-            items=named([item for message in kept for item in _items(message)]),
+            items=with_result_names([item for message in kept for item in _items(message)]),
             tools=[
                 Offered(
                     text(function.get("name")),
@@ -68,10 +68,10 @@ class Ollama(Surface):
             left_out=len(messages) - len(kept),
         )
 
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         rules.check(view, maker)
 
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         rows: list[tuple[Body, float]] = []
         calls = 0
         for part in () if turn.stop == "empty" else turn.parts:
@@ -111,12 +111,12 @@ class Ollama(Surface):
             for row, weight in rows
         ]
         frames.append(Frame((compact({**_line(view, {"content": ""}), **last}) + "\n").encode()))
-        return Answer(frames, content_type="application/x-ndjson")
+        return HttpResponse(frames, content_type="application/x-ndjson")
 
-    def no_model(self, view: RequestView) -> Refused:
-        return Refused("model", f"model '{view.model}' not found", status=404)
+    def no_model(self, view: RequestView) -> RequestRefused:
+        return RequestRefused("model", f"model '{view.model}' not found", status=404)
 
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         return json_answer({"error": str(refused)}, refused.status)
 
     def error_frame(self, kind: str, variant: str) -> Frame:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from studio.providers.simulator.http import Answer
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.wire import Body
 
 from .base import json_answer
@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-def error_answer(refused: Refused) -> Answer:
+def error_answer(refused: RequestRefused) -> HttpResponse:
     """The JSON error with its status."""
     kind, code = _TYPES.get(refused.status, ("invalid_request_error", None))
     message = str(refused)
@@ -54,9 +54,9 @@ def error_body(kind: str) -> Body:
     return {"message": message, "type": type_, "param": None, "code": code}
 
 
-def no_model(model: str, status: int) -> Refused:
+def no_model(model: str, status: int) -> RequestRefused:
     """The error for a model nobody has; its status differs between the surfaces."""
-    return Refused(
+    return RequestRefused(
         "model",
         f"The model `{model}` does not exist or you do not have access to it.",
         status=status,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from studio.providers.simulator.http import Answer, Frame, HttpRequest
-from studio.providers.simulator.maker import Maker
-from studio.providers.simulator.refused import Refused
+from studio.providers.simulator.http import HttpResponse, Frame, HttpRequest
+from studio.providers.simulator.maker import ServerState
+from studio.providers.simulator.refused import RequestRefused
 from studio.providers.simulator.rewriting import body_of
 from studio.providers.simulator.rules import responses as rules
 from studio.providers.simulator.script import Call, ServerTool, Text, Think, Turn, Usage
@@ -18,7 +18,7 @@ from studio.providers.simulator.view import (
     RequestView,
     Returned,
     Said,
-    named,
+    with_result_names,
 )
 from studio.providers.simulator.wire import Body, arguments, compact, joined, obj, objs, text
 
@@ -41,7 +41,7 @@ class Responses(Surface):
             surface="responses",
             model=text(body.get("model")),
             stream=bool(body.get("stream")),
-            items=named(items),
+            items=with_result_names(items),
             tools=[
                 Offered(
                     text(tool.get("name")),
@@ -59,10 +59,10 @@ class Responses(Surface):
             may_call=body.get("tool_choice") != "none",
         )
 
-    def check(self, view: RequestView, maker: Maker) -> None:
+    def check(self, view: RequestView, maker: ServerState) -> None:
         rules.check(view, maker)
 
-    def render(self, turn: Turn, view: RequestView, maker: Maker) -> Answer:
+    def render(self, turn: Turn, view: RequestView, maker: ServerState) -> HttpResponse:
         stored = view.body.get("store") is not False
         items = _output(turn, maker)
         if stored:
@@ -75,18 +75,18 @@ class Responses(Surface):
             response["input_transformations"] = dropped
         if not view.stream:
             return json_answer({**response, "output": items})
-        return Answer(
+        return HttpResponse(
             _Stream(response).frames(items, maker),
             content_type="text/event-stream; charset=utf-8",
         )
 
-    def no_model(self, view: RequestView) -> Refused:
+    def no_model(self, view: RequestView) -> RequestRefused:
         return no_model(view.model, 400)
 
     def count(self, tokens: int) -> Body:
         return {"object": "response.input_tokens", "input_tokens": tokens}
 
-    def failure(self, refused: Refused) -> Answer:
+    def failure(self, refused: RequestRefused) -> HttpResponse:
         return error_answer(refused)
 
     def error_frame(self, kind: str, variant: str) -> Frame:
@@ -155,7 +155,7 @@ def _item(row: Body) -> Item | None:
             return None
 
 
-def _output(turn: Turn, maker: Maker) -> list[Body]:
+def _output(turn: Turn, maker: ServerState) -> list[Body]:
     """The reply's items. Their ids say which reasoning they belong to; see the rules."""
     family = maker.hex(40)
     reasoning = ""
@@ -223,13 +223,13 @@ def _output(turn: Turn, maker: Maker) -> list[Body]:
     return items
 
 
-def _encrypt(item: Body, items: list[Body], maker: Maker, stage: str, model: str) -> None:
+def _encrypt(item: Body, items: list[Body], maker: ServerState, stage: str, model: str) -> None:
     index = items.index(item)
     following = items[index + 1] if index + 1 < len(items) else {}
     item["encrypted_content"] = rules.encrypt(item, following, maker, stage, model)
 
 
-def _response(turn: Turn, view: RequestView, maker: Maker) -> Body:
+def _response(turn: Turn, view: RequestView, maker: ServerState) -> Body:
     usage: Usage = usage_of(turn, view)
     reasons = {
         "max_tokens": "max_output_tokens",
@@ -290,7 +290,7 @@ class _Stream:
         number = len(self._frames)
         self._frames.append(_event(f"response.{kind}", tokens, **fields, sequence_number=number))
 
-    def frames(self, items: list[Body], maker: Maker) -> list[Frame]:
+    def frames(self, items: list[Body], maker: ServerState) -> list[Frame]:
         final = self._response
         begun = {**final, "status": "in_progress", "usage": None, "incomplete_details": None}
         self._add("created", response=begun)
