@@ -24,13 +24,13 @@ from typing import Any
 from measure import Row, quick, show
 
 from studio.domain.messages import Text
-from studio.providers.anthropic import AnthropicProvider
+from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider, Request
-from studio.providers.compatible import CompatibleProvider
-from studio.providers.gemini import GeminiProvider
+from studio.providers.gemini.adapter import GeminiProvider
 from studio.providers.http import Http
-from studio.providers.ollama import OllamaProvider
-from studio.providers.openai import OpenAIProvider
+from studio.providers.ollama.adapter import OllamaProvider
+from studio.providers.openai.adapter import OpenAIProvider
+from studio.providers.openai_chat.adapter import CompatibleProvider
 
 Raw = Callable[[], Awaitable[int]]
 
@@ -42,8 +42,8 @@ SURFACES = ("anthropic", "responses", "gemini", "chat", "ollama")
 
 
 async def serve() -> None:
-    from studio.providers.simulator import Call, Simulator, Think, Turn
-    from studio.providers.simulator import Text as Say
+    from studio.simulator import Call, Simulator, Think, Turn
+    from studio.simulator import Text as Say
 
     calls = [Call("read_file", {"path": f"{n}.txt", "words": WORDS * 3}) for n in range(2)]
     answer = Turn(Think(WORDS * 10), Say(WORDS * 200), *calls)

@@ -35,7 +35,7 @@ WORDS = "The window has to stay smooth while others ask. " * 400
 
 
 async def simulate() -> None:
-    from studio.providers.simulator import Pace, Simulator, Text, Turn
+    from studio.simulator import Pace, Simulator, Text, Turn
 
     async with Simulator(lambda _: Turn(Text(WORDS), pace=Pace(0.05, RATE))) as server:
         print(json.dumps(server.url("ollama")), flush=True)
@@ -110,7 +110,7 @@ async def run(window: Any, mode: str) -> None:
         await true(lambda: window.serving.beside.state == "running")
         address, token = window.serving.beside.address, window.serving.beside.token
     elif mode == "inside":
-        from studio.server.serving import HttpServer
+        from studio.server.http_server import HttpServer
 
         folder = window.studio.own_folder()
         serving = HttpServer(window.studio, host="127.0.0.1", port=0, folder=folder)

@@ -26,15 +26,15 @@ from typing import Any
 
 from measure import Row, middle, quick, show
 
-from studio.agent.history import NativeHistory
-from studio.agent.studio import Engine
+from studio import simulator
+from studio.agent.engine import Engine
+from studio.agent.session.native_history import NativeHistory
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
-from studio.providers import simulator
 from studio.providers.base import Provider, Request
+from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.storage.settings import SettingsFile
 
 MESSAGES = 5000
 GOAL = "< 50 ms"

@@ -94,7 +94,7 @@ def one(name: str) -> None:
 
     app = QApplication(sys.argv[:1])
     if name == "studio":
-        from studio.ui.loop import StudioLoop
+        from studio.ui.app.qt_loop import StudioLoop
 
         loop = StudioLoop(app)
     else:

@@ -25,7 +25,7 @@ from typing import Any
 import httpx2
 from measure import Row, middle, quick, show
 
-from studio.providers import simulator
+from studio import simulator
 
 WORDS = "Here are a few words that come in pieces, one after the other, until the end."
 MODEL = "sim-model"

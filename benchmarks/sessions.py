@@ -21,16 +21,16 @@ from collections.abc import Iterator, Sequence
 
 from measure import Row, quick, show
 
+from studio import simulator
 from studio.domain.messages import Text, ToolResult
 from studio.domain.tools import ToolSpec
-from studio.providers import simulator
-from studio.providers.anthropic import AnthropicProvider
+from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider, Reply, Request
-from studio.providers.compatible import CompatibleProvider
-from studio.providers.gemini import GeminiProvider
+from studio.providers.gemini.adapter import GeminiProvider
 from studio.providers.http import Http
-from studio.providers.ollama import OllamaProvider
-from studio.providers.openai import OpenAIProvider
+from studio.providers.ollama.adapter import OllamaProvider
+from studio.providers.openai.adapter import OpenAIProvider
+from studio.providers.openai_chat.adapter import CompatibleProvider
 
 SESSIONS = 200
 KEY = "sk-benchmark"

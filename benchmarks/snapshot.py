@@ -21,8 +21,8 @@ from pathlib import Path
 
 from measure import Row, middle, quick, show
 
-from studio.storage.contents import BlobStore
-from studio.storage.snapshots import FolderSnapshot
+from studio.storage.snapshots.blob_store import BlobStore
+from studio.storage.snapshots.folder_snapshot import FolderSnapshot
 
 FILES = 10_000
 FOLDERS = 200

@@ -65,11 +65,11 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
     """One process's life until the first answer, in the phases of ``PHASES``."""
     from pathlib import Path
 
-    from studio.agent.connections import ProviderFactory
+    from studio.agent.provider_factory import ProviderFactory
     from studio.providers.base import Request
     from studio.providers.http import Http
-    from studio.storage.keychain import Keychain
-    from studio.storage.settings import SettingsFile
+    from studio.storage.config.keychain import Keychain
+    from studio.storage.config.settings import SettingsFile
 
     ticker = Ticker()
     ticking = asyncio.create_task(ticker.run())

@@ -25,16 +25,16 @@ from typing import Any
 
 from measure import Row, middle, quick, show
 
-from studio.agent.session import Session
-from studio.agent.studio import Engine
+from studio import simulator
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.events import StepStarted, TurnComplete
 from studio.domain.messages import Text
-from studio.providers import simulator
 from studio.providers.base import Provider, Request
+from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.storage.settings import SettingsFile
 from studio.tools import tool
 
 STEPS = 40

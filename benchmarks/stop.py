@@ -22,10 +22,10 @@ from pathlib import Path
 
 from measure import Row, middle, quick, show
 
-from studio.storage.keychain import child_environment
+from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
+from studio.storage.config.keychain import child_environment
 from studio.tools import Context, Workspace
 from studio.tools.builtin.run import run
-from studio.tools.sandbox import Sandbox, NoSandbox, find_sandbox
 
 CHILDREN = 3
 OBEDIENT = "for n in 1 2 3; do sh -c 'echo x >> up; exec sleep 60' & done; wait"

@@ -36,7 +36,7 @@ def words() -> str:
 
 
 async def serve() -> None:
-    from studio.providers.simulator import Pace, Simulator, Text, Turn
+    from studio.simulator import Pace, Simulator, Text, Turn
 
     text = words()
     async with Simulator(lambda _: Turn(Text(text), pace=Pace(0.05, RATE))) as server:
@@ -54,8 +54,8 @@ async def engine() -> None:
     """The turn without a window."""
     from studio.app import build
     from studio.domain.messages import Text
+    from studio.storage.config.settings import SettingsFile
     from studio.storage.paths import Paths
-    from studio.storage.settings import SettingsFile
 
     paths = Paths.default()
     settings = SettingsFile(paths.settings)

@@ -27,7 +27,7 @@ def _main() -> int:
 
         options = build_parser().parse_args(arguments)
         if options.command == "completion":
-            from studio.cli.completion import completion
+            from studio.cli.commands.completion import completion
 
             return completion(options)
     from studio.app import main
@@ -54,7 +54,7 @@ def _flushed(code: int) -> int:
         try:
             stream.flush()
         except OSError as error:
-            from studio.cli.streams import handle_flush_error
+            from studio.cli.terminal_io import handle_flush_error
 
             code = handle_flush_error(stream, error, code)
     return code

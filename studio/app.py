@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.storage.settings import SettingsFile
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from studio.agent.studio import Engine
+    from studio.agent.engine import Engine
 
 
 def main(options: Namespace | None) -> int:
@@ -33,7 +33,7 @@ def main(options: Namespace | None) -> int:
         if options.command == "simulate":
             return asyncio.run(_simulate(options.port))
         if options.command == "doctor":
-            from studio.cli.doctor import doctor
+            from studio.cli.commands.doctor import doctor
 
             return asyncio.run(doctor(paths, options))
         if options.command == "serve":
@@ -56,7 +56,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
 
 def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Engine]]:
     """The heavy imports wait for this call, so that the window is there first."""
-    from studio.agent.assembly import build
+    from studio.agent.bootstrap import build
 
     return build
 
@@ -86,7 +86,7 @@ async def _terminal(options: Namespace, paths: Paths) -> int:
 
 
 async def _config(options: Namespace, paths: Paths) -> int:
-    from studio.cli.config import config
+    from studio.cli.commands.config import config
 
     return await config(await _settings(paths), paths, options)
 
@@ -110,7 +110,7 @@ async def _serve(options: Namespace, paths: Paths) -> int:
 
 
 async def _simulate(port: int) -> int:
-    from studio.providers.simulator import serve
+    from studio.simulator import serve
 
     try:
         await serve(port, show=lambda line: print(line, flush=True))
@@ -169,6 +169,6 @@ def _window(paths: Paths) -> int:
         )
         return 1
     gc.disable()  # imports make no garbage; ``run`` turns it on again
-    from studio.ui.main import run
+    from studio.ui.app.main import run
 
     return run(paths, build)

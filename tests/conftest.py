@@ -29,7 +29,7 @@ if sys.platform.startswith("linux") and not (
     os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
 ):
     # The screen is as large as a person's: windows are made to fit it.
-    screen = Path(__file__).with_name("screen.json")
+    screen = Path(__file__).parent / "support" / "screen.json"
     os.environ.setdefault("QT_QPA_PLATFORM", f"offscreen:configfile={screen}")
 
 KEYS = (
@@ -42,7 +42,7 @@ KEYS = (
     "GOOGLE_GEMINI_BASE_URL",
     "OLLAMA_HOST",
 )
-AUTHORITY = Path(__file__).with_name("authority.pem")
+AUTHORITY = Path(__file__).parent / "support" / "authority.pem"
 """A certificate whose key nobody has. No test goes beyond this computer, and the system's hundred
 and fifty take 30 ms to read, several times in each house."""
 

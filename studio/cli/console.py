@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TextIO
 
 from studio.domain.errors import ConfigurationError
-from studio.tools.threads import in_daemon_thread
+from studio.processes.daemon_thread import in_daemon_thread
 
-from .streams import discard_output, write_error_text
+from .terminal_io import discard_output, write_error_text
 
 
 class Console:

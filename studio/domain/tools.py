@@ -16,6 +16,22 @@ Exposure: TypeAlias = Literal["private", "untrusted"]
 """What a session may have met: files that are nobody else's business, or words
 of strangers, which may be orders in disguise."""
 
+SKIPPED_FOLDERS = frozenset(
+    {
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "node_modules",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".tox",
+    }
+)
+"""Folders that listing and searching step over; reading a path in them works."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:

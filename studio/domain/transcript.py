@@ -28,8 +28,7 @@ from .blocks import (
     TranscriptBlock,
     UserBlock,
 )
-from .calls import ToolCallState
-from .conversation import blocks_to_messages, active_summary
+from .blocks_to_messages import active_summary, blocks_to_messages
 from .events import (
     AwaitingPermission,
     AwaitingReply,
@@ -75,6 +74,7 @@ from .ledger import Sent
 from .messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .models import Usage
 from .permissions import Question
+from .tool_call_state import ToolCallState
 from .tools import Draft, Exposure
 
 SUMMED_UP = "Earlier messages were summed up to save room."

@@ -20,7 +20,7 @@ from studio.domain.codec import encode
 from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
 
-from .snapshot import apply_own_facts, fill_missing_facts, is_retired, read_model
+from .model_facts import apply_own_facts, fill_missing_facts, is_retired, read_model
 
 ListingState: TypeAlias = Literal["idle", "loading", "ready", "failed"]
 Own: TypeAlias = Callable[[str], Mapping[str, ModelInfo]]
@@ -135,7 +135,9 @@ class Catalogue:
 
     def _unlisted(self, name: str, model_id: str) -> ModelInfo:
         """A model that is in no list: only the person knows of it."""
-        model = fill_missing_facts(ModelInfo(model_id, source="yours"), self._built_in.get(name, ()))
+        model = fill_missing_facts(
+            ModelInfo(model_id, source="yours"), self._built_in.get(name, ())
+        )
         return apply_own_facts(model, self._own(name).get(model_id))
 
     def subscribe(self, callback: Callable[[str], None]) -> Callable[[], None]:
@@ -256,7 +258,9 @@ class Catalogue:
         known = self._built_in.get(name, ())
         fetched: dict[str, ModelInfo] = {}
         for model in cached.models:
-            fetched.setdefault(model.id, fill_missing_facts(replace(model, source="fetched"), known))
+            fetched.setdefault(
+                model.id, fill_missing_facts(replace(model, source="fetched"), known)
+            )
         more = [model for model in known if model.id not in fetched]
         return Listing((*fetched.values(), *more), "ready", fetched_at=cached.fetched_at)
 

@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.providers.shapes import as_object
-from studio.storage.keychain import Keychain
+from studio.providers.json_read import as_object
+from studio.storage.config.keychain import Keychain
+from studio.storage.config.server_token import ServerToken
 from studio.storage.paths import Paths
-from studio.storage.server_token import ServerToken
 
 if TYPE_CHECKING:
-    from studio.agent.studio import Engine
+    from studio.agent.engine import Engine
 
-    from .serving import HttpServer
+    from .http_server import HttpServer
 
 FOLLOWED = 1.0
 """Seconds between two looks at the settings, which the window and the command change."""
@@ -52,7 +52,7 @@ async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, path
 
 
 async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> int:
-    from .serving import HttpServer
+    from .http_server import HttpServer
 
     studio = await build()
     try:

@@ -13,16 +13,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from studio.agent.studio import Engine
+from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
 
-from . import bodies
-from .delivery import HttpResponse
-from .faults import ApiError, error_from_exception
-from .listing import ListedModel, anthropic_list, list_models, openai_list
-from .replays import IdempotentResponses
-from .stored import StoredResponses
-from .wire import ApiRequest, BadRequest, Dialect, DialectName
+from . import request_body
+from .contract import ApiRequest, BadRequest, Dialect, DialectName
+from .errors import ApiError, error_from_exception
+from .idempotency import IdempotentResponses
+from .model_names import ListedModel, anthropic_list, list_models, openai_list
+from .response_stream import HttpResponse
+from .stored_responses import StoredResponses
 
 PINGS: Mapping[DialectName, bytes] = {
     "chat": b": ping\n\n",
@@ -83,7 +83,7 @@ class Routes:
 
         try:
             fault = await self._routed(scope, receive, sending)
-        except bodies.Gone:
+        except request_body.Gone:
             return
         except Exception as error:
             if begun:
@@ -144,8 +144,10 @@ class Routes:
         """One request for an answer, in any of the APIs."""
         headers, door = Headers(scope=scope), PATHS[scope["path"]]
         data, body = await self._body(receive)
-        dialect, big = self._dialects[door], len(data) > bodies.BIG
-        asked = await bodies.run_off_loop(lambda: replace(dialect.asked(body), big=big), big=big)
+        dialect, big = self._dialects[door], len(data) > request_body.BIG
+        asked = await request_body.run_off_loop(
+            lambda: replace(dialect.asked(body), big=big), big=big
+        )
         run = await self._replays.run(
             asked,
             door,
@@ -164,8 +166,8 @@ class Routes:
             await self.refuse(scope, fault)(scope, receive, send)
 
     async def _body(self, receive: Receive) -> tuple[bytes, JsonObject]:
-        data = await bodies.read(receive, self._studio.settings.values.server_body_limit)
-        return data, await bodies.parsed(data)
+        data = await request_body.read(receive, self._studio.settings.values.server_body_limit)
+        return data, await request_body.parsed(data)
 
     async def _health(self, _: Request) -> Response:
         return JSONResponse({"status": "ok"})
@@ -197,7 +199,7 @@ class Routes:
         door = _door(request.scope)
         if door == "messages":
             body = {**body, "max_tokens": 1}  # needed there, and nothing is written
-        asked = await bodies.read_from(data, lambda: self._dialects[door].asked(body))
+        asked = await request_body.read_from(data, lambda: self._dialects[door].asked(body))
         tokens = await self._count(asked)
         kind = {"object": "response.input_tokens"} if door == "responses" else {}
         return JSONResponse({**kind, "input_tokens": tokens})

@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .locks import lock
+from .ipc.file_lock import lock
 from .paths import private_folder
 
 PATIENCE = 5.0

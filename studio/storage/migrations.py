@@ -13,7 +13,7 @@ from collections.abc import Callable
 from sqlite3 import Connection
 
 from studio.domain.jsonvalue import Json
-from studio.domain.ledger import chain_start, chain_next, canonical_json
+from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.redaction import arguments_without_secrets, without_secrets
 
 

@@ -10,12 +10,12 @@ A tool is one function with type hints and a docstring (T-1)::
         first_line: Where to begin, counting from 1.
         '''
 
-The hints become the JSON schema, the docstring's first paragraph the
-description, its ``name: text`` lines the parameters' descriptions. The
-parameter annotated ``ContextUsage`` is injected and not in the schema (T-2). A tool
-returns text, a list, an object or a ``Result``; raises ``ToolFailed`` to tell
-the model what went wrong (L-5). Add a tool by adding a file: ``discovery``
-finds it in ``builtin/`` and in the person's own folder.
+- ``builtin``: The tools that come with the program, one file each.
+- ``discovery``: Finding tools.
+- ``drafts``: To be described.
+- ``sdk``: To be described.
+- ``web``: The web, as tools use it.
+- ``workspace``: To be described.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from __future__ import annotations
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft, ToolSpec
 
-from .approving import undo_draft, write_draft
-from .context import Context, Drafts
-from .definition import Tool, tool
-from .drafting import make_delete, make_draft, make_move
-from .replacing import DraftConflict
-from .result import Result, render, shorten
-from .workspace import Workspace
+from .drafts.atomic_files import DraftConflict
+from .drafts.draft_apply import undo_draft, write_draft
+from .drafts.draft_make import make_delete, make_draft, make_move
+from .sdk.context import Context, Drafts
+from .sdk.definition import Tool, tool
+from .sdk.result import Result, render, shorten
+from .workspace.folder import Workspace
 
 __all__ = [
     "Context",

@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
-from .definition import Tool
+from .sdk.definition import Tool
 
 ENTRY_POINTS = "agent_studio.tools"
 _BUILTIN = "studio.tools.builtin"

@@ -1,14 +1,25 @@
 """What of a conversation the model gets: how much it is, and what is done when it is too much.
 
-``estimate`` weighs a native history by its parts, ``enclosures`` among them;
-``stubs`` and ``summary`` make a conversation shorter, ``room`` says when and
-begins the new history.
+- ``cache_ledger``: What a provider's cache should have known of each request, and what it did.
+- ``compaction``: Making room.
+- ``summarizer``: The second stage.
+- ``token_count``: Tokens of a native history, by its parts.
+- ``truncation``: A conversation made to take less room.
 """
 
-from .estimate import Estimate, PartKind, ContextPart
-from .room import ContextUsage, Compactor
-from .stubs import WHY as SHORTENED
-from .stubs import shorten_results
-from .summary import ModelAccess
+from .compaction import Compactor, ContextUsage
+from .summarizer import ModelAccess
+from .token_count import ContextPart, Estimate, PartKind
+from .truncation import WHY as SHORTENED
+from .truncation import shorten_results
 
-__all__ = ["SHORTENED", "ContextUsage", "Estimate", "PartKind", "ModelAccess", "ContextPart", "Compactor", "shorten_results"]
+__all__ = [
+    "SHORTENED",
+    "Compactor",
+    "ContextPart",
+    "ContextUsage",
+    "Estimate",
+    "ModelAccess",
+    "PartKind",
+    "shorten_results",
+]

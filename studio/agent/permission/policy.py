@@ -13,14 +13,11 @@ from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
-from .commands import CommandLine, CommandPart, analyze_command
-from .decision import FOLDER, PLAN, Decision, decided, doubted
-from .overlap import may_fit
-from .place import FOLDED, Place, addresses_of, around, place_of
-from .roles import offers
-from .rulebook import Entry, Rulebook
-from .spellings import fragments
-from .suggestions import rule_of
+from .path_scope import FOLDED, Place, addresses_of, around, place_of
+from .pattern_match import fragments, may_fit
+from .rule_suggestions import rule_of
+from .rulebook import FOLDER, PLAN, Decision, Entry, Rulebook, decided, doubted, offers
+from .shell_analysis import CommandLine, CommandPart, analyze_command
 
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""

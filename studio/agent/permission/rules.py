@@ -10,10 +10,10 @@ from typing import Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Layer, Rule, Verdict
-from studio.storage.rules import RuleStore, StandingRule
+from studio.storage.config.permission_rules import RuleStore, StandingRule
 
 from .policy import NETWORK
-from .project import ProjectRules, read_project
+from .project_rules import ProjectRules, read_project
 
 Trust: TypeAlias = Literal["nothing", "untrusted", "changed", "trusted"]
 """``nothing``: no file there could widen rights, and the person said nothing. ``changed``:

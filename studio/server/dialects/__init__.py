@@ -1,9 +1,11 @@
-"""What clients speak: each API's JSON, read as ``wire.ApiRequest`` and told from ``wire.ContextPart``.
+"""Translates each API's JSON to ``contract.ApiRequest`` and from ``contract.ResponsePart``.
 
-Three dialects, each of a request (``chat``, ``responses``, ``messages``), the
-conversation in it (``chat_messages``, ``responses_items``, ``messages_blocks``)
-and its answer (``chat_answer``, ``responses_answer``, ``messages_answer``).
-``openai`` is what the first two have in common. A request is read with
-``fields``; ``offered`` are the client's own tools, ``enclosed`` its pictures and
-files.
+- ``attachments``: Pictures and files that come within a request, as ``data:`` URLs or plain
+  base64.
+- ``chat``: To be described.
+- ``client_tools``: The client's own tools.
+- ``fields``: A request's JSON, read field by field.
+- ``messages``: To be described.
+- ``openai_common``: What OpenAI's two APIs have in common.
+- ``responses``: To be described.
 """

@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.providers.wire import repair_surrogates
-from studio.server.wire import BadRequest
+from studio.providers.sse import repair_surrogates
+from studio.server.contract import BadRequest
 
 T = TypeVar("T", bound=str)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, ToolFailed, make_delete, tool
-from studio.tools.drafting import propose
+from studio.tools.drafts.draft_make import propose
 
 
 @tool(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
-from studio.tools.drafting import current, pending_draft, make_further, propose
-from studio.tools.result import plural
+from studio.tools.drafts.draft_make import current, make_further, pending_draft, propose
+from studio.tools.sdk.result import plural
 
 
 @tool(

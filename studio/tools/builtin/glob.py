@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Result, tool
-from studio.tools.patterns import glob_regex
-from studio.tools.result import plural
-from studio.tools.threads import Stop
+from studio.tools.sdk.result import plural
+from studio.tools.workspace.glob_pattern import glob_regex
 
 LIMIT = 500
 

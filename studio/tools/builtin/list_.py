@@ -7,9 +7,9 @@ import os
 from itertools import islice
 from pathlib import Path
 
+from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Result, ToolFailed, tool
-from studio.tools.result import plural, size
-from studio.tools.threads import Stop
+from studio.tools.sdk.result import plural, size
 
 LIMIT = 500
 

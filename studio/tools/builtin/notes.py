@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 
 from studio.tools import Context, Result, tool
-from studio.tools.result import plural
+from studio.tools.sdk.result import plural
 
 
 @tool(effect="read", verb="Looking up notes", done="Looked up notes", icon="files")

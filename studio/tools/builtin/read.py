@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from studio.domain.messages import Image
+from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Draft, Result, ToolFailed, tool
-from studio.tools.pdf import Pages, is_pdf, pages
-from studio.tools.pictures import format_of, normalise, describe_image
-from studio.tools.result import plural
-from studio.tools.text import Slice, read_whole, slice_file, slice_text
-from studio.tools.threads import Stop
+from studio.tools.sdk.result import plural
+from studio.tools.workspace.images import describe_image, format_of, normalise
+from studio.tools.workspace.pdf import Pages, is_pdf, pages
+from studio.tools.workspace.text_files import Slice, read_whole, slice_file, slice_text
 
 LIMIT = 60_000
 """Characters of one reading."""

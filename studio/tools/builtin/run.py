@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import signal
 
+from studio.processes.sandbox import explain_failure
+from studio.processes.shell_command import CommandResult, run_shell
 from studio.tools import Context, Result, ToolFailed, tool
-from studio.tools.processes import CommandResult, run_shell
-from studio.tools.sandbox import explain_failure
 
 LONGEST = 3600.0
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from itertools import groupby
 
+from studio.processes.daemon_thread import Stop
 from studio.tools import Context, Result, ToolFailed, tool
-from studio.tools.result import plural
-from studio.tools.searching import Match, Query, find_ripgrep
-from studio.tools.searching import search as search_files
-from studio.tools.threads import Stop
+from studio.tools.sdk.result import plural
+from studio.tools.workspace.grep import Match, Query, find_ripgrep
+from studio.tools.workspace.grep import search as search_files
 
 LIMIT = 200
 WIDTH = 300

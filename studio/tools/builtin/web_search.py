@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from studio.tools import Context, Result, tool
-from studio.tools.result import plural
+from studio.tools.sdk.result import plural
 
 
 @tool(

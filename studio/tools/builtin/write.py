@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
-from studio.tools.drafting import current, pending_draft, make_further, propose
+from studio.tools.drafts.draft_make import current, make_further, pending_draft, propose
 
 
 @tool(

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import studio
 from studio.domain.errors import ToolFailed
-from studio.tools.result import size
+from studio.tools.sdk.result import size
 
-from .addresses import PORTS, Address
-from .network import NetworkGuard
+from .dns_guard import NetworkGuard
+from .url_guard import PORTS, Address
 
 if TYPE_CHECKING:
     import httpx2
@@ -78,7 +78,9 @@ class Client:
     A kept one belongs to an address, and another host may live there too.
     """
 
-    def __init__(self, network: NetworkGuard | None = None, limits: WebLimits | None = None) -> None:
+    def __init__(
+        self, network: NetworkGuard | None = None, limits: WebLimits | None = None
+    ) -> None:
         self.network = network or NetworkGuard()
         self.limits = limits or WebLimits()
         self._trust: ssl.SSLContext | None = None

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
-from .writer import BLOCKS, Writer
+from .markdown_writer import BLOCKS, Writer
 
 ENOUGH = 200
 """Characters that a page's own matter has at least, or else more of the page is taken."""

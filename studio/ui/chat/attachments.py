@@ -2,6 +2,8 @@
 
 Files are read and thumbnails made in threads; a chip shows how far that is. A
 file that the chosen model would refuse is marked, with the reason below.
+
+Files and pictures that are pasted or dropped.
 """
 
 from __future__ import annotations
@@ -11,17 +13,17 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QBuffer, QRectF, Qt, Signal
-from PySide6.QtGui import QImage, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QDropEvent, QImage, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.domain.errors import StudioError
-from studio.ui.controls import Label
 from studio.ui.theme import Theme
+from studio.ui.widgets import Label
 
-from .chip import SIDE, Attachment, AttachmentChip
+from .attachment_chip import SIDE, Attachment, AttachmentChip
 
-if TYPE_CHECKING:  # all this comes after the first paint
+if TYPE_CHECKING:
     from studio.domain.messages import File, Image
 
 GAP = 6
@@ -87,7 +89,7 @@ class Attachments(QWidget):
         """Read files and attach them; what cannot be is said in place."""
 
         async def attached(path: Path) -> Image | File:
-            from studio.agent.input import attach
+            from studio.agent.attachments import attach
 
             return await attach(path)
 
@@ -98,7 +100,7 @@ class Attachments(QWidget):
         """Attach a picture from the clipboard."""
 
         async def pasted() -> Image:
-            from studio.agent import input as reading
+            from studio.agent import attachments as reading
 
             data = await asyncio.to_thread(_png, picture)
             return await reading.picture(data)
@@ -162,7 +164,7 @@ class Attachments(QWidget):
         self._update()
 
     async def _read(self, chip: AttachmentChip, reading: Coroutine[Any, Any, Image | File]) -> None:
-        from studio.agent.input import check_total_size
+        from studio.agent.attachments import check_total_size
 
         try:
             block = await reading
@@ -206,7 +208,9 @@ class Attachments(QWidget):
         for remark in self._remarks:
             remark.hide()
             remark.deleteLater()
-        self._remarks = [AttachmentProblem(self.theme, words, state, self) for words, state in wrong]
+        self._remarks = [
+            AttachmentProblem(self.theme, words, state, self) for words, state in wrong
+        ]
         for remark in self._remarks:
             remark.show()
         self.setVisible(bool(self.chips))
@@ -279,8 +283,8 @@ def _png(picture: bytes | QImage) -> bytes:
 def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
     """What a chip says below the name, and its little picture."""
     from studio.domain.messages import File
-    from studio.tools.result import size
-    from studio.ui.thumbnails import extent, thumbnail
+    from studio.tools.sdk.result import size
+    from studio.ui.widgets.thumbnails import extent, thumbnail
 
     weight = size(len(block.data))
     if isinstance(block, File):
@@ -288,3 +292,63 @@ def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
     about = extent(block.data)
     # Twice the side: the chip cuts a square out of it.
     return f"{about.width():,} × {about.height():,}, {weight}", thumbnail(block.data, 2 * side)
+
+
+_RAW = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+def files_in(data: QMimeData) -> list[str]:
+    """Paths of the files of this computer that are copied or dragged."""
+    return [url.toLocalFile() for url in data.urls() if url.isLocalFile()]
+
+
+def picture_in(data: QMimeData) -> bytes | QImage | None:
+    """A picture that is copied or dragged: its file where there is one.
+
+    None where there are words as well: a table's cells come as both, and the
+    words are meant.
+    """
+    if not data.hasImage() or data.hasText():
+        return None
+    for kind in _RAW:
+        if data.hasFormat(kind):
+            return bytes(data.data(kind).data())
+    image = data.imageData()
+    return image if isinstance(image, QImage) else None
+
+
+class DropTarget(QObject):
+    """Lets files and pictures be dropped anywhere on a widget; ``over`` hears if they hover."""
+
+    def __init__(
+        self,
+        target: QWidget,
+        files: Callable[[list[str]], object],
+        picture: Callable[[bytes | QImage], object],
+        over: Callable[[bool], object],
+    ) -> None:
+        super().__init__(target)
+        self._files, self._picture, self._over = files, picture, over
+        target.setAcceptDrops(True)
+        target.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        kind = event.type()
+        if kind in (QEvent.Type.DragEnter, QEvent.Type.Drop):
+            assert isinstance(event, QDropEvent)
+            data = event.mimeData()
+            files, picture = files_in(data), picture_in(data)
+            if not files and picture is None:
+                return False
+            self._over(kind == QEvent.Type.DragEnter)
+            event.acceptProposedAction()
+            if kind == QEvent.Type.Drop:
+                if files:
+                    self._files(files)
+                elif picture is not None:
+                    self._picture(picture)
+            return True
+        if kind == QEvent.Type.DragLeave:
+            self._over(False)
+            return True
+        return False

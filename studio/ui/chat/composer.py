@@ -13,19 +13,18 @@ from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signa
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.ui.controls import (
+from studio.ui.theme import Theme
+from studio.ui.widgets import (
     IconButton,
     MenuButton,
     MenuItem,
     PaintedButton,
+    make_transparent,
     paint_ring,
     paint_rounded,
-    make_transparent,
 )
-from studio.ui.theme import Theme
 
-from .attachments import Attachments
-from .incoming import files_in, picture_in
+from .attachments import Attachments, files_in, picture_in
 
 if TYPE_CHECKING:
     from studio.domain.agents import Agent, PermissionMode, Role
@@ -256,7 +255,9 @@ class Composer(QWidget):
         self._column.addLayout(row)
         self._space()
 
-        self.mode.set_items([MenuItem(k, text, detail=d) for k, (text, d) in PERMISSION_MODES.items()])
+        self.mode.set_items(
+            [MenuItem(k, text, detail=d) for k, (text, d) in PERMISSION_MODES.items()]
+        )
         self.context.set_part(None)
         self.folder.hide()
         self.editor.submitted.connect(self._submit)

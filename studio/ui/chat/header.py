@@ -8,8 +8,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
-from studio.ui.controls import IconButton, PaintedButton, Tag, paint_rounded
 from studio.ui.theme import Theme, elided
+from studio.ui.widgets import IconButton, PaintedButton, Tag, paint_rounded
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SessionInfo

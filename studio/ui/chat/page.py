@@ -16,31 +16,30 @@ from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from studio.ui.controls import Label
-from studio.ui.folders import short_path
+from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
+from studio.ui.widgets import Label
 
-from .arrangement import PageLayout
-from .choices import SessionOptions
+from .attachments import DropTarget
 from .composer import Composer
-from .following import ExternalChanges
+from .context_actions import ContextActions
+from .external_changes import ExternalChanges
+from .file_viewer import FileViewer
+from .folder_trust import FolderTrust
 from .header import Header
-from .incoming import DropTarget
-from .opening import FileViewer
-from .queue import QueueView
-from .queueing import MessageQueue
-from .restoring import UndoController
-from .runs import TurnRunner
-from .sending import MessageSender
-from .strip import StatusStrip
+from .layout import PageLayout
+from .message_queue import MessageQueue, QueueView
+from .recovery import RecoveryActions
+from .send import MessageSender
+from .session_options import SessionOptions
+from .status_strip import StatusStrip
 from .suggestions import Suggestions
-from .summing import ContextActions
-from .trusting import FolderTrust
-from .ways_on import RecoveryActions
+from .turn_runner import TurnRunner
+from .undo_controller import UndoController
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
-    from studio.agent.session import Session
-    from studio.agent.studio import Engine
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.domain.messages import File, Image
     from studio.domain.permissions import Answer
@@ -124,7 +123,7 @@ class ChatPage(QWidget):
     @staticmethod
     def prepare() -> None:
         """Import what the page needs to come alive; takes a while, so call it in a thread."""
-        import studio.agent.studio
+        import studio.agent.engine
         import studio.ui.transcript  # noqa: F401 (the imports are what is wanted)
 
     @cached_property
@@ -316,7 +315,7 @@ class ChatPage(QWidget):
             self.later(self.session.decide(draft_id, action))
 
     async def _edit(self, draft_id: str) -> None:
-        from .draft_editor import edit_draft
+        from .text_editor import edit_draft
 
         assert self.session is not None
         draft = self.session.drafts.get(draft_id)

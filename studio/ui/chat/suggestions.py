@@ -6,8 +6,8 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from studio.ui.controls import PaintedButton, paint_rounded
 from studio.ui.theme import Theme, elided
+from studio.ui.widgets import PaintedButton, paint_rounded
 
 
 class SuggestionButton(PaintedButton):

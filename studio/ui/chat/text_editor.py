@@ -1,4 +1,7 @@
-"""A text that is changed by hand, in a window of its own."""
+"""A text that is changed by hand, in a window of its own.
+
+A draft's text, to be changed by hand before it is approved.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ import asyncio
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.ui.controls import Button
+from studio.domain.tools import Draft
+from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.theme import Theme
+from studio.ui.widgets import Button
 
 
 async def edit_text(
@@ -51,3 +56,23 @@ async def edit_text(
     dialog.finished.connect(finish)
     dialog.open()
     return edited[0] if await done == QDialog.DialogCode.Accepted else None
+
+
+async def edit_draft(
+    theme: Theme, draft: Draft, parent: QWidget, text: str | None = None
+) -> str | None:
+    """Show the draft's text, or another one, and wait; None if the person cancelled.
+
+    Nothing is written by this. Lines that stay keep their line ends.
+    """
+    text = draft.after if text is None else text
+    edited = await edit_text(
+        theme,
+        text,
+        parent,
+        title=f"Edit draft of {draft.path}",
+        name=draft.path,
+        keep="Keep as draft",
+        code=True,
+    )
+    return None if edited is None else await asyncio.to_thread(with_line_ends, edited, text)

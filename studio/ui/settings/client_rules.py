@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from studio.domain.errors import StudioError
 from studio.domain.permissions import Verdict
-from studio.storage.settings import Settings
-from studio.ui.controls import Button, Combo, Field, IconButton, Label, MenuItem
+from studio.storage.config.settings import Settings
 from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Combo, Field, IconButton, Label, MenuItem
 
-from .rows import Slot, FormCard
+from .form import FormCard, Slot
 
 WORDS: tuple[tuple[Verdict, str], ...] = (("allow", "Allow"), ("ask", "Ask"), ("deny", "Never"))
 USUAL = (

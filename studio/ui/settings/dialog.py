@@ -17,27 +17,26 @@ from PySide6.QtWidgets import (
 )
 
 from studio.providers.catalogue import Catalogue
-from studio.storage.keychain import Keychain
-from studio.storage.settings import SettingsFile
-from studio.ui.controls import Card, Column, Hairline, Label
+from studio.storage.config.keychain import Keychain
+from studio.storage.config.settings import SettingsFile
 from studio.ui.theme import Theme
+from studio.ui.widgets import Card, Column, Hairline, Label
 
-from .general import GeneralPage
-from .known import PROVIDERS
+from .form import SettingsPage
 from .page_list import PageList
-from .routing import ModelMenu
-from .rows import SettingsPage
-from .section import MakeProvider, ProviderServices, ProviderSection
+from .pages.general import GeneralPage, ModelMenu
+from .provider_meta import PROVIDERS
+from .provider_section import MakeProvider, ProviderSection, ProviderServices
 from .tasks import Tasks
 
 if TYPE_CHECKING:  # only the window has a studio
-    from studio.agent.studio import Engine
-    from studio.ui.beside import ServerProcess
+    from studio.agent.engine import Engine
+    from studio.ui.app.server_process import ServerProcess
     from studio.ui.chat.page import ChatPage
 
-    from .permissions import PermissionsPage
-    from .server import ServerPage
-    from .web import WebPage
+    from .pages.permissions import PermissionsPage
+    from .pages.server import ServerPage
+    from .pages.web import WebPage
 
 LIST_WIDTH = 196
 LEAST = QSize(720, 420)
@@ -208,8 +207,8 @@ class SettingsDialog(QDialog):
 
     def add_permissions(self, studio: Engine, chat: ChatPage) -> None:
         """The pages about what agents may do, in the chat on screen too."""
-        from .permissions import PermissionsPage
-        from .web import WebPage
+        from .pages.permissions import PermissionsPage
+        from .pages.web import WebPage
 
         self.permissions = PermissionsPage(self.theme, studio, self._tasks, chat)
         self.permissions.changed.connect(self._general_changed)
@@ -220,9 +219,9 @@ class SettingsDialog(QDialog):
 
     def add_server(self, studio: Engine, beside: ServerProcess) -> None:
         """The page about the server that runs beside the window."""
-        from studio.storage.server_token import ServerToken
+        from studio.storage.config.server_token import ServerToken
 
-        from .server import ServerPage
+        from .pages.server import ServerPage
 
         values, token = studio.settings.values, ServerToken(self._keychain, studio.paths.data)
         page = ServerPage(self.theme, values, token, beside, studio.tools, self._tasks)

@@ -6,11 +6,16 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
-from studio.storage.keychain import ENVIRONMENT, Keychain, KeychainUnavailable, environment_key
-from studio.ui.controls import Button, Field, Label, Tag
+from studio.storage.config.keychain import (
+    ENVIRONMENT,
+    Keychain,
+    KeychainUnavailable,
+    environment_key,
+)
 from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Field, Label, Tag
 
-from .known import ProviderMeta, masked
+from .provider_meta import ProviderMeta, masked
 from .tasks import Tasks
 
 

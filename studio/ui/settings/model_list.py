@@ -18,11 +18,11 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, Q
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.domain.models import ModelInfo
-from studio.ui.controls import OverlayBar, paint_check, paint_rounded, paint_tag, tag_width
-from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided, joined
+from studio.ui.widgets import OverlayBar, paint_check, paint_rounded, paint_tag, tag_width
+from studio.ui.widgets.focus import KEYBOARD
 
-from .known import abilities, mark, price, tokens
+from .provider_meta import abilities, mark, price, tokens
 
 Index = QModelIndex | QPersistentModelIndex
 VISIBLE = 8

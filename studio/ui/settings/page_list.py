@@ -20,9 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.controls import OverlayBar, paint_rounded, make_transparent
-from studio.ui.controls.focus import KEYBOARD
 from studio.ui.theme import Theme, elided
+from studio.ui.widgets import OverlayBar, make_transparent, paint_rounded
+from studio.ui.widgets.focus import KEYBOARD
 
 GAP = 1
 """Pixels between two rows."""

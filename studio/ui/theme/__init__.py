@@ -1,7 +1,8 @@
 """The look of the window: colours, fonts, icons and lengths from one object.
 
-The application makes one ``Theme`` and hands it to every widget. Widgets ask
-it while painting and repaint on ``changed``.
+- ``icons``: Icons.
+- ``style_sheet``: The one style sheet of the application, and its palette.
+- ``tokens``: The colours and sizes the window is drawn with.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from PySide6.QtWidgets import QApplication
 
 from . import tokens
 from .icons import Icons
-from .sheet import palette, sheet
+from .style_sheet import palette, sheet
 
 Setting: TypeAlias = Literal["system", "light", "dark"]
 

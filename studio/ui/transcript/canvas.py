@@ -12,19 +12,18 @@ from typing import TypeAlias
 
 from studio.domain.blocks import AgentBlock, DraftBlock, FilesBlock, SummaryBlock, TranscriptBlock
 
-from .cards import AgentItem, EndItem, FailureItem, NoticeItem
-from .changed import FilesItem
-from .document import TextItem
-from .draft import DraftItem
-from .heights import HeightIndex
-from .items import ItemContext, Item
+from .height_index import HeightIndex
+from .items.approval_item import ApprovalItem, QuestionItem
+from .items.base import Item, ItemContext
+from .items.draft_item import DraftItem
+from .items.files_item import FilesItem
+from .items.reasoning_item import ReasoningItem
+from .items.summary_item import SummaryItem
+from .items.text_item import TextItem
+from .items.tool_item import ToolsItem
+from .items.turn_items import AgentItem, EndItem, FailureItem, NoticeItem, RetryItem
+from .items.user_item import UserItem
 from .model import CALLS, Kind, item_spans
-from .prompt import QuestionItem, ApprovalItem
-from .retry import RetryItem
-from .said import UserItem
-from .summary import SummaryItem
-from .thought import ReasoningItem
-from .tools import ToolsItem
 
 TOP = 24
 BOTTOM = 24

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, TypeAlias, assert_never
 
-from studio.agent.endings import describe_end
+from studio.agent.loop.user_messages import describe_end
 from studio.domain.blocks import (
     AgentBlock,
     DraftBlock,
@@ -28,7 +28,7 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
-from studio.domain.providers import PROVIDER_TITLES
+from studio.domain.models import PROVIDER_TITLES
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",

@@ -6,13 +6,13 @@ from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.controls import AnimationTimer
+from studio.ui.widgets import AnimationTimer
 
-from .draft import DraftItem
-from .items import END, START, Item, PaintPass
-from .overlay import FADE, paint_fade
-from .prompt import WaitingItem
-from .stage import Viewport
+from .items.approval_item import WaitingItem
+from .items.base import END, START, Item, PaintPass
+from .items.draft_item import DraftItem
+from .scroller import FADE, paint_fade
+from .viewport import Viewport
 
 
 def paint_stage(stage: Viewport, painter: QPainter, area: QRectF, window: QWidget) -> None:

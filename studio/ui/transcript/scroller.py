@@ -1,9 +1,124 @@
-"""Where in the canvas the window is, and staying there while heights change."""
+"""Where in the canvas the window is, and staying there while heights change.
+
+What lies over the canvas: the thin scroll bar, the fade, the pills.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QLinearGradient, QPainter
+
+from studio.ui.widgets import keycaps_width, paint_keycaps
+
 from .canvas import Anchor, Canvas
-from .overlay import ScrollBar
+from .paint_style import PaintStyle
+
+BAR = 12
+"""Width of the strip that holds the scroll bar."""
+FADE = 20
+"""Height of the fade at the bottom."""
+
+
+@dataclass
+class ScrollBar:
+    """A bar over the right edge; it takes no room of its own."""
+
+    height: float = 0.0
+    total: float = 0.0
+    value: float = 0.0
+    right: float = 0.0
+    hover: bool = False
+    grabbed: float | None = None
+    """Where in the thumb the mouse holds it."""
+
+    @property
+    def most(self) -> float:
+        return max(0.0, self.total - self.height)
+
+    @property
+    def strip(self) -> QRectF:
+        return QRectF(self.right - BAR, 0, BAR, self.height)
+
+    @property
+    def thumb(self) -> QRectF:
+        if self.most <= 0:
+            return QRectF()
+        tall = max(36.0, (self.height - 4) * self.height / self.total)
+        y = 2 + (self.height - 4 - tall) * (self.value / self.most)
+        return QRectF(self.right - 10, y, 8, tall)
+
+    def value_at(self, y: float) -> float:
+        """The scroll position when the thumb's top is at ``y``."""
+        room = self.height - 4 - self.thumb.height()
+        return self.most * (y - 2) / room if room > 0 else 0.0
+
+    def paint(self, painter: QPainter, look: PaintStyle) -> None:
+        thumb = self.thumb
+        if thumb.isEmpty():
+            return
+        strong = self.hover or self.grabbed is not None
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.theme.overlay(34 if strong else 18))
+        if not strong:
+            thumb.adjust(2, 0, 0, 0)
+        painter.drawRoundedRect(thumb, thumb.width() / 2, thumb.width() / 2)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+
+def paint_fade(painter: QPainter, look: PaintStyle, rect: QRectF) -> None:
+    """The last pixels above the composer while more is below."""
+    ground = look.color("surface")
+    clear = QColor(ground)
+    clear.setAlpha(0)
+    fade = QLinearGradient(rect.topLeft(), rect.bottomLeft())
+    fade.setColorAt(0, clear)
+    fade.setColorAt(1, ground)
+    painter.fillRect(rect, fade)
+
+
+@dataclass(frozen=True)
+class Pill:
+    """A small button over the canvas that leads to what is out of view."""
+
+    text: str
+    action: str
+    icon: str
+    color: str
+    keys: str = ""
+
+    def rect(self, look: PaintStyle, centre: float, bottom: float) -> QRectF:
+        width = look.px(14) * 2 + look.px(22) + look.width("ui_medium", self.text)
+        if self.keys:
+            width += look.px(10) + keycaps_width(look.theme, self.keys)
+        tall = look.theme.height(32)
+        return QRectF(round(centre - width / 2), bottom - tall, round(width), tall)
+
+    def paint(self, painter: QPainter, look: PaintStyle, rect: QRectF, hover: bool) -> None:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for grow, strength in ((4, 2), (2, 4), (1, 5)):
+            shade = QColor(0, 0, 0)
+            shade.setAlphaF(strength / 100)
+            painter.setBrush(shade)
+            soft = rect.adjusted(-grow, 1 - grow, grow, grow + 2)
+            painter.drawRoundedRect(soft, soft.height() / 2, soft.height() / 2)
+        round_ = rect.height() / 2
+        look.card(painter, rect, "raised", "control", round_)
+        if hover:
+            look.card(painter, rect.adjusted(1, 1, -1, -1), "hover", None, round_ - 1)
+        x = rect.left() + look.px(14)
+        middle = rect.center().y()
+        look.icon(painter, QPointF(x + look.px(7), middle), self.icon, self.color, 16)
+        x += look.px(22)
+        x += look.text(
+            painter, QRectF(x, rect.top(), rect.width(), rect.height()), self.text, "ui_medium"
+        )
+        if self.keys:
+            paint_keycaps(painter, look.theme, QPointF(x + look.px(10), middle), self.keys)
+
 
 STICK = 40
 """Within so many pixels of the end, the view follows it."""

@@ -26,19 +26,19 @@ from studio.domain.blocks import RetryBlock, TranscriptBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 
-from . import access
-from .actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
-from .document import TextItem
-from .highlight import CodeColours
-from .items import ItemContext, Hit
-from .keys import KeyboardInput
-from .look import PaintStyle
-from .mouse import MouseInput
-from .overlay import Pill
+from . import accessibility
+from .input.actions import PIN, UNPIN, USER_ACTIONS, Actions, pinned
+from .input.keyboard import KeyboardInput
+from .input.mouse import MouseInput
+from .items.approval_item import SCOPES, ApprovalItem, QuestionItem
+from .items.base import Hit, ItemContext
+from .items.text_item import TextItem
+from .items.user_item import UserItem
+from .paint_style import PaintStyle
 from .painting import paint_stage
-from .prompt import SCOPES, QuestionItem, ApprovalItem
-from .said import UserItem
-from .stage import Viewport
+from .scroller import Pill
+from .text.highlight import CodeColours
+from .viewport import Viewport
 
 FRAME = 0.016
 """Seconds between two frames, at the least; four times what the last one cost, if more."""
@@ -111,7 +111,7 @@ class TranscriptView(QAbstractScrollArea):
         self.stage.outdated.connect(self.viewport().update)
         self.stage.focus_moved.connect(self._focus_moved)
         self.stage.keyboard_wanted.connect(self._take_keyboard)
-        access.install(_describe)
+        accessibility.install(_describe)
 
     # -- what the owner tells ---------------------------------------------------------
 
@@ -172,7 +172,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def announce(self, text: str, *, urgent: bool = False) -> None:
         """Let a screen reader say something: that a run has ended, say."""
-        access.announce(self, text, urgent=urgent)
+        accessibility.announce(self, text, urgent=urgent)
 
     @property
     def needs_answer(self) -> bool:
@@ -240,9 +240,9 @@ class TranscriptView(QAbstractScrollArea):
         return self.stage.place_of(index)
 
     @cached_property
-    def accessible(self) -> access.AccessibleTranscript:
+    def accessible(self) -> accessibility.AccessibleTranscript:
         """What screen readers see; kept here, Qt does not keep it alive for Python."""
-        return access.AccessibleTranscript(self, self.stage)
+        return accessibility.AccessibleTranscript(self, self.stage)
 
     # -- a frame -------------------------------------------------------------------------
 
@@ -300,12 +300,12 @@ class TranscriptView(QAbstractScrollArea):
                 key = tool.question.id if tool.question else f"ask {tool.call_id} {tool.asks}"
                 if key not in self._announced:
                     self._announced.add(key)
-                    access.announce(self, item.name, urgent=True)
+                    accessibility.announce(self, item.name, urgent=True)
 
     # -- what the stage tells ----------------------------------------------------------------
 
     def _focus_moved(self, index: int) -> None:
-        access.focus_moved(self, index)
+        accessibility.focus_moved(self, index)
 
     def _choose_scope(self, item: ApprovalItem, hit: Hit) -> None:
         """Where “Always” counts; the answer is for this question, whatever comes meanwhile."""

@@ -1,0 +1,150 @@
+"""What the editor's person is asked: permissions, the agent's questions, drafts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from acp import RequestError
+from acp.interfaces import Client
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+from pydantic import ValidationError
+
+from studio.agent.permission.visible_text import escape_invisible
+from studio.agent.session.session import Session
+from studio.domain.events import AwaitingReply
+from studio.domain.permissions import Answer, Question
+
+from .updates import SessionUpdates, text_content
+
+NOBODY = "The editor cannot show questions. Decide yourself, or stop and say what you need."
+UNANSWERED = "nobody answered in the editor"
+DRAFT = [
+    PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
+    PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
+]
+
+
+class ClientRequests:
+    """The questions of one prompt. What the editor does not answer is a no."""
+
+    def __init__(self, session: Session, editor: Client) -> None:
+        self._session = session
+        self._editor = editor
+        self._telling = SessionUpdates(session.info.folder)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._deciding: asyncio.Task[None] | None = None
+        self.stopped = False
+
+    def permission(self, question: Question) -> None:
+        """Ask while the turn goes on with what needs no answer."""
+        self._begin(self._permission(question))
+
+    def reply(self, asked: AwaitingReply) -> None:
+        """Pass on the agent's own question."""
+        self._begin(self._reply(asked))
+
+    async def close(self) -> None:
+        """Take back what fell away with the turn."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Take back the question about drafts: the editor cancelled the prompt."""
+        self.stopped = True
+        if self._deciding is not None:
+            self._deciding.cancel()
+
+    async def drafts(self) -> None:
+        """Offer each draft that waits; what nobody decides waits on."""
+        if self.stopped:
+            return
+        self._deciding = task = asyncio.create_task(self._drafts())
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+        if not task.cancelled():
+            task.result()
+
+    async def _drafts(self) -> None:
+        for draft in self._session.drafts.waiting():
+            call = ToolCallUpdate(
+                tool_call_id=f"draft-{draft.id}",
+                title=escape_invisible(f"{draft.action.capitalize()} {draft.place}"),
+                kind="edit",
+                content=[self._telling.change(draft)],
+            )
+            chosen = await self._chosen(call, DRAFT)
+            if chosen == "approve":
+                await self._session.decide(draft.id, "approve")
+            elif chosen == "discard":
+                await self._session.decide(draft.id, "discard")
+            else:
+                return
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _permission(self, question: Question) -> None:
+        options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]
+        if rules := question.always:
+            always = rules[0] if len(rules) == 1 else f"these {len(rules)} rules"
+            for scope, name in (
+                ("session", f"Allow {always} in this chat"),
+                ("folder", f"Allow {always} in this folder"),
+                ("always", f"Always allow {always}"),
+            ):
+                options.append(PermissionOption(option_id=scope, name=name, kind="allow_always"))
+        options.append(PermissionOption(option_id="deny", name="Deny", kind="reject_once"))
+        lines = [question.reason, question.why, *(text for _, text in question.facts)]
+        if len(question.always) > 1:
+            lines += ["The rules are:", *(f"allow {rule}" for rule in question.always)]
+        if question.covers:
+            lines += ["That would also have allowed:", *question.covers]
+        call = ToolCallUpdate(
+            tool_call_id=question.call_id,
+            title=f"{question.title}: {question.detail}",
+            status="pending",
+            content=text_content("\n".join(filter(None, lines))),
+        )
+        chosen = ""
+        try:
+            chosen = await self._chosen(call, options)
+        finally:
+            by = "" if chosen else UNANSWERED
+            self._session.answer_permission(question.id, cast("Answer", chosen or "deny"), by)
+
+    async def _reply(self, asked: AwaitingReply) -> None:
+        """Its suggestions are what an editor can show."""
+        text = NOBODY
+        try:
+            if asked.choices:
+                options = [
+                    PermissionOption(option_id=str(number), name=choice, kind="allow_once")
+                    for number, choice in enumerate(asked.choices)
+                ]
+                call = ToolCallUpdate(
+                    tool_call_id=asked.call_id, title=escape_invisible(asked.text)
+                )
+                if chosen := await self._chosen(call, options):
+                    text = asked.choices[int(chosen)]
+        finally:
+            self._session.answer_question(asked.call_id, text)
+
+    async def _chosen(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
+        """The id of the option that was chosen; empty if none was."""
+        try:
+            answer = await self._editor.request_permission(
+                session_id=self._session.info.id, tool_call=call, options=options
+            )
+        except (RequestError, ValidationError, ConnectionError):  # it cannot ask, or has gone
+            return ""
+        outcome = answer.outcome
+        chosen = outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+        return chosen if chosen in {option.option_id for option in options} else ""

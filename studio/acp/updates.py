@@ -1,0 +1,237 @@
+"""What happens in a turn, in the protocol's words."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from acp import (
+    image_block,
+    start_tool_call,
+    text_block,
+    tool_content,
+    tool_diff_content,
+    update_agent_message_text,
+    update_agent_thought_text,
+    update_tool_call,
+    update_user_message,
+    update_user_message_text,
+)
+from acp.schema import StopReason, ToolCallLocation, ToolCallStatus, ToolKind
+
+from studio.agent.loop.user_messages import describe_end
+from studio.agent.permission.visible_text import escape_invisible
+from studio.domain.blocks import (
+    DraftBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolBlock,
+    TranscriptBlock,
+    UserBlock,
+)
+from studio.domain.events import (
+    CompletionReason,
+    DraftCreated,
+    Event,
+    Notice,
+    ReasoningDelta,
+    RetryScheduled,
+    Routed,
+    Silent,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Image, Text
+from studio.domain.tools import Draft, DraftStatus, Effect
+
+Update: TypeAlias = Any
+"""One of the library's updates; it has no name for all of them."""
+
+STOPS: dict[CompletionReason, StopReason] = {
+    "done": "end_turn",
+    "handed_over": "end_turn",
+    "token_limit": "max_tokens",
+    "money_limit": "max_turn_requests",
+    "step_limit": "max_turn_requests",
+    "time_limit": "max_turn_requests",
+    "stalled": "max_turn_requests",
+    "refused": "refusal",
+    "cancelled": "cancelled",
+}
+_KINDS: dict[str, ToolKind] = {
+    "read": "read",
+    "list": "read",
+    "glob": "search",
+    "search": "search",
+    "write": "edit",
+    "edit": "edit",
+    "delete": "delete",
+    "move": "move",
+    "run": "execute",
+}
+_KIND_OF: dict[Effect, ToolKind] = {
+    "read": "read",
+    "fetch": "fetch",
+    "draft": "edit",
+    "act": "other",
+}
+
+_STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": "completed"}
+
+
+class SessionUpdates:
+    """The updates of one session, in its folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = Path(folder)
+        self._outputs: dict[str, str] = {}
+        self._changes: dict[str, Any] = {}
+        self._open: dict[str, None] = {}
+
+    def for_event(self, event: Event) -> Iterator[Update]:
+        """What an editor is told of an event; nothing of most."""
+        match event:
+            case TextDelta():
+                yield update_agent_message_text(event.text)
+            case ReasoningDelta():
+                yield update_agent_thought_text(event.text)
+            case ToolQueued():
+                self._open[event.call_id] = None
+                yield self._begun(event)
+            case ToolStarted():
+                yield update_tool_call(event.call_id, status="in_progress")
+            case ToolOutput():
+                whole = self._outputs.get(event.call_id, "") + event.text
+                self._outputs[event.call_id] = whole
+                yield update_tool_call(event.call_id, content=[_words(whole)])
+            case ToolFinished():
+                self._outputs.pop(event.call_id, None)
+                self._open.pop(event.call_id, None)
+                change = self._changes.pop(event.call_id, None)
+                yield update_tool_call(
+                    event.call_id,
+                    status="failed" if event.is_error else "completed",
+                    content=_content(event.text, event.images, change),
+                )
+            case DraftCreated():
+                self._changes[event.call_id] = change = self.change(event.draft)
+                yield update_tool_call(event.call_id, content=[change])
+            case TurnComplete():
+                for call_id in self._open:  # the turn ended before they did
+                    yield update_tool_call(call_id, status="failed")
+                self._open.clear()
+            case Notice():
+                yield update_agent_thought_text(f"{event.text}\n\n")
+            case Routed():
+                yield update_agent_thought_text(f"{event.why}\n\n")
+            case RetryScheduled():
+                yield update_agent_thought_text(
+                    f"{event.title} Trying again in {event.seconds:.0f} s.\n\n"
+                )
+            case Silent():
+                yield update_agent_thought_text(f"Nothing has come for {event.seconds:.0f} s.\n\n")
+            case _:
+                return
+
+    def for_blocks(self, blocks: Sequence[TranscriptBlock]) -> Iterator[Update]:
+        """A conversation that was led before, for an editor that opens it again."""
+        for block in blocks:
+            match block:
+                case UserBlock():
+                    yield from _said(block)
+                case TextBlock():
+                    yield update_agent_message_text(block.text)
+                case ReasoningBlock():
+                    yield update_agent_thought_text(block.text)
+                case ToolBlock():
+                    queued = ToolQueued(
+                        block.call_id, block.name, block.arguments, block.target, block.effect,
+                        block.verb, block.done,
+                    )  # fmt: skip
+                    yield self._begun(queued)
+                    yield update_tool_call(
+                        block.call_id,
+                        status="completed" if block.state == "done" else "failed",
+                        content=_content(block.output, block.images),
+                    )
+                case DraftBlock():
+                    yield self._decided(block.draft)
+                case _:
+                    continue
+
+    def change(self, draft: Draft) -> Any:
+        """A draft as the editor shows it."""
+        path = str(self._folder / draft.path)
+        return tool_diff_content(path, draft.after, draft.before)
+
+    def _decided(self, draft: Draft) -> Update:
+        """A draft of earlier, and what became of it."""
+        return start_tool_call(
+            f"draft-{draft.id}",
+            escape_invisible(f"{draft.action.capitalize()} {draft.place} ({draft.status})"),
+            kind="edit",
+            status=_STATES.get(draft.status, "failed"),
+            content=[self.change(draft)],
+        )
+
+    def _begun(self, call: ToolQueued) -> Update:
+        return start_tool_call(
+            call.call_id,
+            f"{call.verb or call.name} {call.target}".strip(),
+            kind=_KINDS.get(call.name, _KIND_OF[call.effect]),
+            status="pending",
+            locations=self._locations(call.arguments),
+            raw_input=call.arguments,
+        )
+
+    def _locations(self, arguments: JsonObject) -> list[ToolCallLocation] | None:
+        path = arguments.get("path")
+        if not isinstance(path, str) or "\0" in path:
+            return None
+        return [ToolCallLocation(path=str(self._folder / path))]
+
+
+def end_note(reason: CompletionReason, detail: str) -> str:
+    """Why a turn ended that did not end by itself; empty where the protocol says it."""
+    return "" if reason in ("done", "cancelled", "handed_over") else describe_end(reason, detail)
+
+
+def text_content(text: str) -> list[Any] | None:
+    """Words as the content of a call; None where there are none."""
+    return [_words(text)] if text.strip() else None
+
+
+def _content(text: str, images: Sequence[Image], change: Any = None) -> list[Any] | None:
+    """What a call came to, whole: it stands in the place of what was told before."""
+    changes = [] if change is None else [change]
+    return [
+        *changes,
+        *(text_content(text) or ()),
+        *(tool_content(_image(one)) for one in images),
+    ] or None
+
+
+def _image(image: Image) -> Any:
+    return image_block(b64encode(image.data).decode(), image.media_type)
+
+
+def _said(block: UserBlock) -> Iterator[Update]:
+    for part in block.said:
+        match part:
+            case Text():
+                yield update_user_message_text(part.text)
+            case Image():
+                yield update_user_message(_image(part))
+            case _:
+                yield update_user_message_text(f"[{part.name}]")
+
+
+def _words(text: str) -> Any:
+    return tool_content(text_block(text))

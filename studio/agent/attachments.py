@@ -1,0 +1,176 @@
+"""What the person attaches, as blocks that go to the model (H-2)."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.messages import File, Image, Said, Text
+from studio.domain.models import ModelInfo
+from studio.providers.base import Provider
+from studio.providers.media import left_out_text
+from studio.providers.sse import repair_surrogates
+from studio.tools.sdk.result import size
+from studio.tools.workspace import images, pdf
+from studio.tools.workspace.folder import reason
+from studio.tools.workspace.text_files import encoding_of
+
+LIMIT = 20_000_000
+"""Bytes of one file. Gemini takes 20 MB with a request, the others more."""
+TOGETHER = 100_000_000
+"""Bytes of all files of one message: they are kept with the chat."""
+
+CAN_BE = "Pictures, PDF and text files can be."
+TYPES = {
+    ".css": "text/css",
+    ".csv": "text/csv",
+    ".htm": "text/html",
+    ".html": "text/html",
+    ".ipynb": "application/json",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".py": "text/x-python",
+    ".svg": "image/svg+xml",
+    ".toml": "application/toml",
+    ".tsv": "text/tab-separated-values",
+    ".xml": "application/xml",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+"""Media types of texts by the end of the name; the rest is ``text/plain``. A table of our
+own: the system's says ``video/mp2t`` of TypeScript, and something else elsewhere."""
+_KINDS = (
+    ("a Word document", (".doc", ".docx", ".odt", ".pages")),
+    ("a spreadsheet", (".xls", ".xlsx", ".ods", ".numbers")),
+    ("a presentation", (".ppt", ".pptx", ".odp", ".key")),
+    ("an archive", (".zip", ".gz", ".tar", ".tgz", ".7z", ".rar", ".xz", ".bz2", ".zst")),
+    ("a sound file", (".mp3", ".wav", ".ogg", ".flac", ".m4a", ".opus")),
+    ("a video", (".mp4", ".mov", ".mkv", ".webm", ".avi")),
+    ("a database", (".db", ".sqlite", ".sqlite3", ".parquet")),
+)
+_BLANKS = frozenset(b"\t\n\v\f\r\b\x1b\x1a")
+"""Control characters that texts have: also the escape of terminals and the end of DOS files."""
+
+
+async def attach(path: Path) -> Image | File:
+    """A file as a block: a picture made fit, a PDF as it is, a text in UTF-8.
+
+    What it is says its content first, then its name. Raises ConfigurationError
+    that tells the person what cannot be attached, and why.
+    """
+    return await asyncio.to_thread(_attach, path)
+
+
+async def given(name: str, data: bytes) -> Image | File:
+    """What another program gives, as a block; raises ConfigurationError as ``attach`` does."""
+    if len(data) > LIMIT:
+        raise ConfigurationError(
+            f"{name} has {size(len(data))}; {size(LIMIT)} is the most for one file."
+        )
+    return await asyncio.to_thread(_block, name, data)
+
+
+async def picture(data: bytes) -> Image:
+    """A picture that was pasted; raises ConfigurationError."""
+    return await asyncio.to_thread(_picture, data, "The pasted picture")
+
+
+def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
+    """The block, or words in its place: what was refused must not come back with the next words."""
+    why = provider.refuses(block, facts)
+    return Text(left_out_text(block, why)) if why and not isinstance(block, Text) else block
+
+
+def check_total_size(blocks: Sequence[Said]) -> None:
+    """Raises ConfigurationError if this is too much for one message."""
+    total = sum(len(block.data) for block in blocks if not isinstance(block, Text))
+    if total > TOGETHER:
+        raise ConfigurationError(
+            f"The files have {size(total)} together; a message takes {size(TOGETHER)}."
+            " Send some of them later."
+        )
+
+
+def whole(said: Sequence[Said]) -> tuple[Said, ...]:
+    """The blocks without halves of characters: a paste or a name may have one, no provider does."""
+    return tuple(map(_whole, said))
+
+
+def _whole(block: Said) -> Said:
+    match block:
+        case Text():
+            return Text(repair_surrogates(block.text))
+        case File():
+            return replace(block, name=repair_surrogates(block.name))
+        case Image():
+            return block
+
+
+def _attach(path: Path) -> Image | File:
+    return _block(path.name, _read(path))
+
+
+def _block(name: str, data: bytes) -> Image | File:
+    end = Path(name).suffix.lower()
+    if images.format_of(data[:64]):
+        return _picture(data, name)
+    if pdf.is_pdf(data):
+        if pdf.locked(data):
+            raise ConfigurationError(
+                f"{name} is locked with a password. Save it without one, then attach it again."
+            )
+        return File(name, "application/pdf", data)
+    text = _text(data)
+    if text is None:
+        kind = next((kind for kind, ends in _KINDS if end in ends), "a binary file")
+        raise ConfigurationError(f"{name} is {kind} and cannot be attached. {CAN_BE}")
+    return File(name, TYPES.get(end, "text/plain"), text.encode())
+
+
+def _read(path: Path) -> bytes:
+    try:
+        found = path.stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise ConfigurationError(f"{path.name} is a folder. Attach files, or name the folder.")
+        if not stat.S_ISREG(found.st_mode):  # opening a pipe would wait for ever
+            raise ConfigurationError(f"{path.name} is not an ordinary file.")
+        with path.open("rb") as file:
+            data = file.read(LIMIT + 1)
+    except OSError as error:
+        raise ConfigurationError(f"{path.name} cannot be read: {reason(error)}.") from error
+    if len(data) > LIMIT:
+        length = size(max(found.st_size, len(data)))
+        raise ConfigurationError(
+            f"{path.name} has {length}; {size(LIMIT)} is the most for one file."
+            " Name its path in the message: the agent can read parts of it."
+        )
+    if not data:
+        raise ConfigurationError(f"{path.name} is empty.")
+    return data
+
+
+def _picture(data: bytes, name: str) -> Image:
+    try:
+        return images.normalise(data, name)
+    except ToolFailed as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def _text(data: bytes) -> str | None:
+    """The words of a text in UTF-8, UTF-16 with a mark, or a western encoding of one byte."""
+    encoding = encoding_of(data)
+    try:
+        text = (data[2:] if encoding.startswith("utf-16") else data).decode(encoding)
+        return None if "\0" in text else text
+    except UnicodeDecodeError:
+        if encoding != "utf-8" or any(byte < 32 and byte not in _BLANKS for byte in set(data)):
+            return None
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -1,0 +1,106 @@
+"""Makes the pieces of a studio and puts them together.
+
+Importing this takes longer than showing an empty window, so the doors do it in
+a thread, see ``studio.app.build``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import StorageError
+from studio.providers.base import Provider
+from studio.providers.catalogue import Catalogue
+from studio.providers.http import Http
+from studio.providers.model_facts import load_snapshot
+from studio.storage.config.keychain import Keychain, child_environment
+from studio.storage.config.settings import SettingsFile
+from studio.storage.database import Database
+from studio.storage.paths import Paths
+
+from .engine import Engine
+from .provider_factory import EmbeddedProvider, ProviderFactory
+
+if TYPE_CHECKING:
+    from .demo_provider import DemoProvider
+
+
+async def build(paths: Paths, settings: SettingsFile) -> Engine:
+    """Open what is stored and make every piece; raises StorageError."""
+    try:
+        await asyncio.to_thread(paths.create)
+    except OSError as error:
+        raise StorageError(f"The folder {paths.data} cannot be made: {error.strerror}.") from error
+    database = Database(paths.database)
+    await database.open()
+    http = Http()
+    keychain = Keychain()
+    made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
+    catalogue = Catalogue(
+        paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
+    )
+    local = {"simulator": _demo(http), "builtin": _builtin(paths, settings, keychain)}
+    studio = Engine(
+        paths=paths,
+        settings=settings,
+        keychain=keychain,
+        http=http,
+        database=database,
+        catalogue=catalogue,
+        connections=ProviderFactory(settings, keychain, http, local),
+        snapshot_date=made,
+    )
+    await asyncio.to_thread(studio.discover_tools)
+    return studio
+
+
+def _demo(http: Http) -> EmbeddedProvider:
+    """The simulator inside this program, started with the first request."""
+    running: list[DemoProvider] = []
+
+    def imported() -> type[DemoProvider]:
+        from .demo_provider import DemoProvider
+
+        return DemoProvider
+
+    async def start() -> Provider:
+        if not running:
+            provider = await asyncio.to_thread(imported)
+            running.append(await provider.start(http))
+        return running[0]
+
+    async def stop() -> None:
+        while running:
+            await running.pop().aclose()
+
+    return EmbeddedProvider(start, stop)
+
+
+def _builtin(paths: Paths, settings: SettingsFile, keychain: Keychain) -> EmbeddedProvider:
+    """The built-in model, in a child process that starts with the first request."""
+    made: list[tuple[str, Provider, Callable[[], Awaitable[None]]]] = []
+
+    def make(chosen: str) -> tuple[Provider, Callable[[], Awaitable[None]]]:
+        from studio.providers.local_model.adapter import LocalModelProvider, ModelProcess
+
+        path = Path(chosen) if chosen else None
+        environment = child_environment(secrets=keychain.known())
+        model = ModelProcess(path, paths.resources, environment)
+        return LocalModelProvider(model), model.aclose
+
+    async def start() -> Provider:
+        chosen = settings.values.builtin_model
+        if made and made[0][0] != chosen:
+            await stop()
+        if not made:  # the first time imports it
+            made.append((chosen, *await asyncio.to_thread(make, chosen)))
+        return made[0][1]
+
+    async def stop() -> None:
+        while made:
+            await made.pop()[2]()
+
+    return EmbeddedProvider(start, stop)

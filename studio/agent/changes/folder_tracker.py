@@ -1,0 +1,207 @@
+"""Whose change it was: the folders that turns work in, looked at around each deed.
+
+Looks happen right before and right after a tool acts, so that what the person
+does between two commands is never taken for the agent's. A draft touches paths
+that are known, and nothing else is looked at. What cannot be known is not
+claimed: of two turns that run commands at the same time in one folder each is
+told of the change as one it must not undo.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from studio.domain.errors import StorageError
+from studio.domain.tools import SKIPPED_FOLDERS
+from studio.storage.snapshots.blob_store import BlobStore
+from studio.storage.snapshots.file_changes import FileChangeStore
+from studio.storage.snapshots.file_restore import restore
+from studio.storage.snapshots.file_state import Change, FileState
+from studio.storage.snapshots.folder_snapshot import Bounds, FolderSnapshot
+
+_State: TypeAlias = dict[str, FileState | None]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who changes something: a turn of a session."""
+
+    session_id: str
+    turn_id: str
+
+
+class Watched:
+    """One folder, shared by all sessions of this program that work in it."""
+
+    def __init__(self, tree: FolderSnapshot, contents: BlobStore, changes: FileChangeStore) -> None:
+        self._tree = tree
+        self._contents = contents
+        self._changes = changes
+        self._acting: list[Owner] = []
+        self._lock = asyncio.Lock()
+        self._works: set[asyncio.Task[str]] = set()
+        self._troubles: dict[Owner, str] = {}
+
+    @property
+    def folder(self) -> str:
+        return str(self._tree.root)
+
+    def trouble(self, owner: Owner) -> str:
+        """Why what its commands changed cannot all be undone, the end of a sentence; or empty.
+
+        Asked once, at a turn's end.
+        """
+        return self._troubles.pop(owner, "") or self._tree.refused
+
+    def begin(self) -> None:
+        """Have a first look in the background, so that nobody need wait for it later."""
+        self._start(self._look())
+
+    @asynccontextmanager
+    async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
+        """What changes inside this is the owner's."""
+        if trouble := await asyncio.shield(self._start(self._look())):
+            self._troubles[owner] = trouble
+        self._acting.append(owner)
+        try:
+            yield
+        finally:
+            await asyncio.shield(self._start(self._look(done=owner)))
+
+    @asynccontextmanager
+    async def writing(self, owner: Owner, paths: Iterable[str]) -> AsyncGenerator[None, None]:
+        """What changes at these paths inside this is the owner's alone."""
+        paths = list(paths)
+        async with self._lock:
+            before = await self._look_at(paths)
+            try:
+                yield
+            finally:
+                after = await self._look_at(paths, others=False)
+                both = before.keys() & after.keys()
+                made = {path: (before[path], after[path]) for path in both}
+                made = {path: change for path, change in made.items() if change[0] != change[1]}
+                await self._record([owner], made)
+
+    async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
+        """Put paths back, see ``storage.restoring``; that is nobody's change."""
+        async with self._lock:
+            await self._look_at(wanted)
+            try:
+                return await asyncio.to_thread(restore, self._tree.root, self._contents, wanted)
+            finally:
+                await self._look_at(wanted, others=False)
+
+    async def settled(self) -> None:
+        """Return when every deed so far is recorded."""
+        while self._works:
+            await asyncio.wait(self._works)
+
+    async def save(self) -> None:
+        """Keep what is known of the folder for the next program."""
+        try:
+            await asyncio.to_thread(self._tree.save)
+        except (StorageError, OSError):
+            log.warning("what is known of %s could not be saved", self.folder, exc_info=True)
+
+    def stop(self) -> None:
+        self._tree.stop()
+
+    def _start(self, work: Coroutine[None, None, str]) -> asyncio.Task[str]:
+        task = asyncio.create_task(work)
+        self._works.add(task)
+        task.add_done_callback(self._works.discard)
+        return task
+
+    async def _look(self, done: Owner | None = None) -> str:
+        """What is wrong, if something is.
+
+        Never cut short: what a look found is attributed before the next one.
+        """
+        async with self._lock:
+            try:
+                found = await asyncio.to_thread(self._tree.scan)
+                return await self._record(self._acting, found)
+            except (StorageError, OSError) as error:
+                return self._fail(self._acting, error)
+            finally:
+                if done is not None:
+                    self._acting.remove(done)
+
+    async def _look_at(self, paths: Iterable[str], *, others: bool = True) -> _State:
+        try:
+            state, found = await asyncio.to_thread(self._tree.look_at, list(paths))
+        except (StorageError, OSError) as error:
+            self._fail(self._acting, error)
+            return {}
+        if others:
+            await self._record(self._acting, found)
+        return state
+
+    async def _record(self, owners: Iterable[Owner], found: Mapping[str, Change]) -> str:
+        them = set(owners)
+        try:
+            for owner in them:
+                await self._changes.record(
+                    owner.session_id, owner.turn_id, self.folder, found, sure=len(them) == 1
+                )
+        except StorageError as error:
+            return self._fail(them, error)
+        return ""
+
+    def _fail(self, owners: Iterable[Owner], error: Exception) -> str:
+        log.warning("changes in %s are not known", self.folder, exc_info=error)
+        text = str(error).rstrip(".")
+        self._troubles.update(dict.fromkeys(owners, text))
+        return text
+
+
+class FolderTracker:
+    """The folders that are watched, by their real paths; and what is kept of them."""
+
+    def __init__(
+        self, contents: BlobStore, changes: FileChangeStore, excluded: Callable[[], Iterable[Path]]
+    ) -> None:
+        """``excluded`` are places that are the program's own, and no agent's."""
+        self.contents = contents
+        self._changes = changes
+        self._excluded = excluded
+        self.bounds = Bounds()
+        self._watched: dict[str, Watched] = {}
+
+    async def at(self, folder: str) -> Watched:
+        if folder in self._watched:
+            return self._watched[folder]
+
+        def make() -> FolderSnapshot:
+            return FolderSnapshot(
+                Path(folder),
+                self.contents,
+                ignored=SKIPPED_FOLDERS,
+                excluded=self._excluded(),
+                bounds=self.bounds,
+            )
+
+        tree = await asyncio.to_thread(make)
+        return self._watched.setdefault(str(tree.root), Watched(tree, self.contents, self._changes))
+
+    async def close(self) -> None:
+        """Save, and once a day let go what nobody can undo any more."""
+        for watched in self._watched.values():
+            watched.stop()
+            await watched.settled()
+            await watched.save()
+        try:
+            if await asyncio.to_thread(self.contents.due):
+                wanted = await self._changes.expire()
+                await asyncio.to_thread(self.contents.collect, wanted)
+        finally:
+            await asyncio.to_thread(self.contents.close)

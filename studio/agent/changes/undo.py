@@ -1,0 +1,234 @@
+"""A turn's changes of files, undone and done again (T-5): independent of git.
+
+The truth is what is in the files. A path is touched only while it is exactly
+what the turn left (or, to do it again, what was there before), so that another
+hand's work is never lost. Drafts and turns cannot disagree: both look at bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from studio.domain.aio import BackgroundTasks
+from studio.domain.blocks import DraftBlock, FilesBlock
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import Draft
+from studio.domain.transcript import Transcript
+from studio.storage.snapshots.file_changes import FileChange, FileChangeStore
+
+from .draft_store import DraftStore
+from .folder_tracker import FolderTracker, Owner, Watched
+
+
+class Chat(Protocol):
+    """What undo reads of a session."""
+
+    info: SessionInfo
+    transcript: Transcript
+    drafts: DraftStore
+
+
+class Undo:
+    """The undo of one session."""
+
+    def __init__(
+        self,
+        chat: Chat,
+        folders: FolderTracker,
+        changes: FileChangeStore,
+        record: Callable[[Event], None],
+    ) -> None:
+        self._chat = chat
+        self._folders = folders
+        self._changes = changes
+        self._record = record
+        self._turn_id = ""
+        self._folder = ""
+        self._acted = self._wrote = False
+        self._told = ""
+        self._unbroken = BackgroundTasks()
+        self.settled = self._unbroken.settled
+
+    async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:
+        """A turn begins to work in a folder; one that may act will need to know what is in it."""
+        self._turn_id, self._folder = turn_id, folder
+        self._acted = self._wrote = False
+        if acts:
+            (await self._watched()).begin()
+
+    @asynccontextmanager
+    async def acting(self) -> AsyncGenerator[None, None]:
+        """Around a tool that acts in the running turn."""
+        watched = await self._watched()
+        async with watched.acting(self._owner(self._turn_id)):
+            self._acted = True
+            yield
+
+    @asynccontextmanager
+    async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
+        """Around a draft that is carried out or undone, whenever that is."""
+        turn_id = self._turn_of(draft.id)
+        self._wrote = self._wrote or turn_id == self._turn_id
+        watched = await self._watched()
+        async with watched.writing(self._owner(turn_id), draft_paths(draft)):
+            yield
+        if turn_id != self._turn_id:
+            for event in await self._changed(turn_id):
+                self._record(event)
+
+    async def end(self, turn_id: str) -> list[Event]:
+        """What is told at a turn's end: what it changed, and what can not be undone."""
+        if turn_id == self._turn_id and not (self._acted or self._wrote):
+            self._turn_id = ""
+            return []
+        watched = await self._watched()
+        if self._acted:
+            await watched.settled()
+            await watched.save()
+        events = await self._changed(turn_id)
+        trouble = watched.trouble(self._owner(turn_id)) if self._acted else ""
+        if trouble and trouble != self._told:
+            self._told = trouble
+            text = f"Changes by commands in this folder cannot be undone: {trouble}."
+            events.append(Notice(text))
+        self._turn_id = ""
+        return events
+
+    async def restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
+        """Undo a turn's changes, or do them again. Never cut short.
+
+        Raises ConfigurationError if nothing is known of them (any more).
+        """
+        return await self._unbroken.run(self._restore(turn_id, undo=undo))
+
+    def blocking(self, turn_id: str) -> list[str]:
+        """Later turns that changed what a turn's undo left alone: to be undone first, in order."""
+        files = [block for block in self._chat.transcript.blocks if isinstance(block, FilesBlock)]
+        own = next((n for n, block in enumerate(files) if block.turn_id == turn_id), len(files))
+        left = {path for block in files[own : own + 1] for path in block.left}
+        later = reversed(files[own + 1 :])
+        return [b.turn_id for b in later if not b.undone and left.intersection(b.paths)]
+
+    async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
+        changes = await self._changes.of_turn(self._chat.info.id, turn_id)
+        if not changes:
+            raise ConfigurationError("Nothing is known of files that this turn changed.")
+        done: list[str] = []
+        left = [change.path for change in changes if not change.sure]
+        for folder in sorted({change.folder for change in changes if change.sure}):
+            wanted = {
+                change.path: (change.after, change.before)
+                if undo
+                else (change.before, change.after)
+                for change in changes
+                if change.sure and change.folder == folder
+            }
+            watched = await self._folders.at(folder)
+            restored = await watched.restore(wanted)
+            done += restored[0]
+            left += restored[1]
+        drafts = self._drafts(turn_id, set(done), undo=undo)
+        event = FilesRestored(
+            turn_id,
+            undo if done else not undo,
+            shown(change for change in changes if change.path in done),
+            tuple(sorted(left)),
+            tuple(draft.id for draft in drafts),
+        )
+        self._record(event)
+        for draft in drafts:
+            self._chat.drafts.restored(draft.id, "undone" if undo else "approved", self._record)
+        return event
+
+    def _drafts(self, turn_id: str, done: set[str], *, undo: bool) -> list[Draft]:
+        """The turn's drafts whose every path is now as before them, or as they made it."""
+        blocks = self._chat.transcript.blocks
+        again = {
+            draft_id
+            for block in blocks
+            if isinstance(block, FilesBlock) and block.turn_id == turn_id
+            for draft_id in block.drafts
+        }
+        return [
+            block.draft
+            for block in blocks
+            if isinstance(block, DraftBlock)
+            and block.turn_id == turn_id
+            and done.issuperset(draft_paths(block.draft))
+            and (
+                block.draft.status == "approved"
+                if undo
+                else block.draft.status == "undone" and block.draft.id in again
+            )
+        ]
+
+    async def _changed(self, turn_id: str) -> list[Event]:
+        """The turn's changes as an event, where the transcript does not have them yet."""
+        paths = shown(await self._changes.of_turn(self._chat.info.id, turn_id))
+        for block in self._chat.transcript.blocks:
+            if isinstance(block, FilesBlock) and block.turn_id == turn_id:
+                same = block.paths == paths and not block.undone
+                return [] if same else [FilesChanged(turn_id, paths)]
+        return [FilesChanged(turn_id, paths)] if paths else []
+
+    def _turn_of(self, draft_id: str) -> str:
+        return next(
+            (
+                block.turn_id
+                for block in self._chat.transcript.blocks
+                if isinstance(block, DraftBlock) and block.draft.id == draft_id
+            ),
+            self._turn_id,
+        )
+
+    async def _watched(self) -> Watched:
+        """The running turn's folder, or the one that the session is in now."""
+        return await self._folders.at(self._folder if self._turn_id else self._chat.info.folder)
+
+    def _owner(self, turn_id: str) -> Owner:
+        return Owner(self._chat.info.id, turn_id)
+
+
+def draft_paths(draft: Draft) -> list[str]:
+    """What a draft changes when it is carried out."""
+    return [draft.path, draft.target] if draft.target else [draft.path]
+
+
+def shown(changes: Iterable[FileChange]) -> tuple[str, ...]:
+    """The paths a person is told of: files and links, and folders that have none in them."""
+    changes = list(changes)
+    paths = {change.path for change in changes}
+    above = {path.rpartition("/")[0] for path in paths}
+    told: list[str] = []
+    for change in changes:
+        kinds = {entry.kind for entry in (change.before, change.after) if entry}
+        if kinds != {"folder"} or change.path not in above:
+            told.append(change.path)
+    return tuple(sorted(set(told)))
+
+
+def told(event: FilesRestored) -> str:
+    """What the model is told; empty if nothing was restored."""
+    if not event.paths:
+        return ""
+    what, how = (
+        ("undid what you changed in an earlier turn", "as they were before it")
+        if event.undone
+        else ("restored what you changed in an earlier turn", "as that turn left them")
+    )
+    text = f"The person {what}. These are {how}: {_listed(event.paths)}."
+    if event.left:
+        text += f" These had changed since and are left as they are: {_listed(event.left)}."
+    return text
+
+
+def _listed(paths: Sequence[str]) -> str:
+    named = ", ".join(paths[:_NAMED])
+    return named if len(paths) <= _NAMED else f"{named} and {len(paths) - _NAMED} more"
+
+
+_NAMED = 40

@@ -1,0 +1,284 @@
+"""Tokens of a native history, by its parts: counted by the provider, estimated for the rest.
+
+The last request's own figure is the truth; what was appended since is weighed
+by its characters, on a scale that the last figure sets (L-10).
+
+What pictures and documents are to a model, in tokens.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias, get_args
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import Sent
+from studio.domain.models import Usage
+from studio.domain.tools import ToolSpec
+from studio.providers.base import Request
+from studio.providers.media import pixels
+
+PIXELS = 750
+"""Of a picture, to a token (Anthropic's figure; others are near it)."""
+PICTURE = (85, 1_600)
+"""Tokens of the smallest and of the largest picture: providers scale down what is larger."""
+UNKNOWN_PICTURE = 1_000
+PAGE = 2_000
+"""Tokens of a page of a PDF: its words and its picture (Anthropic says 1,500 to 3,000)."""
+PAGE_BYTES = 50_000
+"""Of a page, where a document does not say how many it has."""
+_HEAD = 65_536  # of base64: a picture's size stands near its beginning
+_SAMPLE = 1_000_000
+_PAGE = re.compile(rb"/Type\s*/Page\b")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32}")
+
+
+def blob_tokens(text: str) -> int:
+    """Of a picture or document in base64 or in a data URL; 0 for words."""
+    is_url = text.startswith("data:")
+    media = text[5:100].partition(";")[0] if is_url else ""
+    body = text.partition(",")[2] if is_url else text
+    if not is_url and not _BASE64.match(body):
+        return 0
+    if "pdf" in media or body.startswith("JVBERi"):  # %PDF-
+        return _pages(body) * PAGE
+    size = pixels(_decoded(body[:_HEAD]))
+    if size is None:
+        return UNKNOWN_PICTURE
+    least, most = PICTURE
+    return min(max(size[0] * size[1] // PIXELS, least), most)
+
+
+def _pages(body: str) -> int:
+    """As many as can be seen; in a document that packs its list of pages, a guess.
+
+    Of a large document the beginning is looked at, and taken for a sample.
+    """
+    found = len(_PAGE.findall(_decoded(body[:_SAMPLE])))
+    size = len(body) * 3 // 4
+    return found * max(len(body), _SAMPLE) // _SAMPLE or max(1, size // PAGE_BYTES)
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text[: len(text) // 4 * 4], altchars=b"-_" if "_" in text else None)
+    except binascii.Error:
+        return b""
+
+
+PartKind: TypeAlias = Literal["instructions", "tools", "messages", "files", "results", "summary"]
+KINDS: tuple[PartKind, ...] = get_args(PartKind)
+CHARACTERS = 4
+"""Bytes of text to a token, about."""
+FURTHEST = 4.0
+"""So many times more or less than the estimate a provider's figure may be, to be believed."""
+
+_UNREAD = frozenset(
+    ("signature", "thoughtSignature", "encrypted_content", "cache_control", "media_type", "id")
+) | frozenset(
+    ("call_id", "tool_use_id", "tool_call_id", "type", "role", "status", "mimeType", "detail")
+)
+"""Keys of what a model does not read as words."""
+_BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
+_MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
+"""What stands in the middle of words: a text file that was attached, the summary."""
+
+Weights: TypeAlias = "Counter[PartKind]"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    """One part of the context; ``tokens`` of all parts add up to the whole."""
+
+    kind: PartKind
+    tokens: int
+
+
+class Written(Protocol):
+    """What is weighed of a history; see ``NativeHistory``."""
+
+    epoch: int
+    items: list[JsonObject]
+    chain: list[str]
+    system: str
+    tools: list[ToolSpec]
+
+
+class Estimate:
+    """Of one session. Items are weighed once: a history only grows.
+
+    ``ratio`` is how many tokens one estimated token really is.
+    """
+
+    def __init__(self) -> None:
+        self.ratio = 1.0
+        self._of: tuple[int, str] = (0, "")
+        self._scale = Scale(())
+        self._head = 0
+        self._weights: Weights = Counter()
+        self._reached: list[int] = [0]
+        """What all weighs up to each item, the head first."""
+
+    def unweighed(self, history: Written) -> int:
+        """How many items are new to it."""
+        known = len(self._reached) - 1 if self._is_of(history) else 0
+        return len(history.items) - known
+
+    def total(self, history: Written, sent: Sent | None, usage: Usage) -> int:
+        """Tokens of the next request; ``sent`` and ``usage`` are the last one's."""
+        self._weigh(history)
+        whole = self._reached[-1]
+        counted = self._counted(history, sent, usage)
+        if counted is None:
+            return round(self.ratio * whole)
+        known = self._reached[counted]
+        if known:
+            self.ratio = min(max(usage.input / known, 1 / FURTHEST), FURTHEST)
+        return usage.input + round(self.ratio * (whole - known))
+
+    def parts(self, history: Written, sent: Sent | None, usage: Usage) -> list[ContextPart]:
+        """The same by parts, those that are nothing left out."""
+        tokens = self.total(history, sent, usage)
+        return _shared(self._weights, tokens)
+
+    @property
+    def head(self) -> int:
+        """Tokens of system prompt and tools, of the history weighed last."""
+        return round(self.ratio * self._head)
+
+    def of(self, history: Written, items: Sequence[JsonObject]) -> int:
+        """Tokens of a history that would begin with the same, and have these items instead."""
+        self._weigh(history)
+        scale = Scale(history.tools)
+        return round(self.ratio * (self._head + sum(scale.weigh(i).total() for i in items)))
+
+    def _weigh(self, history: Written) -> None:
+        if not self._is_of(history):
+            self._of = (history.epoch, history.chain[0])
+            self._scale = Scale(history.tools)
+            tools: list[Json] = [
+                [spec.name, spec.description, spec.schema] for spec in history.tools
+            ]
+            self._weights = Counter()
+            self._weights["instructions"] = _size(history.system)
+            self._weights["tools"] = _size(json.dumps(tools, ensure_ascii=False)) if tools else 0
+            self._head = self._weights.total()
+            self._reached = [self._head]
+        for item in history.items[len(self._reached) - 1 :]:
+            weights = self._scale.weigh(item)
+            self._weights += weights
+            self._reached.append(self._reached[-1] + weights.total())
+
+    def _is_of(self, history: Written) -> bool:
+        of = (history.epoch, history.chain[0])
+        return of == self._of and len(self._reached) <= len(history.items) + 1
+
+    def _counted(self, history: Written, sent: Sent | None, usage: Usage) -> int | None:
+        """How many items the provider has counted; None where the last request was another's."""
+        if sent is None or not usage.input or sent.items >= len(history.chain):
+            return None
+        return sent.items if history.chain[sent.items] == sent.prefix else None
+
+
+class Scale:
+    """Weighs native items, of whichever protocol, in the order they come.
+
+    Results are told apart by their calls, which come before them.
+    """
+
+    def __init__(self, tools: Collection[ToolSpec]) -> None:
+        self._readers = {spec.name for spec in tools if _reads_files(spec)}
+        self._names: dict[str, str] = {}
+
+    def weigh(self, item: Json) -> Weights:
+        weights: Weights = Counter()
+        self._walk(item, "messages", "", weights)
+        return weights
+
+    def _walk(self, value: Json, kind: PartKind, key: str, weights: Weights) -> None:
+        if isinstance(value, str):
+            self._words(value, kind, key, weights)
+        elif isinstance(value, dict):
+            self._learn(value)
+            kind = self._kind(value, kind)
+            for name, inner in value.items():
+                if name not in _UNREAD:
+                    self._walk(inner, kind, name, weights)
+        elif isinstance(value, list):
+            for inner in value:
+                self._walk(inner, kind, key, weights)
+        elif value is not None:
+            weights[kind] += 1
+
+    def _words(self, text: str, kind: PartKind, key: str, weights: Weights) -> None:
+        if key in _BLOBS and (tokens := blob_tokens(text)):
+            weights["files"] += tokens
+            return
+        if kind == "messages" and "</" in text:
+            for found in _MARKED.finditer(text):
+                size = _size(found[0])
+                weights["files" if found[1] == "file" else "summary"] += size
+                weights["messages"] -= size
+        weights[kind] += _size(text)
+
+    def _learn(self, value: JsonObject) -> None:
+        """Remember the name of a call."""
+        inner = value.get("function") or value.get("functionCall")
+        name = inner.get("name") if isinstance(inner, dict) else value.get("name")
+        if isinstance(name, str):
+            for found in (value.get("id"), value.get("call_id")):
+                if isinstance(found, str):
+                    self._names[found] = name
+
+    def _kind(self, value: JsonObject, kind: PartKind) -> PartKind:
+        is_result = (
+            value.get("type") in ("tool_result", "function_call_output")
+            or value.get("role") == "tool"
+            or "functionResponse" in value
+        )
+        if not is_result:
+            return kind
+        response = value.get("functionResponse")
+        name = response.get("name") if isinstance(response, dict) else value.get("tool_name")
+        for key in ("tool_use_id", "call_id", "tool_call_id"):
+            found = value.get(key)
+            name = name or (self._names.get(found) if isinstance(found, str) else None)
+        return "files" if name in self._readers else "results"
+
+
+def estimate_request(request: Request) -> int:
+    """Tokens of a request of which nothing was counted yet."""
+    scale = Scale(request.tools)
+    return _size(request.system) + sum(scale.weigh(item).total() for item in request.history)
+
+
+def _reads_files(spec: ToolSpec) -> bool:
+    return spec.effect == "read" and spec.target == "path"
+
+
+def _size(text: str) -> int:
+    """Tokens of words, about; letters of other scripts have more bytes, and more tokens."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return -(-size // CHARACTERS)
+
+
+def _shared(weights: Weights, tokens: int) -> list[ContextPart]:
+    """So many tokens, shared out by weight; not one more or less."""
+    whole = weights.total()
+    if whole <= 0:
+        return []
+    parts: list[ContextPart] = []
+    seen = given = 0
+    for kind in KINDS:
+        seen += weights[kind]
+        share = round(tokens * seen / whole) - given
+        given += share
+        if share > 0:
+            parts.append(ContextPart(kind, share))
+    return parts

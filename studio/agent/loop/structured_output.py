@@ -1,0 +1,73 @@
+"""Answers that have to fit a JSON schema: asked for in words, and looked at."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import cast
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.tools.sdk.argument_check import violations
+
+FREE = "Answer in words again."
+WRONG = "Your answer does not fit what was asked for: {wrong}. Answer again, with the JSON alone."
+TRIES = 2
+"""So often an answer that does not fit is asked for again."""
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
+
+
+def in_words(schema: JsonObject | None) -> str:
+    """What the model is told of the schema; some providers hold it to that, others do not."""
+    if schema is None:
+        return FREE
+    if not schema:
+        return "Your final answer has to be one JSON object, and nothing else."
+    return (
+        "Your final answer has to be JSON that fits this schema, and nothing else:\n"
+        f"{json.dumps(schema, ensure_ascii=False)}"
+    )
+
+
+def unfenced(text: str) -> str:
+    """What stands inside the fence that some models put around JSON, and no blanks around it."""
+    inside = _FENCED.fullmatch(text.strip())
+    return inside[1] if inside else text.strip()
+
+
+def parse_answer(text: str, schema: JsonObject) -> Json:
+    """The answer as a value; ValueError says in words for the model why it does not fit.
+
+    A fence around it, or blanks, are no mistake. Patterns are not looked at: a
+    stranger's may take for ever; neither is anything of a schema that has one where
+    a reference leads, or that takes too long. Slow for much text: call it in a thread.
+    """
+    try:
+        value = cast("Json", json.loads(unfenced(text), parse_constant=_refuse))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSON ({error})") from error
+    if not schema:
+        if not isinstance(value, dict):
+            raise ValueError("it is not a JSON object")
+    elif wrong := violations(cast("JsonObject", _without_patterns(schema)), value, foreign=True):
+        raise ValueError("; ".join(wrong))
+    return value
+
+
+def _refuse(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _without_patterns(schema: Json) -> Json:
+    if isinstance(schema, list):
+        return [_without_patterns(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept: JsonObject = {}
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, dict):  # these keys are names
+            kept[key] = {name: _without_patterns(one) for name, one in value.items()}
+        elif key in ("const", "enum", "default", "examples"):
+            kept[key] = value
+        elif key not in ("pattern", "patternProperties"):
+            kept[key] = _without_patterns(value)
+    return kept

@@ -1,0 +1,412 @@
+"""Runs the calls of one reply: side by side, asked about, never raising (L-3 to L-5).
+
+Results of reading tools, kept for the rest of the turn until something is written (L-9).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from studio.agent.permission.approval import Approvals, Permit, Refused
+from studio.agent.permission.content_filter import ContentFilter
+from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.permission.policy import target_of
+from studio.domain.errors import ToolFailed
+from studio.domain.events import (
+    Event,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+)
+from studio.domain.messages import Text, ToolCall, ToolResult
+from studio.domain.tools import Draft, Effect, ToolSpec
+from studio.processes.sandbox import Sandbox
+from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools.sdk.result import render, shorten
+from studio.tools.web import Web
+from studio.tools.workspace.notes import Notes
+
+from .loop_guard import same
+
+log = logging.getLogger(__name__)
+
+
+class Reads:
+    """Of one turn."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Result] = {}
+        self._writing = 0
+        self._age = 0
+
+    @property
+    def age(self) -> int:
+        """Grows with every write: what was begun at another age is not kept."""
+        return self._age
+
+    def get(self, spec: ToolSpec, call: ToolCall) -> Result | None:
+        return self._kept.get(same(call)) if _reads(spec) else None
+
+    def keep(self, spec: ToolSpec, call: ToolCall, result: Result, age: int) -> None:
+        """``age`` is what it was when the tool began."""
+        if _reads(spec) and age == self._age and not self._writing and not result.is_error:
+            self._kept[same(call)] = result
+
+    @contextmanager
+    def around(self, spec: ToolSpec) -> Generator[None]:
+        """A call of the tool goes on: what it writes makes older results worthless."""
+        if _reads(spec):
+            yield
+            return
+        self._writing += 1
+        self.forget()
+        try:
+            yield
+        finally:
+            self._writing -= 1
+            self.forget()
+
+    def forget(self) -> None:
+        """Something was written, by whomever."""
+        self._age += 1
+        self._kept.clear()
+
+
+def _reads(spec: ToolSpec) -> bool:
+    return spec.effect in ("read", "fetch") and spec.steady
+
+
+OUTPUT_LIMIT = 250_000
+"""Characters that a running tool can show; a little more than a command does."""
+RESULT_LIMIT = 30_000
+"""Characters of a tool's result that reach the model; the rest is kept in a file."""
+ONE_AT_A_TIME = "This call was not made: one at a time. Make it when the other has its result."
+
+NO_MORE = "This call was not made: the answer may have no more calls. Answer with what is known."
+
+
+class DraftBox(Protocol):
+    """The session's drafts."""
+
+    def draft_of(self, path: str) -> Draft | None: ...
+
+    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None: ...
+
+    async def withdraw(self, draft: Draft) -> None: ...
+
+
+class ToolRunner:
+    """The tools of one turn, with everything a call needs around it."""
+
+    def __init__(
+        self,
+        *,
+        session_id: str,
+        agent: str,
+        tools: Mapping[str, Tool],
+        offered: Sequence[ToolSpec],
+        gate: Approvals,
+        risk: ExfiltrationGuard,
+        workspace: Workspace,
+        drafts: DraftBox,
+        environment: Callable[[], dict[str, str]],
+        sandbox: Sandbox,
+        web: Web,
+        notes: Notes,
+        incoming: ContentFilter,
+        spill: Path,
+        parallel: int,
+        emit: Callable[[Event], None],
+        deed: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        most: int | None = None,
+    ) -> None:
+        """``deed`` is entered around each call that acts, so that its changes can be undone.
+
+        After the first ``most`` calls none is made any more.
+        """
+        self._session_id = session_id
+        self._agent = agent
+        self._tools = tools
+        self._offered = {spec.name for spec in offered}
+        self._external = {spec.name for spec in offered if spec.external}
+        self.gate = gate
+        self._risk = risk
+        self._workspace = workspace
+        self._drafts = drafts
+        self._environment = environment
+        self._sandbox = sandbox
+        self._web = web
+        self._notes = notes
+        self._incoming = incoming
+        self._spill = spill
+        self._emit = emit
+        self._deed = deed
+        self._left = most
+        self._slots = asyncio.Semaphore(parallel)
+        self._reads = Reads()
+
+    def forget(self) -> None:
+        """The person wrote something: results of reading are not what they were."""
+        self._reads.forget()
+
+    def effect(self, name: str) -> Effect:
+        """What a call of this tool does to the world; of an unknown one nothing."""
+        tool = self._tools.get(name)
+        return tool.spec.effect if tool is not None and name in self._offered else "read"
+
+    async def run(
+        self,
+        calls: Sequence[ToolCall],
+        results: list[ToolResult | None],
+        *,
+        parallel: bool = True,
+    ) -> None:
+        """Fill ``results`` in call order, whatever order the tools finish in (L-3).
+
+        Calls that whoever asked runs are told of, and have none. Without
+        ``parallel`` that is the first alone, and the others fail.
+
+        A call that must run alone works after all calls before it and before
+        all after it: two edits of one file happen in the order they were asked.
+        When cancelled, what has finished is in ``results`` and nothing runs on.
+        """
+        self._risk.look()
+        ended = [asyncio.Event() for _ in calls]
+        alone: list[bool] = []
+        outside: list[bool] = []
+        for call in calls:
+            external = call.name in self._external and call.arguments is not None
+            external = external and (parallel or not any(outside))
+            tool = None if external else self._tools.get(call.name)
+            spec = tool.spec if tool else ToolSpec(call.name, "", {}, verb=call.name)
+            outside.append(external)
+            alone.append(spec.alone)
+            arguments = call.arguments or {}
+            self._emit(
+                ToolQueued(
+                    call.id,
+                    call.name,
+                    arguments,
+                    target_of(spec, arguments),
+                    spec.effect,
+                    spec.verb,
+                    spec.done,
+                    spec.icon,
+                    external,
+                )
+            )
+        tasks: list[asyncio.Task[None]] = []
+        ended_alone: list[asyncio.Event] = []
+        for index, call in enumerate(calls):
+            if outside[index]:
+                ended[index].set()
+                continue
+            before = ended[:index] if alone[index] else [*ended_alone]
+            if alone[index]:
+                ended_alone.append(ended[index])
+            work = self._into(results, index, call, before, ended[index])
+            tasks.append(asyncio.create_task(work))
+        try:
+            await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
+            raise
+
+    async def _into(
+        self,
+        results: list[ToolResult | None],
+        index: int,
+        call: ToolCall,
+        before: Sequence[asyncio.Event],
+        ended: asyncio.Event,
+    ) -> None:
+        try:
+            results[index] = await self._one(call, before)
+        finally:
+            ended.set()
+
+    async def _one(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
+        began, refused_by = time.monotonic(), ""
+        try:
+            result = await self._checked(call, before)
+            if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
+                text = result.text
+            else:  # of a big or odd value this takes long, or never ends
+                text = await asyncio.to_thread(lambda: result.text)
+        except ToolFailed as failure:
+            refused_by = failure.by if isinstance(failure, Refused) else ""
+            text = render(str(failure))
+            result = Result(text, summary=_first_line(text), is_error=True)
+        except Exception as error:
+            log.exception("tool %s failed", call.name)
+            text = render(f"The tool failed: {type(error).__name__}: {error}")
+            result = Result(text, summary=_first_line(text), is_error=True)
+        if len(text) > RESULT_LIMIT:
+            text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._spill)
+        seconds = time.monotonic() - began
+        self._emit(
+            ToolFinished(
+                call.id,
+                text,
+                result.is_error,
+                seconds,
+                result.summary,
+                result.sources or self._source(call, result),
+                tuple(result.images),
+                refused_by,
+            )
+        )
+        content = (Text(text), *result.images)
+        return ToolResult(call.id, call.name, content, result.is_error)
+
+    def _source(self, call: ToolCall, result: Result) -> tuple[str, ...]:
+        """Of a result whose tool names none: what it was called on, or the tool (T-4)."""
+        if result.is_error:
+            return ()
+        spec = self._tools[call.name].spec
+        return (target_of(spec, call.arguments or {}) or spec.name,)
+
+    async def _checked(self, call: ToolCall, before: Sequence[asyncio.Event]) -> Result:
+        if call.name not in self._offered:
+            known = ", ".join(sorted(self._offered)) or "none"
+            raise ToolFailed(f"There is no tool called {call.name}. The tools are: {known}.")
+        if call.arguments is None:
+            raise ToolFailed(
+                f"The arguments are not a JSON object, so {call.name} was not run. "
+                f"Send the call again with valid JSON. Received: {call.raw[:200]}"
+            )
+        if call.name in self._external:
+            raise ToolFailed(ONE_AT_A_TIME)
+        if self._left is not None:
+            if self._left <= 0:
+                raise ToolFailed(NO_MORE)
+            self._left -= 1
+        tool = self._tools[call.name]
+        if tool.patterns:  # of other people; one may take for ever
+            arguments = await asyncio.to_thread(tool.check, call.arguments)
+        else:
+            arguments = tool.check(call.arguments)
+        checked = replace(call, arguments=arguments)
+        permit = await self.gate.permit(tool.spec, checked)
+        for event in before:
+            await event.wait()
+        async with self._slots:
+            self._met(tool.spec, checked, None)
+            self._emit(ToolStarted(call.id, permit.by))
+            if known := self._reads.get(tool.spec, checked):
+                return known
+            age = self._reads.age
+            try:
+                with self._reads.around(tool.spec):
+                    result = await self._work(tool, checked, permit)
+            except ToolFailed as failure:  # its words may quote what was read
+                failed = Result(str(failure), _first_line(str(failure)), is_error=True)
+                self._met(tool.spec, checked, failed)
+                if not tool.spec.untrusted:
+                    raise
+                return await self._from_outside(tool.spec, checked, failed)
+            self._met(tool.spec, checked, result)
+            if tool.spec.untrusted or result.untrusted:
+                result = await self._from_outside(tool.spec, checked, result)
+            self._reads.keep(tool.spec, checked, result, age)
+            return result
+
+    async def _from_outside(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
+        """Strangers' words pass the one filter (T-9)."""
+        source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
+        source = source if len(result.sources) < 2 else spec.name
+        return await asyncio.to_thread(self._incoming.result, result, source or spec.name)
+
+    async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
+        """Run the tool inside its time limit."""
+        workspace = self._workspace
+        context = Context(
+            workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
+            drafts=_CallDrafts(self._drafts, self.gate, tool.spec, call.id, permit.approve),
+            emit=self._shown(call.id, hidden=tool.spec.untrusted and bool(self._incoming.kinds)),
+            ask=lambda text, choices: self.gate.ask(call.id, text, choices),
+            may=lambda target: self.gate.reaches(tool.spec, target),
+            environment=self._environment(),
+            sandbox=self._sandbox,
+            web=self._web,
+            notes=self._notes,
+            agent=self._agent,
+            session_id=self._session_id,
+            call_id=call.id,
+        )
+        limit = tool.spec.time_limit
+        timer = asyncio.timeout(limit)
+        try:
+            async with self._deed() if tool.spec.effect == "act" else nullcontext(), timer:
+                return await tool.call(context, call.arguments or {})
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ToolFailed(f"{call.name} gave up: it was cancelled from inside.") from error
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise ToolFailed(f"Timed out after {limit:g} s.") from error
+
+    def _met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
+        for exposed in self._risk.met(spec, call, result):
+            self._emit(exposed)
+
+    def _shown(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
+        """What shows a call's output while it runs, up to a limit: all of it is kept and folded.
+
+        ``hidden``: nothing before the filter saw it whole, for a value may come in two pieces.
+        """
+        left = 0 if hidden else OUTPUT_LIMIT
+
+        def emit(text: str) -> None:
+            nonlocal left
+            if left > 0:
+                cut = len(text) >= left
+                text = (
+                    f"{text[:left]}\n[… more output follows, not shown here …]\n" if cut else text
+                )
+                left = 0 if cut else left - len(text)
+                self._emit(ToolOutput(call_id, text))
+
+        return emit
+
+
+class _CallDrafts(Drafts):
+    """The session's drafts as one call sees them."""
+
+    def __init__(
+        self, box: DraftBox, gate: Approvals, spec: ToolSpec, call_id: str, approve: bool
+    ) -> None:
+        self._box = box
+        self._gate = gate
+        self._spec = spec
+        self._call_id = call_id
+        self._approve = approve
+
+    def draft_of(self, path: str) -> Draft | None:
+        return self._box.draft_of(path)
+
+    async def propose(self, draft: Draft) -> None:
+        approve = await self._gate.covers(self._spec, draft) and self._approve
+        await self._box.propose(self._call_id, draft, approve=approve)
+
+    async def withdraw(self, draft: Draft) -> None:
+        await self._box.withdraw(draft)
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= 80 else line[:79] + "…"

@@ -1,0 +1,77 @@
+"""What the person is told of an error.
+
+How a turn ended, in words for the person, whichever door they came through.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+
+from studio.domain.errors import FolderGone, ProviderError, StorageError, StudioError
+from studio.domain.events import CompletionReason, Failed
+
+log = logging.getLogger(__name__)
+
+
+def describe_error(error: Exception) -> Failed:
+    """What the person is told of an error that ended a turn, or kept it from beginning."""
+    match error:
+        case ProviderError():
+            detail = f"{_asked(error)} Your message is kept.".lstrip()
+            return Failed(error.fault, str(error), detail, error.provider, error.retry_after)
+        case StorageError():
+            return Failed("storage", "This could not be saved", str(error))
+        case FolderGone():
+            return Failed("no_folder", str(error), "Your message is kept.")
+        case StudioError():
+            return Failed("configuration", str(error), "Your message is kept.")
+        case _:
+            log.error("a turn failed", exc_info=error)
+            detail = f"{type(error).__name__}: {error}"
+            return Failed("internal", "Something went wrong in the program", detail)
+
+
+def _asked(error: ProviderError) -> str:
+    """The wait that a provider asks for, where it is worth saying."""
+    minutes = math.ceil((error.retry_after or 0.0) / 60)
+    if minutes < 2:
+        return ""
+    if minutes < 120:
+        return f"It asks for a wait of {minutes} minutes."
+    return f"It asks for a wait of {math.ceil(minutes / 60)} hours."
+
+
+_ENDS: dict[CompletionReason, str] = {
+    "step_limit": "Stopped at the step limit.",
+    "token_limit": "Stopped at the token limit.",
+    "money_limit": "Stopped at the money limit.",
+    "time_limit": "Stopped at the time limit.",
+    "handed_over": "The tools that were called are run by whoever asked.",
+    "stalled": "Stopped, because nothing new came of it.",
+    "cancelled": "Stopped.",
+    "refused": "The model declined to answer.",
+}
+_CATEGORIES = {
+    "bio": "biology",
+    "blocklist": "forbidden words",
+    "content_filter": "content filter",
+    "cyber": "computer security",
+    "other": "",
+    "recitation": "quoting too closely",
+    "spii": "personal data",
+}
+"""Reasons of refusals whose names do not say it; the others are plain words."""
+_CATEGORY = re.compile(r"([A-Za-z_]{3,40})(?:: (.*))?", re.DOTALL)
+
+
+def describe_end(reason: CompletionReason, detail: str) -> str:
+    """One line. ``detail`` is what ``TurnComplete`` says; of a refusal it is the
+    provider's category, then perhaps its explanation."""
+    if reason == "refused" and (found := _CATEGORY.fullmatch(detail)):
+        name, why = found[1].lower(), found[2] or ""
+        category = _CATEGORIES.get(name, name.replace("_", " "))
+        declined = f"The model declined to answer ({category})." if category else _ENDS["refused"]
+        return f"{declined} {why}".rstrip()
+    return detail or _ENDS.get(reason, "The turn ended.")

@@ -1,0 +1,301 @@
+"""Where a call waits for permission, and where the person's answer arrives (T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from studio.domain.errors import ToolFailed
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Event,
+    PermissionResolved,
+    ReplyGiven,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import ToolCall
+from studio.domain.permissions import Answer, Question, Rule
+from studio.domain.tools import Draft, ToolSpec
+from studio.processes.sandbox import Sandbox
+from studio.tools import Workspace
+from studio.tools.sdk.result import render
+
+from .policy import COMMAND, NETWORK, PATH, Policy, target_of
+from .rulebook import FOLDER, PLAN, Decision
+from .visible_text import escape_invisible, escape_line
+
+UNANSWERED = "Nobody is here to answer. Decide yourself, or stop."
+"""What an agent hears that asks the person something where none is."""
+SHOWN = 8
+"""How many other calls that a rule would have allowed are named."""
+
+
+class Waiting(Protocol):
+    """The turn's clock, which stands still while the person is asked."""
+
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Leave for one call. ``approve``: its drafts may be written at once.
+
+    ``by`` says who allowed it: “you, once”, “your rule run(pytest *)”. ``opens``
+    is a place outside the folder that this call may read.
+    """
+
+    approve: bool
+    by: str
+    opens: Path | None = None
+
+
+class Refused(ToolFailed):
+    """A rule forbids the call; ``by`` says whose: “your rule run(git *)”."""
+
+    def __init__(self, text: str, by: str) -> None:
+        super().__init__(text)
+        self.by = by
+
+
+def _none(spec: ToolSpec, call: ToolCall) -> str:
+    return ""
+
+
+def _no_calls() -> Sequence[tuple[ToolSpec, JsonObject]]:
+    return ()
+
+
+class Approvals:
+    """The questions of one turn, which come one at a time.
+
+    ``remember`` stores a rule the person gave, for the scope of the answer.
+    ``earlier`` are the calls of this chat so far. ``objection`` may say why a
+    call is asked about whatever the rules and the mode allow; such a question
+    offers no rule.
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: str,
+        policy: Policy,
+        workspace: Workspace,
+        remember: Callable[[Rule, Answer], Awaitable[None]],
+        emit: Callable[[Event], None],
+        clock: Waiting,
+        sandbox: Sandbox,
+        objection: Callable[[ToolSpec, ToolCall], str] = _none,
+        earlier: Callable[[], Sequence[tuple[ToolSpec, JsonObject]]] = _no_calls,
+    ) -> None:
+        self._agent = agent
+        self._policy = policy
+        self._workspace = workspace
+        self._remember = remember
+        self._emit = emit
+        self._clock = clock
+        self._sandbox = sandbox
+        self._objection = objection
+        self._earlier = earlier
+        self._one_question = asyncio.Lock()
+        self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
+        self._replies: dict[str, asyncio.Future[str]] = {}
+
+    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+        """The answer to a permission question; a late one is ignored.
+
+        ``by`` says who answers where that is not the person.
+        """
+        future = self._answers.get(question_id)
+        if future is not None and not future.done():
+            future.set_result((answer, by))
+
+    def reply(self, call_id: str, text: str) -> None:
+        """The person's answer to the agent's own question; a late one is ignored."""
+        future = self._replies.get(call_id)
+        if future is not None and not future.done():
+            future.set_result(text)
+
+    async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
+        """Wait for permission; ToolFailed if there is none, in words for the model."""
+        decision = await self._decide(spec, call)
+        if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
+            async with self._one_question:  # questions come one at a time (T-7)
+                decision = await self._decide(spec, call)  # the last answer may cover it
+                if decision.verdict == "ask":
+                    return await self._question(spec, call, decision)
+        if decision.verdict == "deny":
+            raise _refused(spec, decision)
+        return Permit(decision.verdict == "allow", decision.by, decision.opens)
+
+    async def covers(self, spec: ToolSpec, draft: Draft) -> bool:
+        """Whether a draft may be written at once, by every place it touches.
+
+        These may be others than the call names: it may go on from a draft that
+        waits. ToolFailed if one of them is refused.
+        """
+        places: JsonObject = {PATH: draft.path}
+        if draft.target:
+            places["to"] = draft.target
+        # In a thread: links are followed on the disk.
+        decision = await asyncio.to_thread(self._policy.decide, spec, places)
+        if decision.verdict == "deny":
+            raise _refused(spec, decision)
+        return decision.verdict == "allow"
+
+    async def reaches(self, spec: ToolSpec, target: str) -> bool:
+        """Whether a call may go on to another target without a question: a rule allows it.
+
+        ToolFailed if one refuses.
+        """
+        decision = await asyncio.to_thread(self._policy.explain, spec, target)
+        if decision.verdict == "deny":
+            raise _refused(spec, decision)
+        return decision.verdict == "allow"
+
+    async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
+        """The agent's own question to the person, who answers with ``reply``."""
+        future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        async with self._one_question:
+            self._replies[call_id] = future
+            self._clock.pause()
+            self._emit(AwaitingReply(call_id, text, tuple(choices)))
+            try:
+                reply = await future
+            finally:
+                self._clock.resume()
+                del self._replies[call_id]
+            self._emit(ReplyGiven(call_id, reply))
+            return reply
+
+    async def _decide(self, spec: ToolSpec, call: ToolCall) -> Decision:
+        arguments = call.arguments or {}
+        network = self._wants_network(spec, arguments)
+        policy = self._policy
+        # In a thread: links are followed on the disk.
+        decision = await asyncio.to_thread(policy.decide, spec, arguments, network=network)
+        if decision.verdict != "deny" and (why := self._objection(spec, call)):
+            return Decision("ask", why, insists=True, opens=decision.opens)
+        return decision
+
+    def _wants_network(self, spec: ToolSpec, arguments: JsonObject) -> bool:
+        """Without a sandbox every command has the network, whether it asks or not."""
+        asks = spec.target == COMMAND and arguments.get(NETWORK) is True
+        return asks and self._sandbox.kind != "none"
+
+    async def _question(self, spec: ToolSpec, call: ToolCall, decision: Decision) -> Permit:
+        arguments = call.arguments or {}
+        target = target_of(spec, arguments)
+        runs = spec.target == COMMAND
+        network = self._wants_network(spec, arguments)
+        always, covers = await asyncio.to_thread(
+            self._rules, spec, arguments, decision, self._earlier(), network=network
+        )
+        what = "run a command" if runs else f"use {spec.name}"
+        facts = [("folder", str(self._workspace.root))]
+        if runs:
+            if self._sandbox.kind == "none":
+                facts.append(("sandbox", self._sandbox.label))
+            else:
+                facts.append(("network", "Network allowed" if network else "No network"))
+            limit = arguments.get("time_limit") or spec.time_limit
+            if isinstance(limit, int | float):
+                facts.append(("limit", f"Stops after {_span(limit)}"))
+        reason = arguments.get("reason")
+        question = Question(
+            id=uuid.uuid4().hex,
+            call_id=call.id,
+            tool=spec.name,
+            title=f"{escape_line(self._agent, 60)} wants to {what}",
+            detail=escape_invisible(target or render(arguments)),
+            reason=escape_line(reason) if isinstance(reason, str) else "",
+            always=always,
+            facts=tuple(facts),
+            why=escape_line(decision.why, 1000),
+            covers=tuple(map(escape_line, covers)),
+        )
+        answer, by = await self._answer(question)
+        if answer == "deny" and by:
+            raise ToolFailed(f"This {spec.name} call was not allowed: {by}. Do not repeat it.")
+        if answer == "deny":
+            raise ToolFailed(f"The person did not allow this {spec.name} call. Do not repeat it.")
+        if answer != "once" and always:
+            for rule in always:
+                self._policy.add("session" if answer == "session" else "person", rule)
+            for rule in always:
+                await self._remember(rule, answer)
+            return Permit(True, f"you, {_SCOPES[answer]}", decision.opens)
+        return Permit(True, "you, once", decision.opens)
+
+    def _rules(
+        self,
+        spec: ToolSpec,
+        arguments: JsonObject,
+        decision: Decision,
+        earlier: Sequence[tuple[ToolSpec, JsonObject]],
+        *,
+        network: bool,
+    ) -> tuple[tuple[Rule, ...], tuple[str, ...]]:
+        """The rules that “always” adds, and which earlier calls they would have allowed."""
+        always = self._policy.always(spec, arguments, decision, network=network)
+        if not always:
+            return (), ()
+        policy = self._policy.adding("session", *always)
+        covers: dict[str, None] = {}
+        for other, given in reversed(earlier[-500:]):
+            if len(covers) == SHOWN:
+                break
+            text = target_of(other, given) or other.name
+            if given == arguments:
+                continue
+            wants = self._wants_network(other, given)
+            try:
+                if (
+                    self._policy.decide(other, given, network=wants).verdict == "ask"
+                    and policy.decide(other, given, network=wants).verdict == "allow"
+                ):
+                    covers[text] = None
+            except ToolFailed:  # its path is none any more
+                continue
+        return always, tuple(reversed(covers))
+
+    async def _answer(self, question: Question) -> tuple[Answer, str]:
+        future: asyncio.Future[tuple[Answer, str]] = asyncio.get_running_loop().create_future()
+        self._answers[question.id] = future
+        answer: Answer = "deny"
+        by = ""
+        self._clock.pause()
+        self._emit(AwaitingPermission(question))
+        try:
+            answer, by = await future
+        finally:
+            self._clock.resume()
+            del self._answers[question.id]
+            self._emit(PermissionResolved(question.id, answer, by))
+        return answer, by
+
+
+_SCOPES: dict[Answer, str] = {
+    "once": "once",
+    "session": "for this chat",
+    "folder": "for this folder",
+    "always": "always",
+}
+
+
+def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:
+    if decision.by == PLAN:
+        return ToolFailed(f"The person wants a plan first, so {spec.name} is refused.")
+    if decision.by == FOLDER:
+        return ToolFailed(f"{decision.why} Use a path inside the folder.")
+    text = f"This {spec.name} call is not allowed. {decision.why} Do not repeat it."
+    return Refused(text, decision.by)
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:g} s" if seconds < 120 else f"{seconds / 60:g} min"

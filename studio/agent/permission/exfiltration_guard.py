@@ -1,0 +1,283 @@
+"""What a chat has met, and whether a call could carry it out of the house (T-7).
+
+Private files, words of strangers that may be orders in disguise, and a way out:
+any two of them are harmless, all three together are how data is stolen. A call
+that would complete them is asked about, whatever a rule or the mode allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import urlsplit
+
+from studio.domain.blocks import ToolBlock, UserBlock
+from studio.domain.errors import ToolFailed
+from studio.domain.events import Exposed
+from studio.domain.messages import ToolCall
+from studio.domain.tools import Exposure, ToolSpec
+from studio.domain.transcript import Transcript
+from studio.tools import Result
+from studio.tools.web import url_guard
+
+from .policy import COMMAND, PATH, target_of
+from .rulebook import NOTES
+
+NETWORK = "network"
+"""The argument with which a sandboxed command asks for a network."""
+FOLDER = "files in the folder"
+FOUND = "search results"
+OUTPUT = "the output of "
+THE_PERSON = ("the person",)
+"""The source of what the person answered."""
+
+_PLACES = (
+    r"node_modules|bower_components|vendor|third_party|site-packages|dist-packages|venv|\.venv"
+    r"|\.tox|Pods|Carthage|downloads?|attachments|inbox"
+)
+_ELSEWHERE = re.compile(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
+"""Folders of what other people wrote, in a path or a command line."""
+_LISTED = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
+"""The same at the beginning of a line of matches."""
+_SENT_AROUND = re.compile(
+    r"\.(?:pdf|eml|msg|mbox|html?|mht|mhtml|rtf|docx?|odt|xlsx?|ods|pptx?|odp|epub|ics|vcf|xml)\b",
+    re.I,
+)
+"""Kinds of files that mostly come from other people."""
+_BRINGS = re.compile(
+    r"https?://|\b(?:curl|wget|aria2c|ftp|sftp|scp|rsync|ssh|telnet|nc|ncat|socat|dig|nslookup"
+    r"|Invoke-WebRequest|iwr|irm|gh|glab|docker|podman)\b|\bgit\b.*\b(?:clone|fetch|pull|ls-remote)\b"
+    r"|\b(?:npm|npx|pnpm|yarn|pip3?|pipx|uv|cargo|gem|brew|apt|apt-get|dnf|go)\b.*"
+    r"\b(?:install|add|i|ci|get|view|info|show|search|audit|update|upgrade|exec|dlx|sync)\b",
+    re.I,
+)
+"""Commands that fetch something, where nothing keeps them from it."""
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"'“”‘’`]+", re.I)
+_BARE = re.compile(r"(?<![\w@/.:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s<>\"'“”‘’`]*)?", re.I)
+_STOPS = ".,;:!?)]}»*_"
+_PLAIN = re.compile(r"[\w./@+-]+")
+_LONGEST = 60
+
+
+class ExfiltrationGuard:
+    """The risk meter of one chat; everything it knows is in the transcript.
+
+    So it survives a restart, a branch and a summary. ``contained``: commands
+    run in a sandbox and have no network unless they ask for it. ``trusted``:
+    the person trusts whoever wrote the files of the folder; then only those
+    count as strangers' words that look as if they came from elsewhere.
+    """
+
+    def __init__(
+        self, transcript: Transcript, *, contained: bool = False, trusted: bool = False
+    ) -> None:
+        self._transcript = transcript
+        self._contained = contained
+        self._trusted = trusted
+        self._known: dict[Exposure, str] = {}
+        self.look()
+
+    @property
+    def exposed(self) -> dict[Exposure, str]:
+        """What the chat has met so far, and the first source of each."""
+        found = dict(self._transcript.exposed)
+        if self._trusted and self._transcript.exposed_by_own:
+            found.pop("untrusted", None)  # the person wrote them, as they say now
+        if name := self._transcript.attached:
+            found.setdefault("private", name)
+            found.setdefault("untrusted", name)
+        return found
+
+    def look(self) -> None:
+        """A reply has come: what was met by now is what its calls can carry.
+
+        Not what they themselves bring, side by side: the model has not seen it.
+        """
+        self._known = self.exposed
+
+    def met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
+        """What a call brings that the chat has not met yet.
+
+        To be asked before the call's work with None, because a command's output
+        is seen while it runs, and again with its result, or with its error.
+        """
+        return [one for one in self._brings(spec, call, result) if self._is_new(one)]
+
+    def taken(self, other: Mapping[Exposure, str]) -> list[Exposed]:
+        """What this chat takes over from another one: a sub-agent's from the chat
+        that began it, and the other way round when its answer is read."""
+        found = [Exposed(kind, source) for kind, source in other.items()]
+        return [one for one in found if self._is_new(one)]
+
+    def objection(self, spec: ToolSpec, call: ToolCall) -> str:
+        """Why this call is asked about whatever is allowed; empty for no reason.
+
+        One sentence that names what was read, one that says what could happen.
+        """
+        danger = self._way_out(spec, call)
+        stranger, private = self._known.get("untrusted"), self._known.get("private")
+        if not danger or stranger is None:
+            return ""
+        if private is None:
+            if spec.effect != "act":
+                return ""
+            # A command, or a tool that acts, can read files by itself.
+            return f"This chat read {_named(stranger)}. {danger} read files and send them out."
+        if private == stranger:
+            read = f"{_named(private)}, which may hold a stranger’s words"
+        else:
+            read = f"{_named(private)} and {_named(stranger)}"
+        return f"This chat read {read}. {danger} send data out."
+
+    def _is_new(self, one: Exposed) -> bool:
+        stronger = one.exposure == "untrusted" and self._transcript.exposed_by_own and not one.own
+        return stronger or one.exposure not in self._transcript.exposed
+
+    def _brings(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> Iterator[Exposed]:
+        if spec.target == COMMAND:
+            command = target_of(spec, call.arguments or {})
+            source = f"{OUTPUT}{command}"
+            yield Exposed("private", source)
+            yield from self._words(source, command, foreign=self._reaches_out(spec, call))
+            return
+        if result is None:
+            return
+        source = _source(spec, call, result)
+        if spec.untrusted or result.untrusted:
+            yield Exposed("untrusted", source)
+            if spec.effect == "act" or _is_near(source):
+                # A server's answer, a page of the person's own network.
+                yield Exposed("private", source)
+        elif spec.name in NOTES:
+            yield Exposed("private", source)  # those after strangers' words say so themselves
+        elif spec.effect == "draft":
+            if result.is_error:  # it quotes the file
+                yield from self._file(source, "")
+        elif result.sources != THE_PERSON and (result.sources or not result.is_error):
+            yield from self._file(source, "" if spec.target == PATH else result.text)
+
+    def _file(self, source: str, text: str) -> Iterator[Exposed]:
+        yield Exposed("private", source)
+        yield from self._words(source, source, foreign=_LISTED.search(text) is not None)
+
+    def _words(self, source: str, leads: str, *, foreign: bool) -> Iterator[Exposed]:
+        """Strangers' words, if a path or a command leads to what others wrote."""
+        if foreign or _ELSEWHERE.search(leads) or _SENT_AROUND.search(leads):
+            yield Exposed("untrusted", source)
+        elif not self._trusted:
+            yield Exposed("untrusted", source, own=True)
+
+    def _reaches_out(self, spec: ToolSpec, call: ToolCall) -> bool:
+        """Whether a command's output can be from the network, as far as its words tell."""
+        if self._holds(spec):
+            return bool((call.arguments or {}).get(NETWORK))
+        return _BRINGS.search(target_of(spec, call.arguments or {})) is not None
+
+    def _holds(self, spec: ToolSpec) -> bool:
+        """Whether the sandbox keeps this tool's commands from the network, unless it asks."""
+        properties = spec.schema.get("properties")
+        return self._contained and isinstance(properties, dict) and NETWORK in properties
+
+    def _way_out(self, spec: ToolSpec, call: ToolCall) -> str:
+        """How data could leave with this call, to be followed by “send …”; empty if it cannot."""
+        arguments = call.arguments or {}
+        if spec.target == COMMAND:
+            # No list of harmless programs: one of them runs another sooner or later.
+            held = self._holds(spec) and not arguments.get(NETWORK)
+            return "" if held else "The command can"
+        if spec.effect == "fetch":
+            address = canonical(target_of(spec, arguments))
+            if address and address in self._familiar():
+                return ""
+            return "The address can" if address else "What is searched for can"
+        acts = spec.effect == "act" and spec.name not in NOTES  # notes stay in the house
+        return f"{spec.name} can" if spec.sends or acts else ""
+
+    def _familiar(self) -> set[str]:
+        """Addresses that hold nothing of this chat's: the person's words, what searches found,
+        and what was fetched before."""
+        found: set[str] = set()
+        for block in self._transcript.blocks:
+            if isinstance(block, UserBlock):
+                found |= {canonical(one) for one in _addresses(block.text)}
+            elif isinstance(block, ToolBlock) and block.effect == "fetch" and block.state == "done":
+                found |= {canonical(one) for one in block.sources}
+        return found - {""}
+
+
+def canonical(address: str) -> str:
+    """An http address in the one way that two of the same page are equal; empty for others.
+
+    A fragment is not sent and is left out; a user name makes it none.
+    """
+    try:
+        parts = urlsplit(address.strip())
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    usual = {"http": 80, "https": 443}
+    if parts.scheme not in usual or not host or "@" in parts.netloc:
+        return ""
+    port = "" if port in (None, usual[parts.scheme]) else f":{port}"
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{port}{parts.path or '/'}{query}"
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """As people write them: in a sentence, with or without https."""
+    for match in _ADDRESS.finditer(text):
+        yield match[0].rstrip(_STOPS)
+    for match in _BARE.finditer(text):
+        yield f"https://{match[0].rstrip(_STOPS)}"
+
+
+def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
+    """Where a result is from: an address, a path, a tool."""
+    if spec.untrusted or result.untrusted:
+        target = target_of(spec, call.arguments or {})
+        if spec.effect == "fetch" and not canonical(target):
+            return FOUND
+        return _first(result.sources) or target or spec.name
+    if spec.name in NOTES:
+        return _first(result.sources) or "a note"
+    path = (call.arguments or {}).get(PATH)
+    if spec.target == PATH and result.sources:
+        # As it was resolved: links in the path are followed.
+        path = re.sub(r"(?::\d+-\d+|, page \d+)$", "", result.sources[0])
+    if isinstance(path, str):
+        return FOLDER if path in ("", ".") else path
+    return FOLDER if spec.target else spec.name
+
+
+def _is_near(source: str) -> bool:
+    """Whether an address is one in the person's own network, as far as it says so itself."""
+    try:
+        address = url_guard.parse(source)
+    except ToolFailed:
+        return False
+    return address.is_local_name or (address.ip is not None and not url_guard.is_public(address.ip))
+
+
+def _first(sources: Iterable[str]) -> str:
+    return next(iter(sources), "")
+
+
+def _named(source: str) -> str:
+    """A source in a sentence. A stranger may have chosen the name: it cannot go on as ours."""
+    if address := canonical(source):
+        host = address.partition("/")[0]
+        return f"a page from {_short(host)}"
+    if source in (FOLDER, FOUND, "a picture"):
+        return source
+    if source.startswith(OUTPUT):
+        return f"{OUTPUT}“{_short(source.removeprefix(OUTPUT))}”"
+    name = _short(source)
+    return name if _PLAIN.fullmatch(name) else f"“{name}”"
+
+
+def _short(text: str) -> str:
+    """One line without anything invisible or any quotation mark."""
+    line = "".join(c if c.isprintable() and c not in "“”" else " " for c in text)
+    line = " ".join(line.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

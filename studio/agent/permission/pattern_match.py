@@ -1,0 +1,134 @@
+"""Other ways to write a command, which a rule that forbids must not miss.
+
+Never for rules that allow: what is left out here may be what matters.
+
+Whether a pattern may fit a text of which stretches are not known yet.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from functools import lru_cache
+
+from .shell_lexer import DYNAMIC, Unclear
+
+_MOST = 200
+"""Words among which options are looked for; a longer row of them is no accident."""
+_FEW = 8
+"""Options in what may be a command: more would make too many ways to read it."""
+
+
+def quoted(text: str) -> str:
+    """A word as a person would write it."""
+    if DYNAMIC in text:
+        return text if not re.search(r"\s", text) else f"'{text}'"
+    return text if text and not re.search(r"[\s'\"]", text) else shlex.quote(text)
+
+
+def seen_through(arguments: Sequence[str]) -> list[list[str]]:
+    """A program's arguments without options before others, their values left out or not.
+
+    So that ``git push *`` is found in ``git -C there --no-pager push origin``:
+    nobody knows here which options take a value, so both readings count. Raises
+    Unclear for a row of options without end.
+    """
+    reached = {0}
+    for at, word in enumerate(arguments):  # the options at the beginning
+        if at > max(reached):
+            break
+        if at in reached and _is_option(word):
+            reached |= {at + 1, at + 2}
+    if max(reached) > _MOST:
+        raise Unclear("it has very many options")
+    found: list[list[str]] = []
+    for start in sorted(reached):
+        rest = list(arguments[start:])
+        found += [rest, _bare(rest, valued=False), _bare(rest, valued=True)]
+    return [words for words in found if words and words != list(arguments)]
+
+
+def _bare(arguments: Sequence[str], *, valued: bool) -> list[str]:
+    """Without every option that a word follows which is none."""
+    last = max((n for n, word in enumerate(arguments) if not _is_option(word)), default=-1)
+    words: list[str] = []
+    skipped = False
+    for index, word in enumerate(arguments):
+        if skipped:
+            skipped = False
+        elif index < last and _is_option(word):
+            skipped = valued and "=" not in word and index + 1 < last
+        else:
+            words.append(word)
+    return words
+
+
+def fragments(command: str) -> list[str]:
+    """Everything in a line that could be a command, crudely."""
+    found: dict[str, None] = {}
+    for piece in re.split(r"[;&|\n(){}`$<>]+", command):
+        words = re.sub(r"[\\'\"]", "", piece).split()[:60]
+        for index, word in enumerate(words):
+            name, rest = word.rpartition("/")[2], words[index + 1 :]
+            few = sum(map(_is_option, rest)) <= _FEW
+            for fewer in (rest, *(seen_through(rest) if few else ())):
+                found[" ".join([name, *fewer])] = None
+    return list(found)
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-"
+
+
+_LONGEST = 2_000
+
+
+@lru_cache(maxsize=4096)
+def may_fit(pattern: str, text: str) -> bool:
+    """True if some text in the place of each ``DYNAMIC`` would make the pattern fit.
+
+    Never falsely False: ``?`` and ``[…]`` count as any character, and a very
+    long text may always fit.
+    """
+    if DYNAMIC not in text:
+        return False
+    if len(pattern) > _LONGEST or len(text) > _LONGEST:
+        return True
+    if pattern.endswith(" *"):
+        return _overlap(pattern, text) or _overlap(pattern[:-2], text)
+    return _overlap(pattern, text)
+
+
+def _overlap(pattern: str, text: str) -> bool:
+    """Two texts with stretches that can be anything: row by row, what has been fitted so far."""
+    tokens = _tokens(pattern)
+    row = [True] + [False] * len(text)
+    for j, char in enumerate(text, 1):
+        row[j] = row[j - 1] and char == DYNAMIC
+    for token in tokens:
+        before = row
+        star = token == "*"
+        row = [before[0] and star] + [False] * len(text)
+        for j, char in enumerate(text, 1):
+            if star:
+                row[j] = before[j] or row[j - 1]
+            elif char == DYNAMIC:
+                row[j] = before[j] or row[j - 1] or before[j - 1]
+            else:
+                row[j] = before[j - 1] and token.casefold() in ("?", char.casefold())
+    return row[-1]
+
+
+def _tokens(pattern: str) -> list[str]:
+    tokens: list[str] = []
+    at = 0
+    while at < len(pattern):
+        close = pattern.find("]", at + 2)
+        if pattern[at] == "[" and close > 0:
+            tokens.append("?")
+            at = close + 1
+        else:
+            tokens.append(pattern[at])
+            at += 1
+    return tokens

@@ -1,0 +1,417 @@
+"""The parts of a command line: every program that would run, every file it would write.
+
+Programs that run another one (``sudo``, ``env``, ``xargs``, ``sh -c``) are a
+part, and so is what they run. Where that cannot be told the line is unclear.
+
+Builtins that take the name of a variable: bash computes its index, and runs what is in it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .pattern_match import quoted, seen_through
+from .shell_lexer import DYNAMIC, Unclear, Word
+from .shell_parser import DEEPEST, KEYWORDS, Redirect, Simple, read
+
+_EVALUATORS = frozenset(("printf", "test", "[", "unset", "export", "readonly", "wait"))
+_VARIABLE = re.compile(r"\w+|\]|!?=|==", re.A)
+_ONE_WORD = re.compile(r"\$[#?$!]|\$\{#[A-Za-z_]\w*\}|~[\w./-]*|\[", re.A)
+"""What is only known when the line runs, and yet is one word and no operator."""
+_QUOTED = re.compile(r'"[^"@]*"')
+_AFTER = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)|\]|\\?\)")
+
+
+def refuse_computed(name: str, arguments: Sequence[Word]) -> None:
+    """Raises Unclear for a call of a builtin that may run what is in an index."""
+    if name not in _EVALUATORS:
+        return
+    for word in arguments:
+        if any(mark in word.text for mark in ("$(", "`", "${")):
+            raise Unclear(f"{name} is given a command")
+    if name in ("test", "["):
+        _tested(arguments)
+    if name == "wait" and any(
+        "[" in word.text or not (word.fixed or word.source == "$!") for word in arguments
+    ):  # -p takes a variable
+        raise Unclear("wait for something unusual")
+    if name == "unset" and not all(re.fullmatch(r"-?\w+", w.text) for w in arguments):
+        raise Unclear("unset of something unusual")
+    first = arguments[0].text if arguments else ""
+    if name == "printf" and (first.startswith("-v") or DYNAMIC in first[:2]):
+        raise Unclear("printf sets a variable")
+
+
+def _tested(words: Sequence[Word]) -> None:
+    """Refuse what may come to ``-v`` with the index of a variable, which bash computes.
+
+    A word without quotes may become many, one with quotes an operator where none follows it.
+    """
+    follows = [*(word.source for word in words[1:]), "]"]
+    for word, after in zip(words, follows, strict=False):
+        if word.text in ("-v", "-R") and not _VARIABLE.fullmatch(after):
+            raise Unclear("a test of a variable that is only known when it runs")
+        if word.fixed or _ONE_WORD.fullmatch(word.source):
+            continue
+        if not (_QUOTED.fullmatch(word.source) and _AFTER.fullmatch(after)):
+            raise Unclear("a test of something that is only known when it runs")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPart:
+    """One thing a line does, as rules are matched against it.
+
+    ``text`` is the words without their quotes, one space between them, quoted
+    again where a word has spaces of its own; ``DYNAMIC`` stands for what is
+    only known when it runs. ``spellings`` are other ways a ``deny`` rule may
+    name it. An ``allow`` pattern must begin with ``pinned``, letter by letter,
+    where that is not empty; ``exact`` parts are allowed by no pattern with a
+    wildcard. ``file`` is set for a redirection: what is read or written.
+    """
+
+    text: str
+    spellings: tuple[str, ...] = ()
+    pinned: str = ""
+    exact: bool = False
+    file: str = ""
+    writes: bool = False
+
+    @property
+    def shown(self) -> str:
+        return self.text.replace(DYNAMIC, "…")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command line's parts; ``unclear`` says why it cannot be told, ``moves`` if it ``cd``s."""
+
+    parts: tuple[CommandPart, ...]
+    unclear: str = ""
+    moves: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapper:
+    """How a program that runs another one is called: ``flags`` and ``valued`` are letters."""
+
+    flags: str = ""
+    valued: str = ""
+    long: frozenset[str] = frozenset()
+    places: int = 0
+    assigns: bool = False
+
+
+_WRAPPERS: dict[str, _Wrapper] = {
+    "env": _Wrapper("iv0", "uC", frozenset({"ignore-environment", "null", "debug"}), assigns=True),
+    "sudo": _Wrapper("nEHSkKbAPB", "ugpCT", assigns=True),
+    "doas": _Wrapper("n", "u"),
+    "nohup": _Wrapper(),
+    "setsid": _Wrapper("cfw"),
+    "time": _Wrapper("pv", assigns=True),
+    "timeout": _Wrapper("v", "ks", frozenset({"foreground", "preserve-status"}), places=1),
+    "nice": _Wrapper("", "n"),
+    "ionice": _Wrapper("t", "cn"),
+    "stdbuf": _Wrapper("", "ioe"),
+    "xargs": _Wrapper(
+        "0rtpx", "nLPsdEaI", frozenset({"null", "no-run-if-empty", "verbose", "exit"})
+    ),
+    "command": _Wrapper("p"),
+    "builtin": _Wrapper(),
+    "exec": _Wrapper("cl", "a"),
+    "busybox": _Wrapper(),
+    "toybox": _Wrapper(),
+}
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "yash"))
+_RUNNERS = frozenset(
+    """
+    su runuser watch parallel flock chroot unshare nsenter strace ltrace gdb script ssh fish
+    csh tcsh pwsh powershell cmd source . npx pnpx bunx uvx pipx expect screen tmux at batch
+    crontab systemd-run pkexec run0 setpriv capsh firejail bwrap proot fakeroot unbuffer entr
+    rlwrap socat chronic jobs eatmydata taskset chrt numactl prlimit softlimit setarch linux32
+    linux64 catchsegv valgrind perf dbus-run-session xvfb-run osascript launchctl caffeinate
+    arch
+    """.split()  # noqa: SIM905 (one a line would be a page)
+)
+"""Run others by their arguments, in ways not read here."""
+_SHAPERS = frozenset(
+    """
+    alias trap enable hash fc bind complete compgen compopt shopt declare typeset local let
+    read mapfile readarray getopts set setopt emulate autoload zmodload
+    """.split()  # noqa: SIM905 (one a line would be a page)
+)
+"""Builtins that change what later words mean, or run text as commands."""
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_PROGRAM = re.compile(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
+_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
+_GIT_MEANS = re.compile(r"-c|--(?:config-env|exec-path|git-dir|work-tree)\b", re.S)
+_GIT_RUNS = re.compile(
+    r"-O|--(?:output|open-files-in-pager|upload-pack|receive-pack|exec|ext-diff|extcmd)\b"
+)
+_SHELL_OPTION = re.compile(r"-[eufxvnl]*c?[eufxvnl]*")
+
+
+def analyze_command(command: str, *, windows: bool = sys.platform == "win32") -> CommandLine:
+    """What a line would do; never raises."""
+    return _windows(command) if windows else _posix(command)
+
+
+@lru_cache(maxsize=4096)
+def _posix(command: str) -> CommandLine:
+    reading = _Reading()
+    try:
+        reading.line(command, 0)
+    except Unclear as why:
+        return CommandLine(tuple(reading.parts), str(why), reading.moves)
+    return CommandLine(tuple(dict.fromkeys(reading.parts)), "", reading.moves)
+
+
+_WINDOWS_PLAIN = re.compile(r"[\w./\\:+@,= -]+")
+
+
+@lru_cache(maxsize=4096)
+def _windows(command: str) -> CommandLine:
+    """One plain program call; anything that ``cmd`` might read otherwise is unclear."""
+    words = command.split()
+    if not words or not _WINDOWS_PLAIN.fullmatch(command):
+        return CommandLine((), "it holds characters that are special in this shell")
+    name = re.split(r"[\\/]", words[0])[-1].lower()
+    name = re.sub(r"\.(?:exe|com|bat|cmd)$", "", name)
+    if name in _RUNNERS | _SHELLS | {"start", "call", "for", "if", "forfiles", "runas", "wsl"}:
+        return CommandLine((), f"{name} runs other programs")
+    text = " ".join(words)
+    rest = " ".join(words[1:])
+    return CommandLine(
+        (CommandPart(text, (f"{name} {rest}".rstrip(),)),), "", name in ("cd", "chdir", "pushd")
+    )
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.parts: list[CommandPart] = []
+        self.moves = False
+
+    def line(self, text: str, depth: int) -> None:
+        if depth > DEEPEST:
+            raise Unclear("it is nested too deeply")
+        for simple in read(text):
+            self._simple(simple, depth)
+
+    def _simple(self, simple: Simple, depth: int) -> None:
+        for word in simple.assigned:
+            self._assigned(word, passed_on=bool(simple.words))
+        for redirect in simple.redirects:
+            self._redirect(redirect)
+        if simple.test:
+            self._add(simple.words)
+        elif simple.words:
+            self._program(simple.words, depth)
+
+    def _assigned(self, word: Word, *, passed_on: bool) -> None:
+        own = _OWN_NAME.fullmatch(word.name) and not word.name.endswith("_proxy")
+        if passed_on or not own:  # others change how programs are found, or what they do
+            text = quoted(word.text)
+            self.parts.append(CommandPart(text, pinned=f"{word.name}="))
+
+    def _redirect(self, redirect: Redirect) -> None:
+        file = redirect.file
+        if file.text in _HARMLESS:
+            return
+        text = f"{redirect.operator} {quoted(file.text)}"
+        writes = redirect.operator == ">"
+        self.parts.append(
+            CommandPart(text, pinned=f"{redirect.operator} ", file=file.text, writes=writes)
+        )
+
+    def _program(self, words: Sequence[Word], depth: int) -> None:
+        """A program with its arguments, and what it would run itself."""
+        if depth > DEEPEST:
+            raise Unclear("it is nested too deeply")
+        if not words[0].fixed:
+            raise Unclear("which program runs is only known when it runs")
+        program = words[0].text
+        if not _PROGRAM.fullmatch(program) or program in KEYWORDS:
+            raise Unclear(f"“{program}” is not the name of a program")
+        name = program.rpartition("/")[2].lower()  # some systems find ENV where env is meant
+        if name in _SHAPERS:
+            raise Unclear(f"{name} changes what commands mean")
+        refuse_computed(name, words[1:])
+        if name in ("cd", "pushd", "popd"):
+            self.moves = True
+        if name in ("export", "readonly"):
+            for word in words[1:]:
+                if not word.name and not (word.fixed and re.fullmatch(r"-?\w+", word.text)):
+                    raise Unclear(f"{name} of something unusual")
+                if word.name:
+                    self._assigned(word, passed_on=True)
+        if name == "eval":
+            self._evaluated(words, depth)
+        elif name in _SHELLS:
+            self._shell(words, depth)
+        elif name == "find":
+            self._find(words, depth)
+        elif name in _WRAPPERS:
+            self._wrapped(name, words, depth)
+        else:
+            self._add(words, exact=name in _RUNNERS or _reconfigures(name, words[1:]))
+
+    def _add(self, words: Sequence[Word], *, pinned: str = "", exact: bool = False) -> None:
+        name = words[0].text.rpartition("/")[2]
+        text = " ".join(quoted(word.text) for word in words)
+        rest = [word.text for word in words[1:]]
+        spellings = (
+            " ".join([name, *rest]),
+            " ".join([name, *(quoted(one) for one in rest)]),
+            " ".join(word.source for word in words),
+            *(" ".join([name, *fewer]) for fewer in seen_through(rest)),
+        )
+        if exact:  # what it runs is among its words
+            spellings += tuple(" ".join(rest[index:]) for index in range(len(rest)))
+        others = tuple(one for one in dict.fromkeys(spellings) if one != text)
+        self.parts.append(CommandPart(text, others, pinned, exact))
+
+    def _evaluated(self, words: Sequence[Word], depth: int) -> None:
+        if not all(word.fixed for word in words):
+            raise Unclear("eval of something only known when it runs")
+        self._add(words[:1])
+        self.line(" ".join(word.text for word in words[1:]), depth + 1)
+
+    def _shell(self, words: Sequence[Word], depth: int) -> None:
+        at, command = 1, False
+        while at < len(words) and words[at].text.startswith(("-", "+", DYNAMIC)):
+            option = words[at].text
+            if option == "--":
+                at += 1
+                break
+            if option == "-o" and at + 1 < len(words) and words[at + 1].fixed:
+                at += 2
+                continue
+            if len(option) < 2 or not _SHELL_OPTION.fullmatch(option):
+                raise Unclear("a shell with unusual options")
+            command = command or "c" in option
+            at += 1
+        if at >= len(words):
+            raise Unclear("a shell reads its commands from elsewhere")
+        if not words[at].fixed:
+            raise Unclear("what the shell runs is only known when it runs")
+        if command:
+            self._add(words[:at])
+            self.line(words[at].text, depth + 1)
+        else:
+            script = " ".join(quoted(word.text) for word in words[: at + 1])
+            self._add(words, pinned=script)
+
+    def _find(self, words: Sequence[Word], depth: int) -> None:
+        self._add(words, exact=any(word.text == "-delete" for word in words))
+        at = 1
+        while at < len(words):
+            word = words[at]
+            at += 1
+            if word.text in _FIND_WRITES and at < len(words):
+                self._redirect(Redirect(">", words[at]))
+            if word.text not in _FIND_RUNS:
+                # A variable may become many words, a glob the name of a file.
+                if not word.fixed and (
+                    "$" in word.source or "`" in word.source or word.text[0] == DYNAMIC
+                ):
+                    raise Unclear("what find is told is only known when it runs")
+                continue
+            inner: list[Word] = []
+            while at < len(words) and not (
+                words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}")
+            ):
+                text = words[at].text
+                inner.append(Word(text.replace("{}", DYNAMIC), words[at].source))
+                at += 1
+            at += 1
+            if not inner:
+                raise Unclear("find runs nothing")
+            self._program(inner, depth + 1)
+
+    def _wrapped(self, name: str, words: Sequence[Word], depth: int) -> None:
+        how = _WRAPPERS[name]
+        at, replaced = self._options(name, words)
+        if name == "command" and at < 0:
+            self._add(words)
+            return
+        for _ in range(how.places):
+            if at < len(words) and not words[at].fixed:
+                raise Unclear(f"what {name} runs is only known when it runs")
+            at += 1
+        taken = at
+        while how.assigns and at < len(words) and words[at].name:
+            self._assigned(words[at], passed_on=True)
+            at += 1
+        inner = list(words[at:])
+        self._add([*words[:taken]])
+        if not inner:
+            return
+        if name == "xargs":
+            if replaced:
+                inner = [Word(w.text.replace(replaced, DYNAMIC), w.source, w.name) for w in inner]
+            else:
+                inner.append(Word(DYNAMIC, "$"))
+        if name in ("builtin", "busybox", "toybox") and not inner[0].fixed:
+            raise Unclear(f"what {name} runs is only known when it runs")
+        self._program(inner, depth + 1)
+
+    def _options(self, name: str, words: Sequence[Word]) -> tuple[int, str]:
+        """Where the inner command begins, and what ``xargs`` replaces; -1: nothing runs."""
+        how = _WRAPPERS[name]
+        at, replaced = 1, ""
+        while at < len(words):
+            text = words[at].text
+            if not words[at].fixed:
+                raise Unclear(f"what {name} runs is only known when it runs")
+            if text == "--":
+                return at + 1, replaced
+            if not text.startswith("-") or text == "-":
+                if text == "-":
+                    raise Unclear(f"{name} with unusual options")
+                return at, replaced
+            at += 1
+            if text.startswith("--"):
+                if text[2:] not in how.long:
+                    raise Unclear(f"{name} with the option {text}")
+                continue
+            if name == "command" and text in ("-v", "-V"):
+                return -1, ""
+            if name == "nice" and re.fullmatch(r"-\d+", text):
+                continue
+            for index, letter in enumerate(text[1:], 1):
+                if letter in how.flags:
+                    continue
+                if letter not in how.valued:
+                    raise Unclear(f"{name} with the option {text}")
+                value = text[index + 1 :]
+                if not value:
+                    if at >= len(words) or not words[at].fixed:
+                        raise Unclear(f"{name} with unusual options")
+                    value = words[at].text
+                    at += 1
+                if letter == "I":
+                    replaced = value
+                break
+        return at, replaced
+
+
+def _reconfigures(name: str, arguments: Sequence[Word]) -> bool:
+    """Whether git is told what its words mean, which programs it runs, which files it writes."""
+    if name != "git":
+        return False
+    texts = [word.text for word in arguments]
+    at = 0
+    while at < len(texts) and texts[at].startswith(("-", DYNAMIC)):
+        if DYNAMIC in texts[at] or _GIT_MEANS.match(texts[at]):
+            return True
+        at += 2 if texts[at] in ("-C", "--namespace") else 1
+    clones = texts[at : at + 1] == ["clone"]
+    return any(
+        _GIT_RUNS.match(text) or (clones and text.startswith(("-c", "--config")))
+        for text in texts[at:]
+    )

@@ -1,0 +1,173 @@
+"""Providers by name, made from settings, keys and the environment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from studio.domain.errors import ConfigurationError, ProviderError
+from studio.domain.models import PROVIDER_TITLES, ModelInfo
+from studio.providers.base import Provider
+from studio.providers.http import Http, from_environment
+from studio.storage.config.keychain import ENVIRONMENT, Keychain, environment_key
+from studio.storage.config.settings import SettingsFile
+
+KEYED = ("anthropic", "openai", "gemini")
+"""Providers that cannot be used without a key."""
+LOCAL = ("builtin", "simulator")
+"""Providers inside this program."""
+
+BASE_URL_VARIABLES = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "gemini": "GOOGLE_GEMINI_BASE_URL",
+    "openai-compatible": "OPENAI_BASE_URL",
+    "ollama": "OLLAMA_HOST",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedProvider:
+    """A provider inside this program, started on first use: the model, the demo."""
+
+    start: Callable[[], Awaitable[Provider]]
+    stop: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """A provider that has to be started before it can be asked."""
+
+    start: Callable[[], Awaitable[Provider]]
+
+    async def models(self) -> list[ModelInfo]:
+        return await (await self.start()).models()
+
+
+class ProviderFactory:
+    """Makes each provider once, and again when its key or address changed."""
+
+    def __init__(
+        self,
+        settings: SettingsFile,
+        keychain: Keychain,
+        http: Http,
+        local: dict[str, EmbeddedProvider],
+    ) -> None:
+        self._settings = settings
+        self._keychain = keychain
+        self._http = http
+        self._local = local
+        self._made: dict[str, tuple[str, str, Provider]] = {}
+        self._starting = asyncio.Lock()
+
+    async def provider(self, name: str) -> Provider:
+        """Ready to use. Raises ProviderError(no_key) or ConfigurationError."""
+        if name not in PROVIDER_TITLES:
+            raise ConfigurationError(
+                f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
+            )
+        if name in self._local:
+            async with self._starting:
+                return await self._local[name].start()
+        key = await self.key(name)
+        if not key and name in KEYED:
+            raise no_key(name)
+        return await self._cached(name, key, self.base_url(name))
+
+    async def key(self, name: str) -> str:
+        """From the keychain, else the environment; an empty string if there is none.
+
+        ``OPENAI_API_KEY`` belongs to the server that ``OPENAI_BASE_URL`` names, to no other.
+        """
+        key = await self._keychain.get(name)
+        if (
+            not key
+            and name == "openai-compatible"
+            and not self._settings.values.base_urls.get(name)
+        ):
+            key = environment_key("openai")
+        return key or ""
+
+    def base_url(self, name: str) -> str:
+        """The person's setting, else the environment's; empty for the vendor's own."""
+        return self._settings.values.base_urls.get(name, "") or from_environment(
+            *filter(None, [BASE_URL_VARIABLES.get(name, "")])
+        )
+
+    def make(self, name: str, key: str, base_url: str) -> Provider:
+        """A provider with a key that is not stored: to test one that is being typed."""
+        if name == "anthropic":
+            from studio.providers.anthropic.adapter import AnthropicProvider
+
+            return AnthropicProvider(key, base_url, self._http)
+        if name == "openai":
+            from studio.providers.openai.adapter import OpenAIProvider
+
+            return OpenAIProvider(key, base_url, self._http)
+        if name == "gemini":
+            from studio.providers.gemini.adapter import GeminiProvider
+
+            return GeminiProvider(key, base_url, self._http)
+        if name == "ollama":
+            from studio.providers.ollama.adapter import OllamaProvider
+
+            return OllamaProvider(key, base_url, self._http)
+        if name == "openai-compatible":
+            if not base_url:
+                raise ConfigurationError(
+                    "The OpenAI-compatible provider has no address. "
+                    "Set its base URL in the settings, or OPENAI_BASE_URL."
+                )
+            from studio.providers.openai_chat.adapter import CompatibleProvider
+
+            return CompatibleProvider(key, base_url, self._http)
+        raise ConfigurationError(f"There is no provider {name}.")
+
+    def lister(self, name: str, key: str, base_url: str) -> Provider | _Later:
+        """Like ``make``, of any provider, to ask for its models alone."""
+        if name in self._local:
+            return _Later(lambda: self.provider(name))
+        return self.make(name, key, base_url or self.base_url(name))
+
+    async def test(self, name: str, key: str) -> None:
+        """One call with a key that is not stored yet; raises ProviderError if it fails."""
+        await self.make(name, key, self.base_url(name)).models()
+
+    async def default(self) -> str:
+        """The person's choice, else the first with a key, else the built-in model."""
+        if chosen := self._settings.values.default_provider:
+            return chosen
+        for name in KEYED:
+            if await self.key(name):
+                return name
+        return "builtin"
+
+    async def close(self) -> None:
+        """Stop the providers inside this program."""
+        for local in self._local.values():
+            await local.stop()
+
+    async def _cached(self, name: str, key: str, base_url: str) -> Provider:
+        if self._stale(name, key, base_url):
+            # Its first time imports the adapter.
+            provider = await asyncio.to_thread(self.make, name, key, base_url)
+            if self._stale(name, key, base_url):
+                self._made[name] = (key, base_url, provider)
+        return self._made[name][2]
+
+    def _stale(self, name: str, key: str, base_url: str) -> bool:
+        made = self._made.get(name)
+        return made is None or made[:2] != (key, base_url)
+
+
+def no_key(name: str) -> ProviderError:
+    """What to say where a key is missing."""
+    variable = ENVIRONMENT[name][0]
+    return ProviderError(
+        "no_key",
+        f"There is no API key for {PROVIDER_TITLES[name]}. "
+        f"Add one in the settings, or set {variable}.",
+        provider=name,
+    )

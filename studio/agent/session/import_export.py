@@ -1,0 +1,123 @@
+"""Conversations in files: what is written of a session, and what is read of one (H-2)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
+
+from studio.domain.blocks_to_messages import all_messages
+from studio.domain.codec import decode, encode
+from studio.domain.events import Event
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json
+from studio.domain.messages import Block, Message, ToolCall, ToolResult
+from studio.domain.sessions import SessionInfo
+from studio.domain.transcript import Transcript
+
+MARK = "agent_studio"
+VERSION = 1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class PortableConversation:
+    """What was said and done, with what is known of it.
+
+    ``id`` and ``folder`` are those where it was written, ``updated`` is in
+    seconds since the epoch; each is empty, or 0, where the file does not say.
+    """
+
+    title: str
+    messages: tuple[Message, ...]
+    instructions: str = ""
+    agent: str = ""
+    provider: str = ""
+    model: str = ""
+    folder: str = ""
+    updated: float = 0.0
+    id: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The same for the same words and deeds."""
+        content = [self.title, self.instructions, encode(self.messages)]
+        return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def conversation_of(info: SessionInfo, events: Iterable[Event]) -> PortableConversation:
+    """A stored session, whole: also what was summed up for the model."""
+    return PortableConversation(
+        title=info.title,
+        messages=distinct(all_messages(Transcript(events).blocks)),
+        instructions=info.instructions,
+        agent=info.agent,
+        provider=info.provider,
+        model=info.model,
+        folder=info.folder,
+        updated=info.updated,
+        id=info.id,
+    )
+
+
+def as_json(conversations: Sequence[PortableConversation], keys: Sequence[str] = ()) -> JsonObject:
+    """Our own form. ``keys`` are the person's; where one was said it is not written."""
+    bodies = [_without(encode(one), keys) for one in conversations]
+    return {MARK: VERSION, "conversations": bodies}
+
+
+def of_json(data: JsonObject) -> list[PortableConversation]:
+    """Read our own form; ValueError says which conversation is wrong and why."""
+    if data.get(MARK) != VERSION:
+        raise ValueError(f"it is of version {data.get(MARK)}, which this program cannot read")
+    bodies = data.get("conversations")
+    if not isinstance(bodies, list):
+        raise ValueError("its list of conversations is missing")
+    found: list[PortableConversation] = []
+    for number, body in enumerate(bodies, 1):
+        try:
+            one = cast("PortableConversation", decode(PortableConversation, body))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ValueError(f"conversation {number}: {error}") from error
+        found.append(replace(one, messages=distinct(one.messages)))
+    return found
+
+
+def distinct(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """With no id of a call twice: some providers count from the beginning in each turn."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
+
+    def renamed(block: Block) -> Block:
+        match block:
+            case ToolCall():
+                name = block.id
+                while name in taken:
+                    numbers[block.id] += 1
+                    name = f"{block.id}-{numbers[block.id] + 1}"
+                taken.add(name)
+                names[block.id] = name
+                return replace(block, id=name)
+            case ToolResult():
+                return replace(block, call_id=names.get(block.call_id, block.call_id))
+            case _:
+                return block
+
+    return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
+
+
+def _without(value: Json, keys: Sequence[str]) -> Json:
+    match value:
+        case str():
+            for key in keys:
+                value = value.replace(key, "[key]")
+            return value
+        case list():
+            return [_without(one, keys) for one in value]
+        case dict():
+            return {name: _without(one, keys) for name, one in value.items()}
+        case _:
+            return value

@@ -1,0 +1,291 @@
+"""A session's native history, in memory and on disk: one epoch after the other (H-1, H-9).
+
+An epoch is append-only by construction: there is no way to change what it
+holds. Its system prompt and tools are those it began with; what changes later
+is appended (see ``standing``). Where that is not possible, another provider or
+a tool that did not exist, a new epoch begins, built from the transcript.
+
+What a new native history leaves out, in words for the person (H-7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from studio.domain.blocks import ToolBlock
+from studio.domain.codec import decode, encode
+from studio.domain.events import Event, HistoryBegun, Notice
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json, chain_next, chain_start
+from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+from studio.domain.tools import ToolSpec
+from studio.providers.base import Provider
+from studio.providers.history_rebuild import has_reasoning
+from studio.storage.sessions.store import SessionStore, StoredHistory
+
+NAMED = 5
+"""So many files are named; more would fill the screen."""
+
+
+def carried_over(
+    model: str, messages: Sequence[Message], refuses: Callable[[Said], str], *, thought: bool
+) -> str:
+    """``Now on gpt-6.1. Everything was carried over except …``
+
+    ``refuses`` says why ``model`` cannot read a picture or a file. ``thought``
+    is whether the history before held reasoning: not all of it is shown.
+    """
+    left_out: list[str] = []
+    if thought or any(isinstance(b, Reasoning) for m in messages for b in m.blocks):
+        left_out.append("what the earlier model thought")
+    if unreadable := _unreadable([one for one in _enclosed(messages) if refuses(one)]):
+        left_out.append(f"{_listed(unreadable)} that this model cannot read")
+    # With a comma, or it would not be clear what the last words belong to.
+    rest = f" except {', and '.join(left_out)}" if left_out else ""
+    return f"Now on {model}. Everything was carried over{rest}."
+
+
+def _enclosed(messages: Sequence[Message]) -> Iterator[Image | File]:
+    """Pictures and files of both sides, in order."""
+    for message in messages:
+        for block in message.blocks:
+            if isinstance(block, Image | File):
+                yield block
+            elif isinstance(block, ToolResult):
+                yield from (part for part in block.content if isinstance(part, Image))
+
+
+def _unreadable(enclosed: Sequence[Image | File]) -> list[str]:
+    """``2 pictures``, ``plan.pdf``, ``3 more files``."""
+    pictures = sum(isinstance(one, Image) for one in enclosed)
+    names = list(dict.fromkeys(one.name for one in enclosed if isinstance(one, File)))
+    found = [_counted(pictures, "picture")] if pictures else []
+    found += names[:NAMED]
+    if len(names) > NAMED:
+        found.append(_counted(len(names) - NAMED, "more file"))
+    return found
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def _listed(things: Sequence[str]) -> str:
+    *some, last = things
+    return f"{', '.join(some)} and {last}" if some else last
+
+
+CLOSED = "The program ended before this tool finished. Its effect is unknown."
+DAMAGED = "The saved history was damaged: {damage}. It was built anew from the conversation."
+OTHER_SEARCH = "Who searches the web has changed. The history was built anew with it."
+MORE_TOOLS = "There are new tools: {names}. The history was built anew with them."
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """What a new epoch is made of."""
+
+    provider: Provider
+    model: str
+    system: str
+    tools: list[ToolSpec]
+    conversation: Callable[[], Sequence[Message]]
+    facts: ModelInfo | None = None
+
+    def unreadable(self, block: Said) -> str:
+        """Why the model cannot read a picture or a file; empty if it can."""
+        return self.provider.refuses(block, self.facts)
+
+
+class NativeHistory:
+    """What the next request is made of.
+
+    ``chain`` holds the digests before each item and after the last, see
+    ``studio.domain.ledger``: a request's prefix is where the chain ended then.
+    """
+
+    def __init__(self, store: SessionStore, session_id: str, *, new: bool = False) -> None:
+        self.new = new
+        """Whether nothing was ever sent or stored: the session was made a moment ago."""
+        self.items: list[JsonObject] = []
+        self.chain: list[str] = [""]
+        self.epoch = 0
+        self.why = ""
+        self.system = ""
+        self.tools: list[ToolSpec] = []
+        self._store = store
+        self._session_id = session_id
+        self._unsaved: list[JsonObject] = []
+        self._saving = asyncio.Lock()
+        self._fresh: _Fresh | None = None
+
+    async def open(
+        self,
+        provider: Provider,
+        model: str,
+        system: str,
+        tools: list[ToolSpec],
+        conversation: Callable[[], Sequence[Message]],
+        unsent: list[Said],
+        heard: int,
+        facts: ModelInfo | None = None,
+        made: Sequence[ToolBlock] = (),
+    ) -> list[Event]:
+        """Go on with the stored epoch if it fits, else begin one; returns what happened.
+
+        ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
+        what it is built from (H-7), for a model of these ``facts``.
+        ``unsent`` is what was said and may be in no history yet; what it has is
+        taken out. ``heard`` is the epoch that the session's events tell of, ``made``
+        are the calls of the last turn as they tell of them.
+        """
+        await self.save()  # what a failing disk left behind
+        self._fresh = fresh = _Fresh(provider, model, system, tools, conversation, facts)
+        stored = None if self.new else await self._store.native(self._session_id)
+        if stored is None:
+            self.epoch = 0
+            begun = await self._begin("", fresh)
+            unsent.clear()  # the conversation had it
+            return [begun]
+        self._take(stored)
+        if why := await self._misfit(stored, fresh):
+            begun = await self._begin(why, fresh)
+            unsent.clear()
+            return [begun, Notice(why)]
+        for many in range(len(unsent), 0, -1):
+            added = provider.said(unsent[:many])
+            if added and self.items[-len(added) :] == added:
+                del unsent[:many]  # a new epoch had it, but the program ended before it said so
+                break
+        events = await self._repair(provider, made)
+        if self.epoch == heard:
+            return events
+        return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
+
+    @property
+    def saved(self) -> bool:
+        """Whether all of it is on disk."""
+        return not self._unsaved
+
+    async def look(self) -> None:
+        """Read what is stored, if anything, and nothing more."""
+        stored = await self._store.native(self._session_id)
+        if stored is not None:
+            self._take(stored)
+
+    async def append(self, items: Sequence[JsonObject]) -> None:
+        """Durable when it returns; a cancelled caller does not undo it."""
+        self.items.extend(items)
+        _lengthen(self.chain, items)
+        self._unsaved.extend(items)
+        await asyncio.shield(self.save())
+
+    async def renew(
+        self,
+        why: str,
+        conversation: Callable[[], Sequence[Message]] | None = None,
+        *,
+        quiet: bool = False,
+    ) -> list[Event]:
+        """Begin a new epoch now, of the conversation as it is now, or of another (H-9).
+
+        ``quiet`` where the person sees by other signs what was done.
+        """
+        assert self._fresh is not None, "open comes first"
+        await self.save()
+        fresh = self._fresh
+        if conversation is not None:
+            fresh = replace(fresh, conversation=conversation)
+        begun = await self._begin(why, fresh)
+        return [begun] if quiet else [begun, Notice(why)]
+
+    async def save(self) -> None:
+        """Write what is not on disk yet, in order: no result is ever there without its call."""
+        async with self._saving:
+            batch = tuple(self._unsaved)
+            if batch:
+                await self._store.append_native(self._session_id, self.epoch, batch)
+                del self._unsaved[: len(batch)]
+
+    async def _begin(self, why: str, fresh: _Fresh) -> HistoryBegun:
+        provider, messages = fresh.provider, fresh.conversation()
+        items: list[JsonObject] = []
+        tools = cast("list[JsonObject]", encode(fresh.tools))
+        chain = [chain_start(fresh.system, tools)]
+        if messages:
+            items = await asyncio.to_thread(provider.rebuild, messages, fresh.facts)
+            await asyncio.to_thread(_lengthen, chain, items)
+        self.new = False
+        self.epoch = await self._store.begin_epoch(
+            self._session_id,
+            provider.name,
+            provider.protocol,
+            fresh.model,
+            fresh.system,
+            tools,
+            items,
+            why=why,
+        )
+        self.why, self.system, self.tools, self.items = why, fresh.system, fresh.tools, items
+        self.chain = chain
+        return HistoryBegun(self.epoch, provider.name, fresh.model, why)
+
+    def _take(self, stored: StoredHistory) -> None:
+        self.epoch, self.why = stored.epoch, stored.why
+        self.items, self.chain = stored.items, stored.chain
+        self.system = stored.system
+        self.tools = list(
+            cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
+        )
+
+    async def _misfit(self, stored: StoredHistory, fresh: _Fresh) -> str:
+        """Why the stored epoch cannot be gone on with; empty if it can."""
+        provider, model = fresh.provider, fresh.model
+        written_by = (stored.provider, stored.protocol, stored.model)
+        if written_by != (provider.name, provider.protocol, model):
+            messages = fresh.conversation()
+            thought = has_reasoning(stored.items)
+            return await asyncio.to_thread(
+                carried_over, model, messages, fresh.unreadable, thought=thought
+            )
+        if damage := stored.damage or provider.examine(stored.items):
+            return DAMAGED.format(damage=damage)
+        if {s.name for s in self.tools if s.hosted} != {s.name for s in fresh.tools if s.hosted}:
+            return OTHER_SEARCH  # nobody here could refuse a call of it
+        frozen = {spec.name for spec in self.tools}
+        more = [spec.name for spec in fresh.tools if spec.name not in frozen]
+        return MORE_TOOLS.format(names=", ".join(more)) if more else ""
+
+    async def _repair(self, provider: Provider, made: Sequence[ToolBlock]) -> list[Event]:
+        """Answer the calls of the last reply: they were handed over, or cut off (H-5).
+
+        Says so where nothing is known of a result.
+        """
+        calls = provider.open_calls(self.items)
+        if not calls:
+            return []
+        known = {block.call_id: block for block in made if block.state in ("done", "error")}
+        results = [_result(call, known.get(call.id)) for call in calls]
+        await self.append(provider.results(results))
+        lost = sum(call.id not in known for call in calls)
+        if not lost:
+            return []
+        many = "a tool call" if lost == 1 else f"{lost} tool calls"
+        return [Notice(f"The last turn ended in the middle of {many}. That was repaired.")]
+
+
+def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
+    """Add the digest after each item. Takes long for many items, or large ones."""
+    for item in items:
+        chain.append(chain_next(chain[-1], canonical_json(item)))
+
+
+def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:
+    if made is None:
+        return ToolResult(call.id, call.name, (Text(CLOSED),), is_error=True)
+    content = (Text(made.output), *made.images)
+    return ToolResult(call.id, call.name, content, is_error=made.state == "error")

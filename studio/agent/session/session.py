@@ -1,0 +1,502 @@
+"""One saved conversation: its transcript, its native history, its drafts.
+
+Whoever shows a session subscribes to its events; whoever drives it calls
+``turn``, ``answer``, ``reply``, ``stop``, ``memory`` and the draft methods. Each event is
+folded, journalled and handed to the listeners exactly once, here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from studio.agent.attachments import whole
+from studio.agent.changes.draft_review import Conflict, DraftDecision, DraftReview
+from studio.agent.changes.draft_store import DraftStore
+from studio.agent.changes.undo import Undo
+from studio.agent.loop.turn import Turn, settled
+from studio.agent.loop.user_messages import describe_error
+from studio.agent.permission.policy import Policy
+from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    Event,
+    Exposed,
+    FilesRestored,
+    MessageQueued,
+    MessageTaken,
+    Notice,
+    PermissionResolved,
+    Recounted,
+    ReplyGiven,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Message, Said, ToolResult
+from studio.domain.models import AS_IT_IS, Generation
+from studio.domain.permissions import Answer, Rule
+from studio.domain.sessions import SessionInfo
+from studio.domain.tools import Draft, DraftStatus, ToolSpec
+from studio.domain.transcript import Transcript
+from studio.storage.sessions.store import SessionStore
+
+from .agent_setup import Services
+from .context_control import ContextControl
+from .pending_input import PendingInput
+from .session_rules import SessionRules
+from .titles import title_of
+from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
+
+log = logging.getLogger(__name__)
+
+MANY = 1_000
+"""Messages; more are folded in a thread."""
+Listener = Callable[[Event, "int | None"], None]
+
+
+class SessionInUse(ConfigurationError):
+    """Another program works in this session; two at once would mix their histories."""
+
+
+class Session:
+    """Made by ``Sessions``; one object for each open session."""
+
+    def __init__(
+        self,
+        info: SessionInfo,
+        store: SessionStore,
+        surroundings: Services,
+        events: Sequence[Event],
+        *,
+        interrupted: bool = False,
+        damage: str = "",
+        new: bool = False,
+    ) -> None:
+        self.info = info
+        self.damage = damage
+        """What is wrong with a session that can only be read; empty for a sound one."""
+        self.transcript = Transcript(events)
+        self.drafts = DraftStore(self.transcript.drafts, surroundings.trash)
+        self.files = Undo(self, surroundings.folders, store.changes, self._record)
+        self.drafts.around = self.files.writing
+        self.rules = SessionRules(store.rules, info.id)
+        self._store = store
+        self._around = surroundings
+        self._journal = store.journal(info.id)
+        self._listeners: list[Listener] = []
+        self._preparing: asyncio.Future[Turn] | None = None
+        self._turn: Turn | None = None
+        self._message: TurnOptions | None = None
+        """The wish of the message that is worked on, by one tier after the other."""
+        self._stop_asked = self._rising = False
+        self._exclusive = asyncio.Lock()
+        self._unheard = PendingInput(events, self.drafts)
+        self._preparation = TurnBuilder(
+            self, store, surroundings, self._unheard, self._record, new=new
+        )
+        self._review = DraftReview(
+            self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
+        )
+        self.memory = ContextControl(
+            self.transcript,
+            self._preparation,
+            self._record,
+            self._taken,
+            self._must_be_sound,
+            self.flush,
+        )
+        if damage:
+            if self.transcript.running:  # nobody can write its end
+                self.transcript.apply(TurnComplete("error"))
+        elif interrupted:
+            self._record(TurnComplete("error", "The program ended during this turn."))
+            self._record(Notice("The program ended during this turn. You can go on from here."))
+
+    # What a door may ask
+
+    @property
+    def running(self) -> bool:
+        return self._message is not None
+
+    @property
+    def escalating(self) -> bool:
+        """Whether a turn is over and the next tier takes its message over (L-13)."""
+        return self.running and self._rising
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Hear every event from now on, with the transcript block it changed."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def listeners(self) -> int:
+        """How many hear of its events."""
+        return len(self._listeners)
+
+    async def change(self, **fields: Any) -> None:
+        """Change title, folder, agent, provider, model or permission mode.
+
+        Who changes the model has chosen it, unless ``model_chosen`` says otherwise.
+        """
+        if "model" in fields:
+            fields.setdefault("model_chosen", True)
+        self.info = replace(self.info, **fields)
+        await self._store.update(self.info.id, **fields)
+
+    async def turn(
+        self,
+        said: Sequence[Said],
+        *,
+        rules: Sequence[Rule] = (),
+        mode: Mode | None = None,
+        limits: Limits | None = None,
+        parent: ParentTurn | None = None,
+        within: Policy | None = None,
+        tools: Sequence[ToolSpec] = (),
+        results: Sequence[ToolResult] = (),
+        generation: Generation = AS_IT_IS,
+        caps: Caps = NO_CAPS,
+    ) -> AsyncGenerator[Event, None]:
+        """Run one turn and yield its events, as they are folded and saved.
+
+        ``rules`` count for this turn alone, on top of the agent's and the
+        session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
+        hold beside all others (L-14). A turn that another one begins has its
+        bounds too: that session's ``as_parent``.
+        ``within`` is what the turn may do at most, whatever else allows.
+
+        ``tools`` are of the one who asks: a turn that calls them ends as
+        ``handed_over``, and the next one brings their ``results``. A call that
+        is not among these gets an error.
+
+        With nothing said it tries the last message again. Whatever is wrong
+        with the set-up ends the turn as an error in the transcript, so that
+        what the person typed is kept.
+        """
+        wish = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
+        words = whole(said)
+        self._must_be_free()
+        self._message = message = wish
+        self._stop_asked = self._rising = False
+        try:
+            while True:
+                async with aclosing(self._one_turn(words, wish)) as events:
+                    async for event in events:
+                        yield event
+                if self._message is not message or self._journal.closed:
+                    return
+                words, wish = (), replace(message, limits=None, results=(), rises=True)
+        finally:
+            if self._message is message:
+                self._message = None
+
+    async def _one_turn(
+        self, said: tuple[Said, ...], wish: TurnOptions
+    ) -> AsyncGenerator[Event, None]:
+        started = TurnStarted(
+            self.info.id,
+            uuid.uuid4().hex,
+            said,
+            self.info.agent,
+            self.info.provider,
+            self.info.model,
+            "background",
+        )
+        self._preparation.opened = []
+        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
+        try:
+            await asyncio.wait([preparing])
+            if not preparing.cancelled() and isinstance(preparing.exception(), SessionInUse):
+                preparing.result()
+            if turn := self._prepared(preparing):
+                self._turn = turn
+                async with aclosing(turn.events(self._unheard.words(said))) as events:
+                    async for event in events:
+                        yield event
+            else:
+                for event in self._not_begun(preparing, started):
+                    yield event
+        finally:
+            cut_short = not preparing.done()
+            preparing.cancel()
+            try:
+                await settled(preparing)
+            finally:
+                if cut_short and self._journal.claimed:
+                    self._not_begun(preparing, started)
+                try:
+                    await self._let_go()
+                finally:
+                    self._preparing = self._turn = None
+                    if not self._rising:
+                        self._message = None
+                self._preparation.steering.clear()
+            await self.flush()
+
+    def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
+        """The turn that was made, unless it was stopped first, or could not be made."""
+        if preparing.cancelled() or preparing.exception() or self._stop_asked:
+            return None
+        return preparing.result()
+
+    def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> list[Event]:
+        """The events of a turn that came to nothing, recorded: what was said is kept."""
+        error = None if preparing.cancelled() else preparing.exception()
+        events: list[Event] = [started, *self._preparation.opened, TurnComplete("cancelled")]
+        if isinstance(error, Exception):
+            events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
+        for event in events:
+            self._record(event)
+        return events
+
+    def try_now(self) -> None:
+        """Skip the wait before another attempt, or give up a request that is silent."""
+        if self._turn is not None:
+            self._turn.try_now()
+
+    def stop(self) -> None:
+        """End the running turn, also while it is still being made."""
+        self._stop_asked = True  # it may be made already, and its reader not awake yet
+        if self._turn is not None:
+            self._turn.stop()
+        elif self._preparing is not None and self._journal.claimed:
+            self._preparing.cancel()
+        self.memory.stop()
+
+    def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
+        """``by`` says who answers where that is not the person, for the audit."""
+        if self._turn is not None:
+            self._turn.answer(question_id, answer, by)
+
+    def answer_question(self, call_id: str, text: str) -> None:
+        if self._turn is not None:
+            self._turn.reply(call_id, text)
+
+    # What the person says while a turn runs
+
+    def queue(self, said: Sequence[Said]) -> str:
+        """Keep words until the turn is done; returns the message's id."""
+        self._must_be_sound()
+        message = MessageQueued(uuid.uuid4().hex, whole(said))
+        self._record(message)
+        return message.message_id
+
+    def unqueue(self, message_id: str) -> tuple[Said, ...]:
+        """Take a queued message back; what it said, nothing if it was sent by now."""
+        said = self.transcript.queued.get(message_id, ())
+        if said:
+            self._record(MessageTaken(message_id))
+        return said
+
+    def steer(self, message_id: str) -> None:
+        """Give a queued message to the running turn, with its next request.
+
+        If the turn ends before that, the message stays queued.
+        """
+        said = self.transcript.queued.get(message_id)
+        if said is not None and self.running:
+            self._preparation.steering.append(MessageQueued(message_id, said))
+
+    def next_queued(self) -> tuple[Said, ...]:
+        """The oldest queued message, taken out of the queue, for a turn of its own."""
+        return self.unqueue(next(iter(self.transcript.queued), ""))
+
+    @property
+    def as_parent(self) -> ParentTurn | None:
+        """The bounds of the running turn, for turns that it begins."""
+        return self._preparation.parent if self.running else None
+
+    async def begin_with(self, messages: Sequence[Message]) -> None:
+        """Begin with a conversation that somebody else tells; before any turn."""
+        info = self.info
+        recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
+        if len(messages) > MANY:  # nobody sees the session yet
+            self._tell(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
+        else:
+            self._record(recounted)
+        if info.origin != "server":  # of a file, which anybody may have written
+            self._record(Exposed("untrusted", "what was said elsewhere"))
+        elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
+            self._record(Exposed("untrusted", "results that the client tells of"))
+        await self.flush()
+
+    async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
+        """Approve, discard or undo a draft; the model hears of it with its next request."""
+        return (await self.decide_all(decision, [draft_id]))[draft_id]
+
+    async def decide_all(
+        self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
+    ) -> dict[str, DraftStatus]:
+        """Decide several drafts, or all that wait of one turn; see ``DraftReview.decide``."""
+        self._must_be_sound()
+        if turn_id:
+            drafts = self.transcript.drafts_of(turn_id)
+            draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
+        decided = await self._review.decide(draft_ids, decision)
+        self._changed()
+        return decided
+
+    async def edit_draft(self, draft_id: str, text: str) -> Draft:
+        """Replace a waiting draft's text by the person's own."""
+        self._must_be_sound()
+        draft = await self._review.edit(draft_id, text)
+        self._changed()
+        return draft
+
+    async def conflict(self, draft_id: str) -> Conflict:
+        """A draft that met a changed file, and the three sides of it."""
+        return await self._review.conflict(draft_id)
+
+    async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
+        """Make a draft anew on top of the file as it is now; see ``DraftReview.resolve``."""
+        self._must_be_sound()
+        draft = await self._review.resolve(draft_id, text, on)
+        self._changed()
+        return draft
+
+    async def undo_turn(self, turn_id: str) -> FilesRestored:
+        """Put back the files that a turn changed; what another hand changed since is left.
+
+        Raises ConfigurationError while a turn runs, or if nothing is known of the turn's changes.
+        """
+        return await self._restore(turn_id, undo=True)
+
+    async def redo_turn(self, turn_id: str) -> FilesRestored:
+        """Change the files again as the turn had; see ``undo_turn``."""
+        return await self._restore(turn_id, undo=False)
+
+    async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
+        async with self._taken():
+            try:
+                return await self.files.restore(turn_id, undo=undo)
+            finally:
+                await self.files.settled()
+
+    async def find_changes(self) -> None:
+        """Tell what a turn changed that ended with its program."""
+        if not self.damage:
+            for event in await self.files.end(self.transcript.turn_id):
+                self._record(event)
+
+    @asynccontextmanager
+    async def _taken(self) -> AsyncGenerator[None, None]:
+        """Around work in the session while no turn runs; one that begins meanwhile waits."""
+        self._must_be_free()
+        async with self._exclusive:
+            self._must_be_free()
+            try:
+                await self._take()
+                yield
+            finally:
+                await self._let_go()
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Everything recorded so far is on disk when this returns."""
+        await self._journal.flush()
+
+    async def close(self) -> None:
+        """Stop what runs and save; the object is of no use afterwards."""
+        self.stop()
+        if self._turn is not None:
+            await self._turn.ended()
+        elif self._preparing is not None:
+            await asyncio.wait([self._preparing])
+        await self.memory.settled()
+        await self.drafts.settled()
+        await self.files.settled()
+        try:
+            await self._preparation.history.save()
+        finally:
+            await self._journal.close()
+
+    def _changed(self) -> None:
+        """The person changed files under a running turn."""
+        if self._turn is not None:
+            self._turn.changed()
+
+    def _must_be_sound(self) -> None:
+        if self.damage:
+            raise ConfigurationError(
+                f"This chat is damaged and can only be read: {self.damage}. Continue in a new chat."
+            )
+
+    def _must_be_free(self) -> None:
+        self._must_be_sound()
+        if self.running:
+            raise ConfigurationError("This session is still working. Stop it first, or wait.")
+
+    async def _take(self) -> None:
+        """Have the session for this program alone, until ``_let_go``."""
+        claim = asyncio.ensure_future(self._journal.claim())
+        try:
+            await settled(claim)  # stopped or not, nothing is told in a chat that is another's
+        finally:
+            elsewhere = claim.result()
+            if elsewhere.running:
+                raise SessionInUse(
+                    "Another window or terminal is working in this chat. Wait for it."
+                )
+            if elsewhere.changed:
+                raise SessionInUse(
+                    "Another window or terminal went on with this chat. Open it again."
+                )
+
+    async def _let_go(self) -> None:
+        """Once all of it is stored: no other program may go on without what is here alone."""
+        history = self._preparation.history
+        try:
+            if not history.saved:  # whoever wrote it was stopped, or the disk fails
+                await settled(asyncio.gather(history.save(), return_exceptions=True))
+        finally:
+            if history.saved:
+                self._journal.release()
+
+    async def _prepare(self, started: TurnStarted, wish: TurnOptions) -> Turn:
+        async with self._exclusive:
+            await self._take()
+        if self._stop_asked:  # before, or between two tiers
+            raise asyncio.CancelledError
+        if started.said and not self.info.title:
+            await self.change(title=title_of(started.said))
+        return await self._preparation.turn(started, wish)
+
+    # What happens is folded, saved and told, once
+
+    def _record(self, event: Event) -> None:
+        self._tell(event, self.transcript.apply(event))
+
+    def _tell(self, event: Event, index: int | None) -> None:
+        """What is folded is saved and told; ``index`` is the block that changed."""
+        self._journal.append(event)
+        self._unheard.apply(event)
+        match event:
+            case AwaitingPermission() | AwaitingReply():
+                self._state("waiting")
+            case TurnStarted() | PermissionResolved() | ReplyGiven():
+                self._rising = False
+                self._state("running")
+            case TurnComplete():
+                self._rising = event.reason in self._preparation.rises
+                self._state(event.reason)
+                if self._preparation.history.saved:  # then it is free with its end
+                    self._journal.release()
+            case _:
+                pass
+        for listener in list(self._listeners):
+            try:
+                listener(event, index)
+            except Exception:  # a view's fault must not end the turn it looks at
+                log.exception("a listener failed")
+
+    def _state(self, state: str) -> None:
+        """For whoever looks at ``info``; the journal stores the same from the events."""
+        self.info = replace(self.info, state=state, updated=time.time())

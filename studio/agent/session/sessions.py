@@ -1,0 +1,218 @@
+"""All sessions: make one, open one, list and search them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from studio.domain.agents import PermissionMode
+from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.events import Event, TurnComplete, TurnStarted
+from studio.domain.messages import Message
+from studio.domain.sessions import Origin, SearchHit, SessionInfo
+from studio.storage.sessions.store import SessionStore
+
+from .agent_setup import Services
+from .session import Session
+from .titles import title_from_messages
+
+
+class Sessions:
+    """Holds the open sessions, so that two views of one share it."""
+
+    def __init__(self, store: SessionStore, surroundings: Services) -> None:
+        self.store = store
+        self._around = surroundings
+        self._open: dict[str, Session] = {}
+        self._opening = asyncio.Lock()
+        self._watchers: list[Callable[[Session], None]] = []
+        self._unseen: dict[str, int] = {}
+        """How many listen to an open session that nobody looks at."""
+
+    def watch(self, watcher: Callable[[Session], None]) -> None:
+        """Have every session shown to ``watcher`` from now on, once, when it is opened."""
+        self._watchers.append(watcher)
+
+    async def create(
+        self,
+        *,
+        folder: str,
+        agent: str,
+        provider: str,
+        model: str,
+        permission_mode: PermissionMode = "ask",
+        title: str = "",
+        model_chosen: bool = False,
+        origin: Origin = "window",
+        instructions: str = "",
+        told: Sequence[Message] = (),
+    ) -> Session:
+        """``model_chosen``: the person chose the model, so no routing changes it (L-13).
+
+        ``instructions`` are a client's, in addition to the agent's own. ``told`` is
+        a conversation that the session goes on from; who tells it has led it.
+        """
+        now = time.time()
+        info = SessionInfo(
+            id=uuid.uuid4().hex,
+            title=title or title_from_messages(told),
+            folder=folder,
+            agent=agent,
+            provider=provider,
+            model=model,
+            permission_mode=permission_mode,
+            created=now,
+            updated=now,
+            model_chosen=model_chosen,
+            origin=origin,
+            instructions=instructions,
+        )
+        await self.store.create(info)
+        self.store.journal(info.id).newest = 0
+        session = Session(info, self.store, self._around, (), new=True)
+        self._open[info.id] = session
+        if told:
+            await session.begin_with(told)
+        self._show(session)
+        return session
+
+    async def open(self, session_id: str) -> Session:
+        """The session, anew where another program has gone on with it meanwhile.
+
+        Raises ConfigurationError if there is no such session.
+        """
+        async with self._opening:
+            if known := await self._known(session_id):
+                return known
+            info = await self.store.get(session_id)
+            if info is None:
+                raise ConfigurationError(f"There is no session {session_id}.")
+            newest = await self.store.newest(session_id)
+            events = await self.store.events(session_id)
+            self.store.journal(session_id).newest = newest
+            damage = await self.store.damage(session_id)
+            interrupted = await self._interrupted(session_id, events)
+            session = Session(
+                info,
+                self.store,
+                self._around,
+                events,
+                interrupted=interrupted,
+                damage=damage,
+            )
+            if interrupted:
+                await session.find_changes()
+            self._open[session_id] = session
+            self._show(session)
+            return session
+
+    async def _known(self, session_id: str) -> Session | None:
+        """The session as it is open here, unless that is out of date."""
+        known = self._open.get(session_id)
+        if known is None or not await self._outdated(known) or known.running:
+            return known
+        try:
+            await known.close()
+        except StorageError:  # what is not saved is here alone
+            return known
+        del self._open[session_id]
+        return None
+
+    async def _outdated(self, session: Session) -> bool:
+        """Whether another program went on with the session, or ended in the middle of a turn."""
+        elsewhere = await self.store.elsewhere(session.info.id)
+        theirs = session.transcript.running and not session.running and not session.damage
+        return elsewhere.changed or (theirs and not elsewhere.running)
+
+    def _show(self, session: Session) -> None:
+        for watcher in self._watchers:
+            watcher(session)
+        self._unseen[session.info.id] = session.listeners
+
+    async def put_away(self, session_id: str) -> None:
+        """Save an open session and forget it, unless it works or somebody looks at it."""
+        async with self._opening:
+            session = self._open.get(session_id)
+            if session is None or session.running:
+                return
+            if session.listeners <= self._unseen[session_id]:
+                self._forget(session_id)
+                await session.close()
+                self.store.let_go(session_id)
+
+    def _forget(self, session_id: str) -> Session | None:
+        self._unseen.pop(session_id, None)
+        return self._open.pop(session_id, None)
+
+    async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
+        """Whether the last turn's end is missing, and no program is left to write it."""
+        if session_id in await self.store.interrupted():
+            return True
+        ends = (e for e in reversed(events) if isinstance(e, TurnStarted | TurnComplete))
+        if not isinstance(next(ends, None), TurnStarted):
+            return False
+        return not await self.store.running_elsewhere(session_id)
+
+    async def branch(self, session_id: str, turn_id: str = "") -> Session:
+        """A new session with all that came before that turn, or with everything.
+
+        The old one stays as it is. Of a damaged one, what can be read goes along (H-5).
+        """
+        old = await self.open(session_id)
+        await old.flush()
+        now = time.time()
+        info = replace(
+            old.info,
+            id=uuid.uuid4().hex,
+            created=now,
+            updated=now,
+            state="idle",
+            unread=False,
+            parent=session_id,
+        )
+        await self.store.branch(session_id, info, turn_id)
+        return await self.open(info.id)
+
+    async def list(self) -> list[SessionInfo]:
+        """Newest first; open sessions as they are this moment, crashed ones as failed."""
+        ended = set(await self.store.interrupted())
+        infos = [
+            replace(info, state="error")
+            if info.id in ended and info.id not in self._open
+            else self._latest(info)
+            for info in await self.store.list()
+        ]
+        return sorted(infos, key=lambda info: info.updated, reverse=True)
+
+    def _latest(self, stored: SessionInfo) -> SessionInfo:
+        """What is known here, unless another program has gone on with the session."""
+        session = self._open.get(stored.id)
+        if session is None or (stored.updated > session.info.updated and not session.running):
+            return stored
+        return session.info
+
+    async def search(self, text: str) -> list[SearchHit]:
+        return list(await self.store.search(text))
+
+    async def delete(self, session_id: str) -> None:
+        if session := self._forget(session_id):
+            with suppress(StorageError):  # nobody will miss it
+                await session.close()
+        await self.store.delete(session_id)
+        await asyncio.to_thread(
+            lambda: shutil.rmtree(self._around.spill(session_id), ignore_errors=True)
+        )
+
+    async def close(self) -> None:
+        """Stop and save every open session; StorageError if one could not be saved."""
+        sessions = list(self._open.values())
+        self._open.clear()
+        done = await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True)
+        for error in done:
+            if isinstance(error, BaseException):
+                raise error

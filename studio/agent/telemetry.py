@@ -1,0 +1,411 @@
+"""OpenTelemetry spans of turns, requests and tools, with the GenAI names (L-15).
+
+The only place that knows OpenTelemetry, and nothing else knows this place: it
+listens to the events of sessions like any view. Off while
+``Settings.trace_endpoint`` is empty. The names are those of the semantic
+conventions for generative AI (status "development" in November 2026)::
+
+    invoke_agent Coder
+      chat claude-opus-4
+      execute_tool read
+
+What was said, arguments and results are left out unless
+``Settings.trace_content`` asks for them; what looks like a secret always is.
+Headers for the collector come from ``OTEL_EXPORTER_OTLP_HEADERS``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from studio import __version__
+from studio.domain.events import (
+    Event,
+    Failed,
+    RetryScheduled,
+    StepEnded,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Said, Text
+from studio.domain.models import Usage
+from studio.domain.redaction import arguments_without_secrets, without_secrets
+from studio.storage.config.settings import Settings
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+    from .session.session import Session
+
+log = logging.getLogger(__name__)
+
+WAITING = 10_000
+"""Events that may wait for the thread; what comes on top is left out."""
+LAST_MOMENT = 2.0
+"""Seconds that the end of the program waits for spans to be sent."""
+_FOLLOWED = (
+    TurnStarted | StepStarted | StepEnded | RetryScheduled | ToolQueued | ToolStarted
+    | ToolFinished | Failed | TurnComplete
+)  # fmt: skip
+_PROVIDERS = {"gemini": "gcp.gemini"}
+"""Ours that the conventions call otherwise."""
+_NO_EXTRA = (
+    "Traces need packages that are not installed: pip install 'agent-studio[traces]'. "
+    "Until then no traces are sent."
+)
+
+Attributes: TypeAlias = Mapping[str, "str | int | float | bool | Sequence[str]"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """An event with where its span goes."""
+
+    at: int
+    session_id: str
+    event: Event
+    endpoint: str
+    content: bool
+
+
+class Telemetry:
+    """Follows sessions and hands what happens to a thread, which does all the work.
+
+    A turn never waits for it: importing, encoding and sending happen there,
+    and what cannot be sent is dropped. ``notice`` gets one sentence if packages
+    are missing or a collector does not answer, on the event loop's thread.
+    """
+
+    def __init__(self, settings: Callable[[], Settings], notice: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._notice = notice
+        self._heard: queue.Queue[_Heard | None] = queue.Queue(WAITING)
+        self._thread: threading.Thread | None = None
+
+    def follow(self, session: Session) -> None:
+        """Listen to a session for as long as it is open."""
+        session_id = session.info.id
+        session.subscribe(lambda event, _: self._hear(session_id, event))
+
+    def _hear(self, session_id: str, event: Event) -> None:
+        values = self._settings()
+        if not values.trace_endpoint:
+            return
+        content = values.trace_content
+        if not (isinstance(event, _FOLLOWED) or (content and isinstance(event, TextDelta))):
+            return
+        if self._thread is None:
+            writer = _Writer(self._heard, self._teller())
+            self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
+            self._thread.start()
+        heard = _Heard(time.time_ns(), session_id, event, values.trace_endpoint, content)
+        try:
+            self._heard.put_nowait(heard)
+        except queue.Full:
+            log.warning("an event is missing in the traces")
+
+    def _teller(self) -> Callable[[str], None]:
+        """Says something once, from any thread."""
+        loop, said = asyncio.get_running_loop(), set[str]()
+
+        def tell(text: str) -> None:
+            if text not in said and not loop.is_closed():
+                said.add(text)
+                loop.call_soon_threadsafe(self._notice, text)
+
+        return tell
+
+    async def close(self) -> None:
+        """Send what is left, for a moment at most."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            try:
+                self._heard.put_nowait(None)
+            except queue.Full:
+                return
+            await asyncio.to_thread(thread.join, LAST_MOMENT)
+
+
+class _Writer:
+    """The thread's work: events in, spans out."""
+
+    def __init__(self, heard: queue.Queue[_Heard | None], tell: Callable[[str], None]) -> None:
+        self._queue = heard
+        self._tell = tell
+        self._endpoint = ""
+        self._provider: TracerProvider | None = None
+        self._turns: dict[str, _TurnSpans] = {}
+
+    def run(self) -> None:
+        while (heard := self._queue.get()) is not None:
+            try:
+                self._take(heard)
+            except ImportError:
+                self._tell(_NO_EXTRA)
+            except Exception:  # a trace must never be the reason that anything else fails
+                log.exception("a trace could not be made")
+        if self._provider is not None:
+            self._provider.shutdown()
+
+    def _take(self, heard: _Heard) -> None:
+        if heard.endpoint != self._endpoint:
+            self._turns.clear()
+            old, self._provider = self._provider, None
+            self._endpoint = heard.endpoint
+            if old is not None:
+                old.shutdown()
+        if isinstance(heard.event, TurnStarted):
+            if self._provider is None:
+                self._provider = _provider(heard.endpoint, self._tell)
+            tracer = self._provider.get_tracer("agent-studio", __version__)
+            self._turns[heard.session_id] = _TurnSpans(tracer, heard, heard.event)
+        elif (turn := self._turns.get(heard.session_id)) is not None:
+            turn.take(heard)
+            if isinstance(heard.event, TurnComplete):
+                del self._turns[heard.session_id]
+
+
+class _TurnSpans:
+    """The spans of one turn: the agent's, below it one for each request and each tool."""
+
+    def __init__(self, tracer: Tracer, heard: _Heard, started: TurnStarted) -> None:
+        self._tracer = tracer
+        self._common: Attributes = {
+            "gen_ai.provider.name": _PROVIDERS.get(started.provider, started.provider),
+            "gen_ai.request.model": started.model,
+            "gen_ai.conversation.id": started.session_id,
+        }
+        self._model = started.model
+        self._chat: Span | None = None
+        self._words: list[str] = []
+        self._calls: dict[str, ToolQueued] = {}
+        self._tools: dict[str, Span] = {}
+        self._turn = self._start(
+            f"invoke_agent {started.agent}",
+            heard.at,
+            {
+                "gen_ai.operation.name": "invoke_agent",
+                "gen_ai.agent.name": started.agent,
+                **self._common,
+                **({"gen_ai.input.messages": _said(started.said)} if heard.content else {}),
+            },
+        )
+
+    def take(self, heard: _Heard) -> None:
+        event, at = heard.event, heard.at
+        match event:
+            case StepStarted():
+                self._end_chat(at)
+                chat = {"gen_ai.operation.name": "chat", "gen_ai.request.stream": True}
+                self._chat = self._start(
+                    f"chat {self._model}", at, {**chat, **self._common}, self._turn, client=True
+                )
+            case TextDelta():
+                self._words.append(event.text)
+            case RetryScheduled():
+                if self._chat is not None:
+                    facts = {"error.type": event.fault, "attempt": event.attempt}
+                    self._chat.add_event("retry", facts, at)
+            case StepEnded():
+                if self._chat is not None:
+                    stop = {"gen_ai.response.finish_reasons": [event.stop]}
+                    _put(self._chat, {**stop, **_usage(event.usage)})
+                    if heard.content and self._words:
+                        told = _messages("assistant", "".join(self._words))
+                        _put(self._chat, {"gen_ai.output.messages": told})
+                self._end_chat(at)
+            case ToolQueued():
+                self._calls[event.call_id] = event
+            case ToolStarted():
+                self._start_tool(event.call_id, at, heard.content)
+            case ToolFinished():
+                self._finish_tool(event, at, heard.content)
+            case Failed():
+                for span in (self._turn, self._chat):
+                    if span is not None:
+                        _fail(span, event.fault)
+            case TurnComplete():
+                for span in self._tools.values():
+                    _fail(span, "cancelled")
+                    span.end(at)
+                self._end_chat(at)
+                ended = {"agent_studio.reason": event.reason, "agent_studio.steps": event.steps}
+                _put(self._turn, {**ended, **_usage(event.usage)})
+                self._turn.end(at)
+            case _:
+                pass
+
+    def _start_tool(self, call_id: str, at: int, content: bool) -> None:
+        call = self._calls.get(call_id)
+        if call is None:
+            return
+        span = self._tools[call_id] = self._start(
+            f"execute_tool {call.name}",
+            at,
+            {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.name,
+                "gen_ai.tool.call.id": call_id,
+                "gen_ai.tool.type": "function",
+            },
+            self._turn,
+        )
+        if content:
+            arguments = json.dumps(arguments_without_secrets(call.arguments))
+            _put(span, {"gen_ai.tool.call.arguments": arguments})
+
+    def _finish_tool(self, event: ToolFinished, at: int, content: bool) -> None:
+        if event.call_id not in self._tools:  # refused before it began
+            self._start_tool(event.call_id, at, content)
+        span = self._tools.pop(event.call_id, None)
+        if span is None:
+            return
+        if content:
+            _put(span, {"gen_ai.tool.call.result": event.text})
+        if event.is_error:
+            _fail(span, "tool_error")
+        span.end(at)
+
+    def _end_chat(self, at: int) -> None:
+        if self._chat is not None:
+            self._chat.end(at)
+        self._chat = None
+        self._words.clear()
+
+    def _start(
+        self,
+        name: str,
+        at: int,
+        about: Attributes,
+        parent: Span | None = None,
+        client: bool = False,
+    ) -> Span:
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind, set_span_in_context
+
+        above = Context() if parent is None else set_span_in_context(parent, Context())
+        kind = SpanKind.CLIENT if client else SpanKind.INTERNAL
+        span = self._tracer.start_span(without_secrets(name), above, kind, start_time=at)
+        _put(span, about)
+        return span
+
+
+@dataclass
+class _Watched:
+    """An exporter that says so, once, when nobody takes its spans."""
+
+    exporter: Any
+    address: str
+    tell: Callable[[str], None]
+    told: bool = False
+
+    def export(self, spans: Sequence[Any]) -> Any:
+        from opentelemetry.sdk.trace.export import SpanExportResult
+
+        try:
+            result = self.exporter.export(spans)
+        except Exception:
+            log.exception("traces could not be sent")
+            result = SpanExportResult.FAILURE
+        if result is not SpanExportResult.SUCCESS and not self.told:
+            self.told = True
+            self.tell(
+                f"Traces could not be sent to {self.address}. Check the address in the settings; "
+                "the program works on without them."
+            )
+        return result
+
+    def shutdown(self) -> None:
+        self.exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return bool(self.exporter.force_flush(timeout_millis))
+
+
+def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
+    """A pipeline of its own to a collector, beside any that somebody else has set up.
+
+    Raises ImportError where the extra ``traces`` is not installed.
+    """
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    # It would write a line for every try; the person is told once.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    about = Resource({"service.name": "agent-studio", "service.version": __version__})
+    provider = TracerProvider(resource=about, shutdown_on_exit=False)
+    sender = OTLPSpanExporter(_traces_url(endpoint), timeout=5)
+    exporter = cast("SpanExporter", _Watched(sender, _address(endpoint), tell))
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
+    return provider
+
+
+def _traces_url(endpoint: str) -> str:
+    """The collector's address with the path for spans, which may be left out."""
+    end = "/v1/traces"
+    base = endpoint.rstrip("/")
+    return base if base.endswith(end) else base + end
+
+
+def _address(endpoint: str) -> str:
+    """Host and port, without a password that may be in the address."""
+    try:
+        parts = urlsplit(endpoint)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "the collector"
+    return f"{parts.hostname}{port}" if parts.hostname else "the collector"
+
+
+def _put(span: Span, attributes: Attributes) -> None:
+    """Set attributes; no text goes out with a secret in it."""
+    for name, value in attributes.items():
+        span.set_attribute(name, without_secrets(value) if isinstance(value, str) else value)
+
+
+def _fail(span: Span, kind: str) -> None:
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)
+
+
+def _usage(used: Usage) -> Attributes:
+    return {
+        "gen_ai.usage.input_tokens": used.input,
+        "gen_ai.usage.output_tokens": used.output,
+        "gen_ai.usage.cache_read.input_tokens": used.cache_read,
+        "gen_ai.usage.cache_creation.input_tokens": used.cache_write,
+        "gen_ai.usage.reasoning.output_tokens": used.reasoning,
+    }
+
+
+def _said(said: Sequence[Said]) -> str:
+    return _messages("user", "\n".join(part.text for part in said if isinstance(part, Text)))
+
+
+def _messages(role: str, text: str) -> str:
+    """One message in the conventions' JSON form, without secrets.
+
+    They are taken out before, for JSON escapes what they are known by.
+    """
+    part = {"type": "text", "content": without_secrets(text)}
+    return json.dumps([{"role": role, "parts": [part]}])

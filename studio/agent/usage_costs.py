@@ -1,0 +1,218 @@
+"""What requests used and cost, added up.
+
+What was used, and what it cost: read from storage, priced by what is known of models (L-14).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import lru_cache
+
+from studio.domain.ledger import LedgerEntry, UsageRow
+from studio.domain.models import NOTHING, ModelInfo, Usage
+from studio.providers.pricing import is_local, request_cost, tier_sizes
+from studio.storage.sessions.store import SessionStore
+from studio.storage.sessions.usage import UsageKey
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """A sum of requests; amounts are in US dollars.
+
+    ``own`` adds up the providers' own figures, ``estimate`` the prices of the
+    other requests. ``unpriced`` counts those that have neither; they are in no
+    amount. ``lost`` is what broken caches cost, an estimate and part of the rest.
+    """
+
+    requests: int = 0
+    usage: Usage = NOTHING
+    own: float = 0.0
+    estimate: float = 0.0
+    unpriced: int = 0
+    lost: float = 0.0
+
+    def __add__(self, other: UsageTotal) -> UsageTotal:
+        return UsageTotal(
+            self.requests + other.requests,
+            self.usage + other.usage,
+            self.own + other.own,
+            self.estimate + other.estimate,
+            self.unpriced + other.unpriced,
+            self.lost + other.lost,
+        )
+
+    @property
+    def cost(self) -> float:
+        return self.own + self.estimate
+
+    @property
+    def source(self) -> str:
+        """Whose figure the cost is, in words; empty where there is none."""
+        if not self.estimate:
+            return "The provider’s figure" if self.own else ""
+        return "Partly an estimate" if self.own else "Estimate"
+
+    @property
+    def gap(self) -> str:
+        """How many requests the cost leaves out, in words; empty if none."""
+        if not self.unpriced:
+            return ""
+        what = "1 request has" if self.unpriced == 1 else f"{self.unpriced:,} requests have"
+        return f"{what} no known price"
+
+
+def of_request(entry: LedgerEntry, cost: float | None) -> UsageTotal:
+    """One request; ``cost`` is the provider's own figure, or else an estimate."""
+    lost = entry.sent.lost if entry.sent else 0.0
+    if entry.cost is not None:
+        return UsageTotal(1, entry.usage, own=entry.cost, lost=lost)
+    return UsageTotal(1, entry.usage, estimate=cost or 0.0, unpriced=int(cost is None), lost=lost)
+
+
+class _Estimates:
+    """Prices of sums of requests, each sum of one model and between two of ``sizes``.
+
+    Years of requests are too many to be priced each. Between two of
+    ``prices.sizes`` a token costs the same in every request, so each kind's
+    price is found once. Imports the tables: call it in a thread.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._rates: dict[tuple[str, str, int], TokenRates | None] = {}
+
+    def __call__(self, row: UsageRow, facts: ModelInfo | None) -> float | None:
+        """US dollars of the requests that have no figure of their own; None if nobody knows."""
+        if not row.unpriced:
+            return 0.0
+        used = row.unpriced_usage
+        size = max(used.input // row.unpriced, 1)
+        key = (row.provider, row.model, bisect_left(self._sizes, size))
+        if key not in self._rates:
+            self._rates[key] = token_rates(row.provider, row.model, size, facts)
+        rates = self._rates[key]
+        return None if rates is None else rates.of(used)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRates:
+    """US dollars of one token."""
+
+    fresh: float
+    read: float
+    written: float
+    output: float
+
+    def of(self, used: Usage) -> float | None:
+        """None where more comes from the cache than was sent at all."""
+        fresh = used.input - used.cache_read - used.cache_write
+        if fresh < 0:
+            return None
+        return (
+            fresh * self.fresh
+            + used.cache_read * self.read
+            + used.cache_write * self.written
+            + used.output * self.output
+        )
+
+
+def token_rates(provider: str, model: str, size: int, facts: ModelInfo | None) -> TokenRates | None:
+    """In a request that sends ``size`` tokens; None where no price is known.
+
+    Imports the price tables: call it in a thread.
+    """
+    return _rates(provider, model, size, facts, date.today())
+
+
+@lru_cache(maxsize=1024)
+def _rates(
+    provider: str, model: str, size: int, facts: ModelInfo | None, _: date
+) -> TokenRates | None:
+    """The tables know dates: what held yesterday is asked for again."""
+
+    def price(**more: int) -> float | None:
+        return request_cost(provider, model, Usage(size, **more), facts)
+
+    fresh, output = price(), price(output=size)
+    read, written = price(cache_read=size), price(cache_write=size)
+    if fresh is None or output is None or read is None or written is None:
+        return None
+    return TokenRates(fresh / size, read / size, written / size, (output - fresh) / size)
+
+
+def by_key(
+    rows: Iterable[tuple[UsageRow, ModelInfo | None]], sizes: Sequence[int]
+) -> dict[str, UsageTotal]:
+    """Sums from storage with the facts of their models, added up by their keys.
+
+    Imports the price tables: call it in a thread.
+    """
+    estimates, sums = _Estimates(sizes), dict[str, UsageTotal]()
+    for row, facts in rows:
+        estimate = estimates(row, facts)
+        unpriced = row.unpriced if estimate is None else 0
+        spent = UsageTotal(row.requests, row.usage, row.cost, estimate or 0.0, unpriced, row.lost)
+        sums[row.key] = sums.get(row.key, UsageTotal()) + spent
+    return sums
+
+
+def total(sums: Iterable[UsageTotal]) -> UsageTotal:
+    return sum(sums, UsageTotal())
+
+
+def format_dollars(amount: float) -> str:
+    """“$0.31”, of less “$0.042” and “$0.0042”; nothing where there is no price."""
+    if not amount:
+        return ""
+    places = 2 if amount >= 0.1 else 3 if amount >= 0.01 else 4
+    return f"${amount:.{places}f}"
+
+
+class UsageCosts:
+    """Of all sessions; ``model`` knows the facts of a provider's model."""
+
+    def __init__(self, store: SessionStore, model: Callable[[str, str], ModelInfo]) -> None:
+        self._store = store
+        self._model = model
+
+    async def today(self) -> str:
+        """What today's requests cost, “$0.84 today”; nothing where no price is known."""
+        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
+        costs = await self.costs(await self._store.ledger(since=midnight.timestamp()))
+        total = sum(cost for cost in costs if cost)
+        return f"${total:.2f} today" if total else ""
+
+    async def costs(self, entries: Sequence[LedgerEntry]) -> list[float | None]:
+        """What each request cost, in US dollars; None where nobody knows.
+
+        The provider's own figure, or else an estimate.
+        """
+        known = [(entry, self._model(entry.provider, entry.model)) for entry in entries]
+        return await asyncio.to_thread(
+            lambda: [
+                request_cost(entry.provider, entry.model, entry.usage, facts)
+                if entry.cost is None
+                else entry.cost
+                for entry, facts in known
+            ]
+        )
+
+    async def spent(
+        self, by: UsageKey, session_id: str = "", since: float = 0.0
+    ) -> dict[str, UsageTotal]:
+        """What requests used and cost by turn, session, agent, day or model, oldest first.
+
+        Of one session or of all, from the time ``since`` on. A day is a local
+        date, ``2026-11-22``.
+        """
+        apart: tuple[int, ...] = ()
+        rows = await self._store.usage_by(by, session_id, since)
+        if any(row.unpriced and not is_local(row.provider, row.model) for row in rows):
+            apart = await asyncio.to_thread(tier_sizes)
+            rows = await self._store.usage_by(by, session_id, since, apart)
+        known = [(row, self._model(row.provider, row.model)) for row in rows]
+        return await asyncio.to_thread(by_key, known, apart)

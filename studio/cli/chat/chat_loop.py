@@ -1,0 +1,209 @@
+"""Between a screen and a session: what is typed becomes turns, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from studio.agent.attachments import check_total_size
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
+from studio.agent.usage_costs import format_dollars, total
+from studio.cli.console import Console
+from studio.cli.turn_driver import Printer, TurnDriver
+from studio.domain.errors import ConfigurationError, ProviderError, StudioError
+from studio.domain.messages import Said, Text
+
+from .mentions import attach_mentions
+
+
+class ChatScreen(Protocol):
+    """What a chat needs of a terminal besides a console: ``chat_screen`` and ``chat_plain``."""
+
+    status: Callable[[], str]
+    interrupt: Callable[[], bool]
+
+    @property
+    def types_ahead(self) -> bool: ...
+    async def read(self) -> str | None: ...
+    def markdown(self, text: str) -> None: ...
+    def give_back(self, text: str) -> None: ...
+    def refresh(self) -> None: ...
+    def leave(self) -> None: ...
+
+
+class ChatLoop:
+    """One person at one terminal, with one session at a time.
+
+    ``command`` is offered each text first, and says whether it was one.
+    ``printer`` makes a printer for a turn.
+    """
+
+    def __init__(
+        self,
+        studio: Engine,
+        session: Session,
+        console: Console,
+        screen: ChatScreen,
+        printer: Callable[[], Printer],
+    ) -> None:
+        self.studio = studio
+        self.session = session
+        self.console = console
+        self.screen = screen
+        self.command: Callable[[str], bool] = lambda _: False
+        self.attached: list[Said] = []
+        """Goes with the next message."""
+        self._printer = printer
+        self._driver: TurnDriver | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._asides: set[asyncio.Task[None]] = set()
+        self._spent = ""
+        self._queued: dict[str, tuple[str, list[Said]]] = {}
+        """What was typed and attached for messages that wait, by their ids."""
+        screen.interrupt = self.stop
+        screen.status = self._status
+
+    @property
+    def working(self) -> bool:
+        return self._work is not None
+
+    async def run(self) -> None:
+        """Talk until the person leaves; what runs then is stopped."""
+        await self.switch_to(self.session)
+        try:
+            while (text := await self.screen.read()) is not None:
+                await self.submit(text)
+                if self._work is not None and not self.screen.types_ahead:
+                    await asyncio.wait([self._work])
+        finally:
+            self.stop()
+            if tasks := [*self._asides, *([self._work] if self._work else [])]:
+                await asyncio.wait(tasks)
+        if self.session.transcript.blocks:
+            self.console.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
+
+    async def switch_to(self, session: Session) -> None:
+        """Go on in this session; says where that is."""
+        self.session, info = session, session.info
+        self.console.say(f"{info.agent} on {info.model}, in {info.folder}")
+        for problem in [session.damage] if session.damage else []:
+            self.console.say(f"This chat is damaged and can only be read: {problem}")
+        await self._reckon()
+
+    async def submit(self, text: str) -> None:
+        """Something was typed and sent."""
+        await self.studio.refresh_settings()
+        # A terminal that is not UTF-8 sends halves of characters nobody can store.
+        text = text.encode("utf-8", "replace").decode().strip()
+        if not text or self.command(text):
+            return
+        try:
+            message = await attach_mentions(text, Path(self.session.info.folder))
+            said = (*self.attached, *message.files.values(), Text(message.text))
+            check_total_size(said)
+            queued = self.session.queue(said) if self._work is not None else ""
+        except ConfigurationError as error:
+            self.console.say(str(error))
+            self.screen.give_back(text)
+            return
+        if message.files:
+            self.console.say(f"Attached: {message.attached}")
+        attached, self.attached = self.attached, []
+        if queued:
+            self._queued[queued] = text, attached
+            self.console.say(f"Queued: {text}")
+        else:
+            self.start(self.run_turns(said))
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start work that nothing else may be done beside."""
+        self._work = asyncio.create_task(self._only(work))
+
+    def run_aside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start work that disturbs nothing."""
+        task = asyncio.create_task(self._told(work))
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+
+    def stop(self) -> bool:
+        """End what runs; whether anything did."""
+        if self._work is None:
+            return False
+        if self._driver is not None:
+            self._driver.stop()
+        else:
+            self.session.stop()
+        return True
+
+    async def run_turns(self, said: Sequence[Said]) -> None:
+        """A turn, and those that answer what was queued meanwhile; nothing said is a retry."""
+        while True:
+            if self.screen.types_ahead and (words := _words(said)):
+                self.console.say(f"\n› {words}\n")
+            driver = self.driver()
+            await driver.run_turn(said, [], None)
+            if not driver.stopped and driver.capped and await driver.ask_background():
+                await driver.run_turn((), [], "background")
+            if not driver.stopped:
+                await driver.offer_drafts()
+            await self._reckon()
+            if driver.stopped or not (said := self.session.next_queued()):
+                break
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """What waits comes back to the person, as it was typed."""
+        typed: list[str] = []
+        for message_id in list(self.session.transcript.queued):
+            said = self.session.unqueue(message_id)
+            text, attached = self._queued.pop(
+                message_id, (_words(said), [part for part in said if not isinstance(part, Text)])
+            )
+            typed.append(text)
+            self.attached += attached
+        if typed:
+            self.screen.give_back("\n".join(typed))
+
+    def driver(self) -> TurnDriver:
+        """Runs and asks in this session until it is stopped."""
+        self._driver = TurnDriver(self.session, self.console, self._printer(), None)
+        return self._driver
+
+    async def _only(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await self._told(work)
+        finally:
+            self._work = self._driver = None
+            self.screen.refresh()
+
+    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except BrokenPipeError:  # nobody is at the terminal any more
+            self.screen.leave()
+        except (StudioError, ProviderError, OSError) as error:
+            self.console.say(str(error))
+
+    async def _reckon(self) -> None:
+        """Bring the amounts of the bottom line up to date."""
+        spent = await self.studio.books.spent("session", self.session.info.id)
+        self._spent = format_dollars(total(spent.values()).cost)
+        self.screen.refresh()
+
+    def _status(self) -> str:
+        info = self.session.info
+        parts = [info.agent, info.model, info.permission_mode]
+        if used := self.session.transcript.last_usage.total:
+            window = self.studio.model(info.provider, info.model).context_window
+            parts.append(f"context {used / window:.0%}" if window else f"{used:,} tokens")
+        parts += [self._spent] if self._spent else []
+        parts += [f"{len(self.attached)} attached"] if self.attached else []
+        parts += ["Ctrl-C stops"] if self._work is not None else ["/help"]
+        return " · ".join(parts)
+
+
+def _words(said: Sequence[Said]) -> str:
+    return "\n\n".join(part.text for part in said if isinstance(part, Text))

@@ -1,0 +1,91 @@
+"""Completion of what is typed in a chat: commands and what they take, files after @."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from studio.cli.console import visible
+
+from .mentions import escape_name, open_mention
+
+Offer: TypeAlias = tuple[str, str]
+"""What can be typed, and a few words about it."""
+Kind: TypeAlias = Literal["", "file", "folder", "agent", "model", "mode", "session", "word"]
+"""What a command takes."""
+MOST = 200
+"""Names that a menu has at most."""
+
+
+class ChatCompleter(Completer):
+    """``commands`` are the commands with what each takes; ``offers`` what there is of a kind.
+
+    Runs in a thread, for it looks into folders.
+    """
+
+    def __init__(
+        self,
+        commands: Mapping[str, tuple[Kind, str]],
+        offers: Callable[[Kind], Sequence[Offer]],
+        folder: Callable[[], Path],
+    ) -> None:
+        self._commands = commands
+        self._offers = offers
+        self._folder = folder
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
+        text = document.text_before_cursor
+        if text.startswith("/") and "\n" not in text:
+            name, space, rest = text.partition(" ")
+            if not space:
+                all_ = [(command, about) for command, (_, about) in self._commands.items()]
+                yield from _those(all_, name)
+                return
+            kind = self._commands.get(name, ("", ""))[0]
+            if kind in ("file", "folder"):
+                yield from self._files(rest, only_folders=kind == "folder")
+            else:
+                yield from _those(self._offers(kind), rest)
+            return
+        if (typed := open_mention(text)) is not None:
+            yield from self._files(typed, mention=True)
+
+    def _files(
+        self, start: str, *, only_folders: bool = False, mention: bool = False
+    ) -> Iterable[Completion]:
+        head, _, tail = start.rpartition("/")
+        folder = self._folder()
+        try:
+            place = folder / Path(head + "/" if start.startswith("/") else head).expanduser()
+            if mention and not place.resolve().is_relative_to(folder.resolve()):
+                return  # it could not be attached
+            with os.scandir(place) as entries:
+                found = [
+                    (entry.name, entry.is_dir())
+                    for entry in entries
+                    if entry.name.startswith(tail)
+                    and (tail.startswith(".") or not entry.name.startswith("."))
+                ]
+        except (OSError, ValueError, RuntimeError):  # no such folder, no such home
+            return
+        found.sort()
+        for name, is_folder in found[:MOST]:
+            if visible(name) != name or "\n" in name or (only_folders and not is_folder):
+                continue  # nobody could type it
+            name, typed = (escape_name(name), escape_name(tail)) if mention else (name, tail)
+            yield Completion(f"{name}/" if is_folder else name, -len(typed))
+
+
+def _those(offers: Sequence[Offer], start: str) -> Iterable[Completion]:
+    wanted = start.casefold()
+    first = [one for one in offers if one[0].casefold().startswith(wanted)]
+    others = [one for one in offers if one not in first and wanted in one[0].casefold()]
+    for text, about in [*first, *others][:MOST]:
+        yield Completion(text, -len(start), display=visible(text), display_meta=visible(about))

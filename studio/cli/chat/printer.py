@@ -1,0 +1,133 @@
+"""The events of a turn in a chat: blocks that are done, and what moves below them."""
+
+from __future__ import annotations
+
+from studio.cli.event_printer import TextPrinter, format_seconds, one_line
+from studio.domain.blocks import ReasoningBlock, TextBlock, ToolBlock
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CallStarted,
+    Event,
+    ReasoningDelta,
+    ReasoningEnded,
+    Silent,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+
+from .markdown import MarkdownStream
+from .screen import PromptScreen
+
+_MARKS = {"done": "✓", "denied": "–", "cancelled": "–"}
+_THOUGHT = 3
+"""Rows of thinking that are shown while it goes on."""
+
+
+class ChatPrinter(TextPrinter):
+    """Prints what is finished for good; ``live`` is what is not."""
+
+    def __init__(self, screen: PromptScreen) -> None:
+        super().__init__(screen)
+        self._screen = screen
+        self._stream = MarkdownStream()
+        self._state = ""
+        """What is waited for, where nothing else moves."""
+        self._silence = ""
+        self._painted: tuple[object, str] = (None, "")
+        screen.live = self.live
+
+    def live(self, width: int, rows: int) -> str:
+        """What moves: the block being written, the tools at work, what is waited for."""
+        key = (width, rows, self._stream.rest, self._state, self._silence, *self._open_tools())
+        thinking = self._thinking()
+        if self._painted[0] != (key, thinking):
+            self._painted = ((key, thinking), self._paint(width, rows, thinking))
+        return self._painted[1]
+
+    def _paint(self, width: int, rows: int, thinking: str) -> str:
+        paint, out = self._screen.paint, ""
+        if self._stream.rest.strip():
+            out += paint.markdown(self._stream.rest, width)
+        elif thinking:
+            thought = paint.plain(thinking[-width * _THOUGHT :], width, "dim italic")
+            out += "".join(thought.splitlines(keepends=True)[-_THOUGHT:])
+        for head, printed in self._open_tools():
+            out += paint.plain(head, width)
+            out += paint.plain(f"  {printed}"[:width], width, "dim") if printed else ""
+        if told := self._silence or (self._state if not out else ""):
+            out += paint.plain(told, width, "dim")
+        return "".join(out.splitlines(keepends=True)[-rows:])
+
+    def _show(self, event: Event, index: int | None) -> None:
+        last = self._transcript.blocks[-1] if self._transcript.blocks else None
+        if not (isinstance(last, TextBlock) and last.live):
+            self._settle()
+        self._silence = ""
+        match event:
+            case TurnStarted() | StepStarted():
+                self._state = "Waiting for the answer…"
+                super()._show(event, index)
+            case TextDelta():
+                for block in self._stream.add(event.text):
+                    self._screen.markdown(block)
+            case ReasoningEnded():
+                if event.seconds >= 1:
+                    self._dim(f"Thought for {format_seconds(event.seconds)}")
+            case ToolFinished():
+                if (tool := self._tool(index)) is not None:
+                    self._say_tool(tool)
+            case Silent():
+                self._silence = (
+                    f"Nothing from {self._provider} for {format_seconds(event.seconds)}."
+                )
+            case AwaitingPermission() | AwaitingReply():
+                self._state = ""
+            case TurnComplete():
+                self._state = ""
+                super()._show(event, index)
+            case ReasoningDelta() | CallStarted() | ToolQueued() | ToolStarted() | ToolOutput():
+                pass  # that moves
+            case _:
+                super()._show(event, index)
+        self._screen.refresh()
+
+    def _settle(self) -> None:
+        """The words that came are whole: something else follows."""
+        for block in self._stream.end():
+            self._screen.markdown(block)
+
+    def _say_tool(self, tool: ToolBlock) -> None:
+        mark = _MARKS.get(tool.state, "×")
+        done = tool.done if tool.state == "done" else tool.name
+        what = f"{mark} {done or tool.name} {one_line(tool.target)}".rstrip()
+        summary = one_line(tool.summary) or ("" if tool.state == "done" else tool.state)
+        self._dim(f"{what}  {summary}".rstrip())
+
+    def _dim(self, text: str) -> None:
+        screen = self._screen
+        screen.show(screen.paint.plain(text, screen.width, "dim"))
+
+    def _open_tools(self) -> list[tuple[str, str]]:
+        """Of each tool at work its row, and the last line that it printed."""
+        return [
+            (
+                f"◌ {block.verb if block.state == 'running' else block.name} "
+                f"{one_line(block.target)}",
+                block.output[-500:].rstrip().rpartition("\n")[2],
+            )
+            for block in self._transcript.blocks
+            if isinstance(block, ToolBlock) and not block.finished
+        ]
+
+    def _thinking(self) -> str:
+        last = self._transcript.blocks[-1] if self._transcript.blocks else None
+        if isinstance(last, ReasoningBlock) and last.live:
+            return " ".join(last.text[-2000:].split()) or "Thinking…"
+        return ""

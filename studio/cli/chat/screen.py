@@ -1,0 +1,356 @@
+"""The terminal of a chat: what is finished is printed for good, what moves stays at the bottom.
+
+There is always one line to type in. While the agent works it takes the next
+message; a question waits until the person pauses, then has a line of its own,
+so that nothing that was typed ahead is taken as its answer (T-7).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition, has_completions
+from prompt_toolkit.formatted_text import ANSI, AnyFormattedText
+from prompt_toolkit.history import DummyHistory, History
+from prompt_toolkit.input import create_input
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.layout import FormattedTextControl, HSplit, Window
+from prompt_toolkit.output import create_output
+from prompt_toolkit.renderer import CPR_Support, print_formatted_text
+from prompt_toolkit.styles import Style
+
+from studio.cli.console import Console, discard_typed, visible
+
+from .markdown import AnsiPainter
+from .mentions import open_mention
+
+PAUSE = 0.5
+"""Seconds without a key, after which a question may have the line."""
+FRAME = 0.05
+"""Seconds between two pictures of what moves."""
+_STYLE = Style.from_dict({"bottom": "dim", "prompt": "bold"})
+_ASIDE = object()
+"""What a message's prompt returns when a question takes its line."""
+
+
+@dataclass
+class _Question:
+    prompt: str
+    answer: asyncio.Future[str | None]
+
+
+class PromptScreen(Console):
+    """A console on which a person and an agent take turns, and both may speak at once."""
+
+    types_ahead = True
+
+    def __init__(self, history: History) -> None:
+        super().__init__()
+        self.live: Callable[[int, int], str] = lambda _width, _rows: ""
+        """What moves, for so many columns and at most so many rows."""
+        self.status: Callable[[], str] = lambda: ""
+        self.interrupt: Callable[[], bool] = lambda: False
+        """Ctrl-C: stops what runs; whether anything did."""
+        self.paint = AnsiPainter(colours=not os.environ.get("NO_COLOR"))
+        self._input = create_input(sys.stdin)
+        self._output = create_output(sys.stdout)
+        self._questions: list[_Question] = []
+        self._line = ""
+        self._blank = False
+        self._tabbed = False
+        self._last_key = 0.0
+        self._leaves_at = 0.0
+        self._left = False
+        self._typed = Document()
+        self._messages: PromptSession[object] = PromptSession(
+            self._above("› "),
+            multiline=True,
+            history=history,
+            complete_in_thread=True,
+            complete_while_typing=Condition(self._completes),
+            key_bindings=self._keys(),
+            erase_when_done=True,
+            style=_STYLE,
+            prompt_continuation="  ",
+            input=self._input,
+            output=self._output,
+        )
+        self._answers: PromptSession[object] = PromptSession(
+            history=DummyHistory(),
+            key_bindings=self._answer_keys(),
+            erase_when_done=True,
+            style=_STYLE,
+            input=self._input,
+            output=self._output,
+        )
+        for app in (self._messages.app, self._answers.app):
+            # The library's own toolbar waits until the terminal says where the cursor is.
+            rows = app.layout.container
+            assert isinstance(rows, HSplit)
+            bottom = FormattedTextControl(self._bottom)
+            rows.children.append(Window(bottom, height=1, style="class:bottom"))
+            app.min_redraw_interval = FRAME
+            app.renderer.cpr_support = CPR_Support.NOT_SUPPORTED  # a slow line would type it
+        self._messages.app.key_processor.before_key_press += self._note_key
+        self._messages.default_buffer.on_completions_changed += self._completed
+
+    def complete(self, completer: Completer) -> None:
+        """Have this complete what is typed."""
+        self._messages.completer = completer
+
+    # What is printed
+
+    def show(self, painted: str) -> None:
+        """Print lines for good, above what moves; never two blank ones in a row."""
+        if self._blank:
+            painted = painted.removeprefix("\n")
+        if not painted:
+            return
+        self._blank = painted.endswith("\n\n") or painted == "\n"
+        app = self._app
+        if app is not None:
+            app.renderer.erase()
+        try:
+            print_formatted_text(self._output, ANSI(painted), _STYLE)
+        except OSError:  # the terminal was closed
+            self.leave()
+        self.refresh()
+
+    def say(self, text: str) -> None:
+        self.end_line()
+        self.show(self.paint.plain(text, self.width))
+
+    def markdown(self, text: str) -> None:
+        """A block of an answer, laid out."""
+        painted = self.paint.markdown(text.strip("\n"), self.width)
+        self.show(f"\n{painted}\n")
+
+    def write(self, text: str) -> None:
+        """Lines that are not whole yet are kept until they are."""
+        whole, end, rest = (self._line + text).rpartition("\n")
+        self._line = rest
+        if end:
+            self.show(self.paint.plain(whole, self.width))
+
+    def end_line(self) -> None:
+        if self._line:
+            self.write("\n")
+
+    @property
+    def width(self) -> int:
+        return self._output.get_size().columns
+
+    def refresh(self) -> None:
+        """Draw what moves anew, soon."""
+        if (app := self._app) is not None:
+            app.invalidate()
+
+    # What is typed
+
+    def keys(self) -> AbstractContextManager[None]:
+        """Have each key as it is typed, also between two prompts: no echo, no signal of Ctrl-C."""
+        return self._input.raw_mode()
+
+    async def read(self) -> str | None:
+        """The next message; None when the person leaves. Questions come in between."""
+        while not self._left:
+            typed, self._typed = self._typed, Document()
+            try:
+                said = await self._messages.prompt_async(
+                    default=typed, pre_run=self._look_again, handle_sigint=False
+                )
+            except (EOFError, KeyboardInterrupt, OSError):  # also a closed terminal
+                said = None
+            if said is not _ASIDE:
+                return said if isinstance(said, str) else None
+            while self._questions:
+                await self._ask(self._questions.pop(0))
+        return None
+
+    async def line(self, prompt: str) -> str | None:
+        """One line, typed after the prompt was there; None at the end of the input."""
+        question = _Question(prompt, asyncio.get_running_loop().create_future())
+        self._questions.append(question)
+        taking = asyncio.create_task(self._take())
+        try:
+            return await question.answer
+        finally:
+            taking.cancel()
+            if question in self._questions:
+                self._questions.remove(question)
+            elif not question.answer.done() or question.answer.cancelled():
+                self._end(self._answers, None)
+
+    def interrupted(self) -> None:
+        """Ctrl-C: the turn, else what is typed, else twice to leave."""
+        buffer, now = self._messages.default_buffer, time.monotonic()
+        if self.interrupt():
+            return
+        if self._messages.app.is_running and buffer.text:
+            buffer.reset()
+        elif now < self._leaves_at:
+            self.leave()
+        else:
+            self._leaves_at = now + 2.0
+            self.refresh()
+
+    def give_back(self, text: str) -> None:
+        """Put words into the line for the next message, before what is there."""
+        buffer = self._messages.default_buffer
+        if self._messages.app.is_running:
+            buffer.document = _before(text, buffer.document)
+        else:
+            self._typed = _before(text, self._typed)
+
+    def leave(self) -> None:
+        """End the reading, as if the person had left."""
+        self._left = True
+        self._end(self._answers, None)
+        self._end(self._messages, None)
+
+    async def _take(self) -> None:
+        """Have the line for a question as soon as the person pauses."""
+        while self._questions:
+            app, wait = self._messages.app, self._last_key + PAUSE - time.monotonic()
+            if app.is_running and wait <= 0:
+                self._typed = self._messages.default_buffer.document
+                self._end(self._messages, _ASIDE)
+                return
+            await asyncio.sleep(max(wait, FRAME))
+
+    async def _ask(self, question: _Question) -> None:
+
+        def taken_back() -> None:  # while the prompt was being made
+            if question.answer.done() or self._left:
+                self._end(self._answers, None)
+
+        if question.answer.done():
+            return
+        clear_typeahead(self._input)
+        with suppress(OSError, ValueError):
+            discard_typed(self._input.fileno())
+        try:
+            said = await self._answers.prompt_async(
+                self._above(question.prompt), pre_run=taken_back, handle_sigint=False
+            )
+        except (EOFError, KeyboardInterrupt):
+            said = None
+        answer = said if isinstance(said, str) else None
+        if not question.answer.done():
+            self.say(f"{question.prompt}{answer or ''}")
+            question.answer.set_result(answer)
+
+    def _look_again(self) -> None:
+        """The person may have left while the prompt was being made."""
+        if self._left:
+            self._end(self._messages, None)
+
+    def _end(self, prompt: PromptSession[object], result: object) -> None:
+        if prompt.app.is_running and not prompt.app.is_done:
+            prompt.app.exit(result=result)
+
+    @property
+    def _app(self) -> Application[object] | None:
+        for prompt in (self._messages, self._answers):
+            if prompt.app.is_running and not prompt.app.is_done:
+                return prompt.app
+        return None
+
+    def _above(self, prompt: str) -> Callable[[], AnyFormattedText]:
+        """What moves, and the prompt below it."""
+
+        def fragments() -> AnyFormattedText:
+            size = self._output.get_size()
+            live = self.live(size.columns, max(size.rows - 8, 1))
+            return [*ANSI(live).__pt_formatted_text__(), ("class:prompt", visible(prompt))]
+
+        return fragments
+
+    def _bottom(self) -> AnyFormattedText:
+        text = visible(self.status())
+        if time.monotonic() < self._leaves_at:
+            text = "Ctrl-C again to leave"
+        columns = self.width
+        return [("", text if len(text) < columns else f"{text[: columns - 2]}…")]
+
+    def _completes(self) -> bool:
+        before = self._messages.default_buffer.document.text_before_cursor
+        return before.startswith("/") or open_mention(before) is not None
+
+    def _note_key(self, _: object) -> None:
+        self._last_key = time.monotonic()
+        self._tabbed = False
+
+    def _completed(self, buffer: Buffer) -> None:
+        """Completions came: for Tab, which may have been pressed before they did."""
+        state = buffer.complete_state
+        if self._tabbed and state is not None and state.completions:
+            self._tabbed = False
+            if state.current_completion is None:
+                buffer.complete_next()
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("enter", filter=~has_completions | ~Condition(self._chosen))
+        def accept(event: KeyPressEvent) -> None:
+            event.current_buffer.validate_and_handle()
+
+        @keys.add("enter", filter=has_completions & Condition(self._chosen))
+        def take(event: KeyPressEvent) -> None:
+            event.current_buffer.complete_state = None
+
+        @keys.add("tab")
+        def complete(event: KeyPressEvent) -> None:
+            buffer = event.current_buffer
+            if buffer.complete_state is not None:
+                buffer.complete_next()
+            else:
+                self._tabbed = True
+                buffer.start_completion(select_first=True)
+
+        @keys.add("escape", "enter")
+        @keys.add("c-j")
+        def newline(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-c")
+        def stop(_: KeyPressEvent) -> None:
+            self.interrupted()
+
+        @keys.add("c-d", filter=Condition(lambda: not self._messages.default_buffer.text))
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        return keys
+
+    def _answer_keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        @keys.add("c-c")
+        def stop(_: KeyPressEvent) -> None:
+            self.interrupted()
+
+        return keys
+
+    def _chosen(self) -> bool:
+        state = self._messages.default_buffer.complete_state
+        return state is not None and state.current_completion is not None
+
+
+def _before(text: str, document: Document) -> Document:
+    if not text:
+        return document
+    return Document(f"{text}\n{document.text}" if document.text else text)

@@ -1,0 +1,369 @@
+"""What a chat does when a line begins with a slash."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import shutil
+import textwrap
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias, get_args
+
+from studio.agent.attachments import attach, check_total_size
+from studio.cli.commands.sessions import (
+    find_session_id,
+    session_markdown,
+    show_context,
+    undo_or_redo,
+)
+from studio.cli.commands.usage import usage
+from studio.cli.event_printer import TextPrinter
+from studio.domain.agents import PermissionMode
+from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import Event, Notice, Summarised
+from studio.domain.messages import Text
+from studio.domain.models import PROVIDER_TITLES
+
+from .chat_loop import ChatLoop
+from .completion import Kind, Offer
+from .mentions import typed_path
+
+LISTED = 15
+COLUMN = 32
+"""Where the meanings begin in the list of commands."""
+_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_Run: TypeAlias = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class _Command:
+    """``takes`` is what completion offers; ``beside``: also while the agent works."""
+
+    run: _Run
+    about: str
+    takes: Kind = ""
+    shape: str = ""
+    beside: bool = False
+
+
+class SlashCommands:
+    """The commands of one chat."""
+
+    def __init__(self, talk: ChatLoop) -> None:
+        self._talk = talk
+        self._offers: dict[Kind, Sequence[Offer]] = {
+            "mode": [(mode, "") for mode in get_args(PermissionMode)],
+            "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
+        }
+        self.all = {
+            "/help": _Command(self._help, "these commands", beside=True),
+            "/model": _Command(self._model, "list models, or use one", "model", "[MODEL]"),
+            "/agent": _Command(self._agent, "list agents, or use one", "agent", "[AGENT]"),
+            "/mode": _Command(self._mode, "ask, act alone, or only plan", "mode", "[MODE]"),
+            "/attach": _Command(
+                self._attach, "send a file with your next message", "file", "FILE", beside=True
+            ),
+            "/folder": _Command(self._folder, "work in another folder", "folder", "[DIR]"),
+            "/steer": _Command(
+                self._steer, "tell the agent at work, with its next step", "", "TEXT", beside=True
+            ),
+            "/new": _Command(self._new, "begin a new chat"),
+            "/sessions": _Command(self._sessions, "list the last chats"),
+            "/resume": _Command(self._resume, "go on in an earlier chat", "session", "ID"),
+            "/retry": _Command(self._retry, "try your last message again"),
+            "/undo": _Command(self._undo, "put back the files a turn changed", "", "[TURN]"),
+            "/redo": _Command(self._redo, "change them again", "", "[TURN]"),
+            "/drafts": _Command(self._drafts, "decide about drafts that wait"),
+            "/context": _Command(self._context, "what takes how much of the context", beside=True),
+            "/compact": _Command(self._compact, "sum up earlier messages for the model"),
+            "/summary": _Command(
+                self._summary, "show, edit or undo that summary", "word", "[show|edit TEXT|undo]"
+            ),
+            "/pin": _Command(
+                self._pin,
+                "keep your last message, or the answer, whole; or no longer",
+                "",
+                "[answer]",
+            ),
+            "/usage": _Command(self._usage, "what this chat used and cost", beside=True),
+            "/export": _Command(self._export, "write this chat as markdown", "file", "[FILE]"),
+            "/quit": _Command(self._quit, "leave; so does Ctrl-D", beside=True),
+        }
+
+    def handle(self, text: str) -> bool:
+        """Run what was typed if it is a command; whether it was meant as one."""
+        found = _COMMAND.fullmatch(text)
+        if found is None:
+            return False
+        name, rest = f"/{found[1]}", (found[2] or "").strip()
+        if self._talk.screen.types_ahead:  # else it stands there
+            self._say(f"\n› {text}")
+        command = self.all.get(name)
+        if command is None:
+            self._say(f"There is no command {name}. /help lists them.")
+        elif command.beside:
+            self._talk.run_aside(self._run(command, rest))
+        elif self._talk.working:
+            self._say(f"{name} has to wait until the agent is done. Ctrl-C stops it.")
+        else:
+            self._talk.start(self._run(command, rest))
+        return True
+
+    def offers(self, kind: Kind) -> Sequence[Offer]:
+        """What there is to choose from; called in a thread."""
+        if kind == "model":
+            info = self._talk.session.info
+            models = self._talk.studio.offered(info.provider, info.model)
+            return [(model.id, model.name) for model in models]
+        return self._offers.get(kind, ())
+
+    async def load_offers(self) -> None:
+        """Find what there is to offer."""
+        talk = self._talk
+        agents = await talk.studio.agents(Path(talk.session.info.folder))
+        for problem in agents.problems:
+            self._say(f"Agent skipped: {problem}")
+        self._offers["agent"] = [(a.name, a.description) for a in agents.by_name.values()]
+        infos = await talk.studio.sessions.list()
+        self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
+
+    def _say(self, text: str) -> None:
+        self._talk.console.say(text)
+
+    async def _run(self, command: _Command, rest: str) -> None:
+        await command.run(rest)
+
+    async def _help(self, _: str) -> None:
+        for name, one in self.all.items():
+            self._say(_beside(f"{name} {one.shape}".rstrip(), one.about))
+        self._say(
+            "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.\n"
+            "What you send while the agent works is queued. Ctrl-C stops the agent."
+        )
+
+    async def _model(self, wanted: str) -> None:
+        talk, info = self._talk, self._talk.session.info
+        listing = await talk.studio.list_models(info.provider)
+        known = [model.id for model in listing.models]
+        if not wanted:
+            for model in listing.models:
+                mark = "›" if model.id == info.model else " "
+                self._say(f"{mark} {model.id}")
+            if listing.reason:
+                self._say(listing.reason)
+            return
+        provider, slash, model = wanted.partition("/")
+        if wanted in known or not slash or provider not in PROVIDER_TITLES:
+            provider, model = info.provider, wanted
+        await talk.session.change(provider=provider, model=model)
+        self._say(f"Model: {model} of {PROVIDER_TITLES[provider]}")
+
+    async def _agent(self, wanted: str) -> None:
+        talk, info = self._talk, self._talk.session.info
+        if not wanted:
+            await self.load_offers()
+            for name, about in self._offers["agent"]:
+                self._say(f"{'›' if name == info.agent else ' '} {name}  {about}")
+            return
+        agent = await talk.studio.agent(wanted, Path(info.folder))
+        await talk.session.change(agent=agent.name)
+        self._say(f"Agent: {agent.name}")
+
+    async def _mode(self, wanted: str) -> None:
+        modes = get_args(PermissionMode)
+        if wanted and wanted not in modes:
+            raise ConfigurationError(f"The mode is one of {', '.join(modes)}.")
+        if wanted:
+            await self._talk.session.change(permission_mode=wanted)
+        self._say(f"Mode: {self._talk.session.info.permission_mode}")
+
+    async def _attach(self, name: str) -> None:
+        if not name:
+            raise ConfigurationError("Say which file: /attach FILE")
+        block = await attach(self._path(name))
+        check_total_size([*self._talk.attached, block])
+        self._talk.attached.append(block)
+        self._say(f"Goes with your next message: {name}")
+
+    async def _folder(self, name: str) -> None:
+        talk = self._talk
+        if name:
+            folder = self._path(name)
+            if not folder.is_dir():
+                raise ConfigurationError(f"The folder {folder} is not there.")
+            await talk.session.change(folder=str(folder.resolve()))
+            await self.load_offers()
+        self._say(f"Folder: {talk.session.info.folder}")
+
+    async def _steer(self, text: str) -> None:
+        session = self._talk.session
+        if not session.running:
+            raise ConfigurationError("The agent is not at work. Say it as your next message.")
+        if not text:
+            raise ConfigurationError("Say what: /steer TEXT")
+        session.steer(session.queue([Text(text)]))
+        self._say(f"With its next step: {text}")
+
+    async def _new(self, _: str) -> None:
+        talk, info = self._talk, self._talk.session.info
+        session = await talk.studio.sessions.create(
+            folder=info.folder,
+            agent=info.agent,
+            provider=info.provider,
+            model=info.model,
+            permission_mode=info.permission_mode,
+            model_chosen=info.model_chosen,
+            origin="terminal",
+        )
+        await talk.switch_to(session)
+
+    async def _sessions(self, _: str) -> None:
+        await self.load_offers()
+        for start, title in self._offers["session"][:LISTED]:
+            self._say(f"{start}  {title}")
+
+    async def _resume(self, start: str) -> None:
+        if not start:
+            raise ConfigurationError("Say which chat: /resume ID. /sessions lists them.")
+        talk = self._talk
+        await talk.switch_to(
+            await talk.studio.sessions.open(await find_session_id(talk.studio, start))
+        )
+        self.print_last_message()
+        await self.load_offers()
+
+    def print_last_message(self) -> None:
+        """Print the last message of the session and its answer."""
+        blocks = self._talk.session.transcript.blocks
+        said = [at for at, block in enumerate(blocks) if isinstance(block, UserBlock)]
+        for block in blocks[said[-1] :] if said else ():
+            if isinstance(block, UserBlock):
+                self._say(f"\n› {block.text}\n")
+            elif isinstance(block, TextBlock):
+                self._talk.screen.markdown(block.text)
+
+    async def _retry(self, _: str) -> None:
+        if not any(isinstance(block, UserBlock) for block in self._talk.session.transcript.blocks):
+            raise ConfigurationError("There is nothing to try again yet.")
+        await self._talk.run_turns(())
+
+    async def _undo(self, turn: str) -> None:
+        await self._restore("undo", turn)
+
+    async def _redo(self, turn: str) -> None:
+        await self._restore("redo", turn)
+
+    async def _restore(self, what: str, turn: str) -> None:
+        talk = self._talk
+        options = argparse.Namespace(what=what, turn=turn, json=False)
+        await undo_or_redo(talk.studio, talk.session.info.id, options, talk.console)
+
+    async def _drafts(self, _: str) -> None:
+        if not self._talk.session.drafts.waiting():
+            self._say("No draft waits for you.")
+            return
+        await self._talk.driver().offer_drafts()
+
+    async def _context(self, _: str) -> None:
+        options = argparse.Namespace(json=False)
+        talk = self._talk
+        await show_context(talk.studio, talk.session.info.id, options, talk.console)
+
+    async def _compact(self, _: str) -> None:
+        with self._heard():
+            await self._talk.session.memory.summarise()
+
+    async def _summary(self, words: str) -> None:
+        session = self._talk.session
+        what, _, text = words.partition(" ")
+        summary = self._held()
+        if what in ("", "show"):
+            self._talk.screen.markdown(summary.text)
+        elif what == "edit":
+            with self._heard():
+                await session.memory.edit_summary(summary.summary_id, text.strip())
+            self._say("The model gets your summary from now on.")
+        elif what == "undo":
+            with self._heard():
+                await session.memory.undo_summary(summary.summary_id)
+        else:
+            raise ConfigurationError("Say what: /summary show, /summary edit TEXT, /summary undo")
+
+    def _held(self) -> SummaryBlock:
+        summary = self._talk.session.transcript.summary
+        if summary is None:
+            raise ConfigurationError("Nothing of this chat is summed up. /compact does that.")
+        return summary
+
+    async def _pin(self, what: str) -> None:
+        kind = TextBlock if what == "answer" else UserBlock
+        session = self._talk.session
+        found = [at for at, one in enumerate(session.transcript.blocks) if isinstance(one, kind)]
+        if not found:
+            raise ConfigurationError("There is nothing to keep yet.")
+        block = session.transcript.blocks[found[-1]]
+        assert isinstance(block, TextBlock | UserBlock)
+        await session.memory.pin(found[-1], not block.pinned)
+        self._say("Kept whole for the model." if block.pinned else "Not kept whole any longer.")
+
+    async def _usage(self, _: str) -> None:
+        talk = self._talk
+        options = argparse.Namespace(
+            session=talk.session.info.id, by="model", since=0.0, json=False
+        )
+        await usage(talk.studio, options, talk.console)
+
+    async def _export(self, name: str) -> None:
+        session = self._talk.session
+        path = self._path(name) if name else Path.cwd() / f"chat-{session.info.id[:8]}.md"
+        text = session_markdown(session.info, session.transcript)
+
+        def write() -> None:
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+
+        try:
+            await asyncio.to_thread(write)
+        except FileExistsError:
+            raise ConfigurationError(f"{path} is there already. Name another file.") from None
+        except OSError as error:
+            raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
+        self._say(f"Written: {path}")
+
+    async def _quit(self, _: str) -> None:
+        self._talk.screen.leave()
+
+    @contextmanager
+    def _heard(self) -> Generator[None]:
+        """Print what the program remarks meanwhile."""
+        printer = TextPrinter(self._talk.console)
+
+        def hear(event: Event, _: int | None) -> None:
+            if isinstance(event, Notice | Summarised):
+                printer.event(event)
+
+        unsubscribe = self._talk.session.subscribe(hear)
+        try:
+            yield
+        finally:
+            unsubscribe()
+
+    def _path(self, name: str) -> Path:
+        return typed_path(name, Path(self._talk.session.info.folder))
+
+
+def _beside(term: str, about: str) -> str:
+    """What a term means, in a column of its own, or below it on a narrow terminal."""
+    columns = shutil.get_terminal_size().columns
+    if columns < 2 * COLUMN:
+        return "\n".join(
+            [term, *textwrap.wrap(about, columns - 5, initial_indent="  ", subsequent_indent="  ")]
+        )
+    blank = " " * COLUMN
+    lines = textwrap.wrap(about, columns - 1, initial_indent=blank, subsequent_indent=blank)
+    return "\n".join([f"{term:<{COLUMN}}{lines[0][COLUMN:]}", *lines[1:]])

@@ -1,0 +1,288 @@
+"""``agent-studio completion``: what Tab offers, in four shells.
+
+The script a shell reads asks this program back with the words of the line so
+far, so it never knows less than the program. What is offered comes from the
+parser, and from a glance at what is stored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from studio.cli.parser import CommandParser, build_parser
+from studio.storage import completion_index
+from studio.storage.completion_index import Named
+from studio.storage.paths import Paths
+
+FILES = ":files"
+"""The line that asks the shell for its own names of files."""
+WIDTH = 70
+
+_BASH = r"""_agent_studio() {
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        if [[ $line == :files ]]; then
+            compopt -o default 2>/dev/null
+        else
+            line=${line%%$'\t'*}
+            COMPREPLY+=("$(printf %q "$line")")
+        fi
+    done < <("$1" completion bash -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+}
+complete -F _agent_studio agent-studio
+"""
+_ZSH = r"""#compdef agent-studio
+_agent_studio() {
+    local line
+    local -a found
+    for line in "${(@f)$("$words[1]" completion zsh -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+        if [[ $line == :files ]]; then
+            _files
+        elif [[ -n $line ]]; then
+            found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+        fi
+    done
+    (( $#found )) && _describe -V agent-studio found
+}
+compdef _agent_studio agent-studio
+"""
+_FISH = r"""function __agent_studio
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l program $words[1]
+    set -e words[1]
+    for line in (command $program completion fish -- $words "$current" 2>/dev/null)
+        if test "$line" = ':files'
+            __fish_complete_path "$current"
+        else
+            echo $line
+        end
+    end
+end
+complete -c agent-studio -f -k -a '(__agent_studio)'
+"""
+_POWERSHELL = r"""Register-ArgumentCompleter -Native -CommandName agent-studio -ScriptBlock {
+    param($current, $line, $at)
+    $words = @($line.CommandElements | Select-Object -Skip 1 |
+        Where-Object { $_.Extent.EndOffset -lt $at } | ForEach-Object { $_.ToString().Trim("'") })
+    & agent-studio completion powershell -- @words "=$current" | ForEach-Object {
+        $name, $about = $_ -split "`t", 2
+        if ($name -ne ':files') {
+            $plain = $name -match '^[\w./:=+-]+$'
+            $quoted = "'" + ($name -replace '[\u0027\u2018-\u201b]', '$0$0') + "'"
+            $shown = if ($plain) { $name } else { $quoted }
+            if (-not $about) { $about = $name }
+            [System.Management.Automation.CompletionResult]::new(
+                $shown, $name, 'ParameterValue', $about)
+        }
+    }
+}
+"""
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH, "powershell": _POWERSHELL}
+
+
+def completion(options: argparse.Namespace) -> int:
+    """Print a shell's script; or, given the words of a line, what may stand for the last."""
+    words: list[str] = options.words
+    if not words:
+        sys.stdout.write(SCRIPTS[options.shell])
+        return 0
+    words = words[1:] if words[0] == "--" else words
+    if options.shell == "powershell" and words:  # it drops an empty word
+        words = [*words[:-1], words[-1].removeprefix("=")]
+    cut = 0
+    if options.shell == "bash":
+        words, cut = _joined(words)
+    lines = [
+        name[cut:] if name == FILES else f"{name[cut:]}\t{_shown(about)[:WIDTH]}"
+        for name, about in offered(words, Paths.default(), Path.cwd())
+        if name.isprintable()  # another may be a stranger's: a terminal would obey it
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    return 0
+
+
+def _shown(about: str) -> str:
+    """A description in a line, without codes that a terminal would obey."""
+    line = " ".join(about.split())
+    return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
+
+
+def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:
+    """What may stand for the last of these words, with a description each.
+
+    ``FILES`` stands for names of files, which the shell knows better.
+    """
+    *before, current = words or [""]
+    line = _Line(build_parser())
+    for word in before:
+        line.take(word)
+    option, equals, _ = current.partition("=")
+    if line.waits is not None:
+        found = _values(line, line.waits, paths, folder)
+    elif equals and option.startswith("--") and (action := line.option(option)) is not None:
+        line.waits = action
+        whole = ((f"{option}={n}", about) for n, about in _values(line, action, paths, folder))
+        return [one for one in whole if one[0].startswith(current)]
+    elif current.startswith("-") and not line.ended:
+        found = line.options()
+    else:
+        found = _values(line, line.positional(), paths, folder)
+    begins = current.casefold()
+    return [one for one in found if one[0] == FILES or one[0].casefold().startswith(begins)]
+
+
+@dataclass(slots=True)
+class _Line:
+    """The words of a command line so far, as the parser will take them."""
+
+    parser: CommandParser
+    commands: list[str] = field(default_factory=list[str])
+    values: dict[str, str] = field(default_factory=dict[str, str])
+    waits: argparse.Action | None = None
+    """The option whose value comes next."""
+    ended: bool = False
+    """After ``--`` there are no options."""
+    lost: bool = False
+    """A word is no command: nothing more is known."""
+    count: int = 0
+
+    def take(self, word: str) -> None:
+        if self.waits is not None:
+            if word == "=":  # bash makes it a word
+                return
+            self.values[self.waits.dest] = word
+            self.waits = None
+        elif word == "--" and not self.ended:
+            self.ended = True
+        elif word.startswith("-") and word != "-" and not self.ended:
+            name, equals, value = word.partition("=")
+            action = self.option(name)
+            if action is not None:
+                self.values[action.dest] = value
+                self.waits = action if action.nargs != 0 and not equals else None
+        elif (commands := self._subcommands()) is not None:
+            found = commands.choices.get(word)
+            self.lost |= found is None
+            if found is not None:
+                self.parser = found
+                found.fill()
+                self.commands.append(word)
+                self.count = 0
+        else:
+            self.count += 1
+
+    def option(self, name: str) -> argparse.Action | None:
+        return next((one for one in self._actions() if name in one.option_strings), None)
+
+    def options(self) -> list[Named]:
+        """The long ones, but for those that are given and count once."""
+        found: list[Named] = []
+        for one in self._actions():
+            again = one.dest not in self.values or isinstance(one.default, list)
+            if one.option_strings and one.help != argparse.SUPPRESS and again and not self.lost:
+                found.append((one.option_strings[-1], (one.help or "").replace("%%", "%")))
+        return found
+
+    def positional(self) -> argparse.Action | None:
+        """What the next word that is no option is for."""
+        actions = [one for one in self._actions() if not one.option_strings]
+        if self.lost or not actions:
+            return None
+        if self.count < len(actions):
+            return actions[self.count]
+        return actions[-1] if actions[-1].nargs in ("*", "+") else None
+
+    def _actions(self) -> list[argparse.Action]:
+        return self.parser._actions  # pyright: ignore[reportPrivateUsage] (argparse tells it no other way)
+
+    def _subcommands(self) -> argparse._SubParsersAction[CommandParser] | None:  # pyright: ignore[reportPrivateUsage]
+        for one in self._actions():
+            if isinstance(one, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+                return cast("Any", one)
+        return None
+
+
+def _values(
+    line: _Line, action: argparse.Action | None, paths: Paths, folder: Path
+) -> Iterable[Named]:
+    if action is None:
+        return []
+    if isinstance(action, argparse._SubParsersAction):  # pyright: ignore[reportPrivateUsage]
+        named = cast("Any", action)._choices_actions  # the help of each, in order
+        return [(one.dest, one.help or "") for one in named]
+    if action.choices is not None:
+        return [(str(one), "") for one in action.choices]
+    if action.type is Path:
+        return [(FILES, "")]
+    command = line.commands[0] if line.commands else ""
+    return _stored(command, str(action.metavar), line, paths, folder)
+
+
+def _stored(command: str, metavar: str, line: _Line, paths: Paths, folder: Path) -> Iterable[Named]:
+    """What is called so: by the word that the help has for it."""
+    folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
+    kinds: dict[tuple[str, str], Callable[[], Iterable[Named]]] = {
+        ("", "AGENT"): lambda: completion_index.agents(folders),
+        ("agents", "NAME"): lambda: completion_index.agents(folders),
+        ("", "MODEL"): lambda: _models(line, paths),
+        ("", "ID"): lambda: [
+            *completion_index.sessions(paths.database),
+            ("last", "the session used last"),
+        ],
+        ("config", "KEY"): _settings,
+        ("", "SCHEMA"): lambda: [(FILES, "")],
+    }
+    if (command, action_of(line)) == ("drafts", "ids"):
+        return completion_index.drafts(paths.database)
+    find = kinds.get((command, metavar)) or kinds.get(("", metavar))
+    return find() if find is not None else []
+
+
+def action_of(line: _Line) -> str:
+    """What the next word is kept as."""
+    action = line.waits or line.positional()
+    return action.dest if action is not None else ""
+
+
+def _models(line: _Line, paths: Paths) -> list[Named]:
+    provider = line.values.get("provider") or completion_index.default_provider(paths.settings)
+    built_in = paths.resources / "models.json"
+    return completion_index.models(paths.models, built_in, paths.settings, provider)
+
+
+def _settings() -> list[Named]:
+    from studio.storage.config.settings import field_types
+
+    return [(name, "") for name in field_types()]
+
+
+def _joined(words: list[str]) -> tuple[list[str], int]:
+    """The words as they were typed: bash takes them apart at ``:`` and ``=``.
+
+    Also how many characters of the last one it does not want back.
+    """
+    out: list[str] = []
+    glue = False
+    cut = 0
+    for index, word in enumerate(words):
+        last = index == len(words) - 1
+        if word == ":" and out and index:
+            out[-1] += word
+            glue, cut = True, len(out[-1]) if last else 0
+        elif glue:
+            cut = len(out[-1]) if last else 0
+            out[-1] += word
+            glue = False
+        else:
+            out.append(word)
+    if out and out[-1] == "=":  # nothing of the value is there yet
+        out.append("")
+    return out, cut

@@ -1,0 +1,243 @@
+"""``agent-studio config``: settings by name, typed and checked."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, cast, get_args, get_origin
+
+from studio.cli.console import Console
+from studio.cli.exit_codes import DONE, USAGE
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.jsonvalue import Json
+from studio.domain.models import PROVIDER_TITLES
+from studio.domain.redaction import without_secrets
+from studio.storage.config.model_overrides import read_overrides
+from studio.storage.config.settings import Settings, SettingsFile, field_types, matches_type
+from studio.storage.paths import Paths
+
+UNSHOWN = ("window_geometry",)
+"""Qt's bytes, which say nothing to a person."""
+KEYS = (
+    "API keys are no settings: they are in your system’s keychain. Add one in the window’s "
+    "settings, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
+)
+_KEY_LIKE = re.compile(r"(?:^|[._-])(?:api[._-]?)?(?:key|token|secret|password)s?$", re.I)
+_WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
+
+
+async def config(settings: SettingsFile, paths: Paths, options: argparse.Namespace) -> int:
+    """``list``, ``get``, ``set`` or ``path``."""
+    console = Console()
+    try:
+        if settings.notice:
+            console.say(settings.notice)
+        match options.what:
+            case "path":
+                console.write(f"{settings.path}\n")
+            case "list":
+                _list(settings.values, options, console)
+            case "get":
+                _put(_value(settings.values, options.key), options, console)
+            case _:
+                await _set(settings, paths, options, console)
+    except StudioError as error:
+        console.say(str(error))
+        return USAGE
+    return DONE
+
+
+def _list(values: Settings, options: argparse.Namespace, console: Console) -> None:
+    shown = {name: _shown(getattr(values, name)) for name in field_types() if name not in UNSHOWN}
+    if options.json:
+        console.write_json(shown, indent=2)
+        return
+    standard = Settings()
+    for name, value in shown.items():
+        mark = "" if getattr(values, name) == getattr(standard, name) else "  (changed)"
+        console.write(f"{name} = {_words(value)}{mark}\n")
+
+
+def _put(value: object, options: argparse.Namespace, console: Console) -> None:
+    if options.json:
+        console.write_json(_shown(value))
+    else:
+        console.write(f"{_words(_shown(value))}\n")
+
+
+async def _set(
+    settings: SettingsFile, paths: Paths, options: argparse.Namespace, console: Console
+) -> None:
+    name, _, entry = options.key.partition(".")
+    hint = _kind(options.key)
+    value = _read(options.key, options.value, hint)
+    await asyncio.to_thread(_check, name, value, entry, paths)
+    if entry:
+        group = cast("dict[str, object]", getattr(settings.values, name))
+        setattr(settings.values, name, {**group, entry: value})
+    else:
+        setattr(settings.values, name, value)
+    if problems := read_overrides(settings.values.models)[1] if name == "models" else []:
+        raise ConfigurationError(" ".join(problems))
+    await settings.save()
+    if options.json:
+        console.write_json({options.key: _shown(value)})
+    else:
+        console.say(f"{options.key} = {_words(_shown(value))}")
+
+
+def _kind(key: str) -> Any:
+    """The type of a setting, or of an entry of a group; raises ConfigurationError."""
+    name, _, entry = key.partition(".")
+    hint = field_types().get(name)
+    if hint is None:
+        from difflib import get_close_matches
+
+        if _KEY_LIKE.search(key):
+            raise ConfigurationError(KEYS)
+        close = get_close_matches(name, field_types(), n=1)
+        hint = f" Did you mean {close[0]}?" if close else " To see all: agent-studio config list"
+        raise ConfigurationError(f"There is no setting {name}.{hint}")
+    if not entry:
+        return hint
+    if get_origin(hint) is not dict:
+        raise ConfigurationError(f"{name} has no entries. Use {name} alone.")
+    return get_args(hint)[1]
+
+
+def _value(values: Settings, key: str) -> object:
+    _kind(key)
+    name, _, entry = key.partition(".")
+    value: object = getattr(values, name)
+    if not entry:
+        return value
+    group = cast("dict[str, object]", value)
+    if entry not in group:
+        known = ", ".join(sorted(group)) or "none"
+        raise ConfigurationError(f"{name} has no entry {entry}. There are: {known}.")
+    return group[entry]
+
+
+def _read(key: str, text: str, hint: Any) -> object:
+    """The text as a value of this type; ConfigurationError says what it takes."""
+    value: object = text
+    if hint is not str and get_origin(hint) is not Literal:
+        try:
+            value = _WORDS.get(text.strip().lower()) if hint is bool else json.loads(text)
+        except (ValueError, RecursionError):
+            value = [one.strip() for one in text.split(",")] if _is_list(hint) and text else text
+    if get_origin(hint) is list and not text.strip():
+        value = []
+    if hint is float and matches_type(value, float):
+        value = float(cast("float", value))
+    if not matches_type(value, hint):
+        raise ConfigurationError(f"{key} is {_takes(hint)}, not “{text}”.")
+    return value
+
+
+def _is_list(hint: Any) -> bool:
+    return get_origin(hint) is list and get_args(hint)[0] is str
+
+
+def _takes(hint: Any) -> str:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, parts))}"
+    if origin in (Union, UnionType):
+        return " or ".join(_takes(part) for part in parts)
+    if origin is list:
+        return "a list, like one,two"
+    if origin is dict or hint is object:
+        return 'a JSON object, like {"name": …}'
+    return {bool: "true or false", int: "a whole number", float: "a number"}.get(hint, "a text")
+
+
+def _check(name: str, value: object, entry: str, paths: Paths) -> None:
+    """What a type cannot say; raises ConfigurationError. May read files: call it in a thread."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value < 1e9:
+        raise ConfigurationError(f"{name} is a number from 0 on.")
+    entries = {entry: value} if entry else value
+    checks: dict[str, Callable[[], None]] = {
+        "default_provider": lambda: _provider(cast("str", value)),
+        "base_urls": lambda: _addresses(cast("dict[str, str]", entries)),
+        "searxng_url": lambda: _address(cast("str", value)),
+        "trace_endpoint": lambda: _address(cast("str", value)),
+        "mask": lambda: _masks(cast("list[str]", value)),
+        "default_agent": lambda: _agent(cast("str", value), paths),
+        "builtin_model": lambda: _file(cast("str", value)),
+    }
+    if name in ("base_urls", "default_model", "enabled_models", "own_models"):
+        for provider in cast("dict[str, Json]", entries):
+            _provider(provider)
+    if check := checks.get(name):
+        check()
+
+
+def _provider(name: str) -> None:
+    if name and name not in PROVIDER_TITLES:
+        raise ConfigurationError(
+            f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
+        )
+
+
+def _addresses(urls: dict[str, str]) -> None:
+    for url in urls.values():
+        _address(url)
+
+
+def _address(url: str) -> None:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname)
+        secret = parts.password is not None
+    except ValueError:
+        good, secret = False, False
+    if url and not good:
+        raise ConfigurationError(f"“{url}” is no address. One looks like http://127.0.0.1:11434")
+    if secret:
+        raise ConfigurationError("An address with a password is not kept in a file.")
+
+
+def _masks(entries: list[str]) -> None:
+    from studio.agent.permission.content_filter import kinds_of
+
+    kinds_of(entries)
+
+
+def _agent(name: str, paths: Paths) -> None:
+    from studio.agent.agent_files import AgentFiles
+
+    library = AgentFiles(paths.resources / "agents", paths.agents)
+    found = asyncio.run(library.load(Path.cwd()))
+    if name and found.get(name) is None:
+        known = ", ".join(sorted(found.by_name))
+        raise ConfigurationError(f"There is no agent {name}. Known are {known}.")
+
+
+def _file(path: str) -> None:
+    if path and not Path(path).is_file():
+        raise ConfigurationError(f"There is no file {path}.")
+
+
+def _shown(value: object) -> Any:
+    """For reading: without what may be a secret, a password in an address for example."""
+    match value:
+        case str():
+            return without_secrets(value)
+        case list():
+            return [_shown(one) for one in cast("list[object]", value)]
+        case dict():
+            return {name: _shown(one) for name, one in cast("dict[str, object]", value).items()}
+        case _:
+            return value
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

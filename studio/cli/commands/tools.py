@@ -1,0 +1,248 @@
+"""``agent-studio tools``: which there are, what a model is told of one, begin or try one (T-1)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import cast
+
+from studio.agent.engine import Engine
+from studio.cli.console import Console
+from studio.cli.exit_codes import DENIED, DONE, USAGE
+from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.tools import Draft, Effect, draft_label
+from studio.storage.paths import private_folder
+from studio.tools import Context, Result, Tool, Workspace
+from studio.tools.drafts.diff import unified_diff
+from studio.tools.sdk.tool_template import create_tool_file
+
+EFFECTS: dict[Effect, str] = {
+    "read": "reads in the folder",
+    "fetch": "reads from outside the folder, asked about",
+    "draft": "proposes file changes",
+    "act": "acts, asked about",
+}
+
+
+async def tools(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+    """``list``, ``show``, ``new`` or ``test``."""
+    match options.what:
+        case "list":
+            return _list(studio, options, console)
+        case "show":
+            return await _show(studio, options, console)
+        case "new":
+            return await _new(studio, options, console)
+        case _:
+            return await _Trial(studio, options, console).run()
+
+
+def _list(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+    found = studio.toolbox
+    if options.json:
+        rows: list[JsonObject] = [
+            {"name": name, "effect": tool.spec.effect, "origin": _origin(studio, tool)}
+            for name, tool in sorted(found.tools.items())
+        ]
+        console.write_json({"tools": cast("Json", rows), "problems": list(found.problems)})
+        return DONE
+    width = max(map(len, found.tools), default=0)
+    for name, tool in sorted(found.tools.items()):
+        console.write(f"{name:<{width}}  {tool.spec.effect:<5}  {_origin(studio, tool)}\n")
+    return DONE  # problems were told when the program began
+
+
+async def _show(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+    tool, spec = _tool(studio, options.name), _tool(studio, options.name).spec
+    agents = await studio.agents(Path.cwd())
+    users = sorted(n for n, one in agents.by_name.items() if {"*", spec.name} & {*one.tools})
+    if options.json:
+        told = {**asdict(spec), "origin": _origin(studio, tool), "agents": users}
+        console.write_json(told, indent=2)
+        return DONE
+    limit = f"{spec.time_limit:g} s" if spec.time_limit is not None else "none of its own"
+    facts = {
+        "Effect": f"{spec.effect} ({EFFECTS[spec.effect]})",
+        "From": _origin(studio, tool),
+        "Agents": ", ".join(users) or "none; name it in an agent’s file",
+        "Target": spec.target or "none",
+        "Time limit": limit,
+    }
+    console.write(f"{spec.name}\n\n{spec.description}\n\n")
+    for name, words in facts.items():
+        console.write(f"{name + ':':<12}{words}\n")
+    console.write("\n" + json.dumps(spec.schema, indent=2, ensure_ascii=False) + "\n")
+    return DONE
+
+
+async def _new(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+    folder = await asyncio.to_thread(private_folder, studio.paths.tools)
+    path = await asyncio.to_thread(create_tool_file, folder, options.name, studio.tools())
+    if options.json:
+        console.write_json({"name": options.name, "file": str(path)})
+        return DONE
+    console.write(f"{path}\n")
+    sample = json.dumps({"path": "README.md"})
+    console.say(
+        f"Edit it, then try it: agent-studio tools test {options.name} --args '{sample}'\n"
+        "Agents that have all tools can use it; others name it in their file."
+    )
+    return DONE
+
+
+def _tool(studio: Engine, name: str) -> Tool:
+    tool = studio.tools().get(name)
+    if tool is None:
+        known = ", ".join(sorted(studio.tools()))
+        raise ConfigurationError(f"There is no tool {name}. Known are {known}.")
+    return tool
+
+
+def _origin(studio: Engine, tool: Tool) -> str:
+    if tool.module.startswith("studio.tools."):
+        return "built in"
+    return tool.origin or tool.module or "built in"
+
+
+class _Proposed:
+    """The drafts of a trial: shown, never written."""
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+
+    def draft_of(self, path: str) -> Draft | None:
+        return next((d for d in self.drafts if path in (d.path, d.target)), None)
+
+    async def propose(self, draft: Draft) -> None:
+        self.drafts = [*(one for one in self.drafts if one.path != draft.path), draft]
+
+    async def withdraw(self, draft: Draft) -> None:
+        self.drafts = [one for one in self.drafts if one.id != draft.id]
+
+
+class _Trial:
+    """One call of a tool, by the person's own hand."""
+
+    def __init__(self, studio: Engine, options: argparse.Namespace, console: Console) -> None:
+        self._studio = studio
+        self._options = options
+        self._console = console
+        self._person = console.interactive and not options.json
+
+    async def run(self) -> int:
+        tool = _tool(self._studio, self._options.name)
+        given = _arguments(self._options.args)
+        folder: Path = (self._options.folder or Path.cwd()).resolve()
+        if not folder.is_dir():
+            raise ConfigurationError(f"The folder {folder} is not there.")
+        try:
+            arguments = await asyncio.to_thread(tool.check, given)
+        except ToolFailed as failure:
+            raise ConfigurationError(str(failure)) from failure
+        if not await self._allowed(tool, arguments, folder):
+            return DENIED
+        proposed = _Proposed()
+        context = Context(
+            workspace=await asyncio.to_thread(Workspace, folder),
+            drafts=proposed,
+            emit=self._emit,
+            ask=self._ask,
+            environment=self._studio.environment(),
+        )
+        began = time.monotonic()
+        result = await _call(tool, context, arguments)
+        await self._print(result, time.monotonic() - began, proposed.drafts)
+        return USAGE if result.is_error else DONE
+
+    async def _allowed(self, tool: Tool, arguments: JsonObject, folder: Path) -> bool:
+        if tool.spec.effect in ("read", "draft") or self._options.yes:
+            return True
+        if not self._person:
+            self._console.say(
+                f"{tool.spec.name} needs your word, and nobody is here to ask. To run it: --yes"
+            )
+            return False
+        shown = json.dumps(arguments, indent=2, ensure_ascii=False)
+        self._console.say(f"{tool.spec.name} in {folder}\n{shown}")
+        line = await self._console.line("Run it? [y]es, [n]o: ")
+        return line is not None and line.strip().lower() in ("y", "yes")
+
+    def _emit(self, text: str) -> None:
+        self._console.say(text.rstrip("\n"))
+
+    async def _ask(self, text: str, choices: Sequence[str]) -> str:
+        if not self._person:
+            raise ToolFailed("Nobody is here to answer.")
+        self._console.say("\n".join([text, *(f"  - {choice}" for choice in choices)]))
+        line = await self._console.line("Answer: ")
+        if line is None:
+            raise ToolFailed("Nobody is here to answer.")
+        return line.strip()
+
+    async def _print(self, result: Result, seconds: float, drafts: Sequence[Draft]) -> None:
+        text = await asyncio.to_thread(lambda: result.text)
+        changes = [await asyncio.to_thread(_change, draft) for draft in drafts]
+        if self._options.json:
+            self._console.write_json(
+                {
+                    "text": text,
+                    "is_error": result.is_error,
+                    "summary": result.summary,
+                    "sources": list(result.sources),
+                    "images": [image.media_type for image in result.images],
+                    "seconds": round(seconds, 3),
+                    "drafts": changes,
+                }
+            )
+            return
+        self._console.write(f"{text}\n")
+        self._console.end_line()
+        for draft in changes:
+            place = draft_label(draft["path"], draft["target"])
+            self._console.say(f"\nDraft, not written: {draft['action']} {place}\n{draft['diff']}")
+        summary = [f"Summary: {result.summary}"] if result.summary else []
+        sources = [f"Sources: {', '.join(result.sources)}"] if result.sources else []
+        state = "Failed" if result.is_error else "Done"
+        self._console.say("\n".join([*summary, *sources, f"{state} in {seconds:.2f} s"]))
+
+
+async def _call(tool: Tool, context: Context, arguments: JsonObject) -> Result:
+    """Run it as a turn would, inside its time limit; a failure is a result as well."""
+    limit = tool.spec.time_limit
+    timer = asyncio.timeout(limit)
+    try:
+        async with timer:
+            return await tool.call(context, arguments)
+    except ToolFailed as failure:
+        return Result(str(failure), is_error=True)
+    except TimeoutError:
+        if not timer.expired():
+            raise
+        return Result(f"Timed out after {limit:g} s.", is_error=True)
+
+
+def _arguments(text: str) -> JsonObject:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"--args is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigurationError('--args must be a JSON object, like {"path": "README.md"}')
+    return cast("JsonObject", found)
+
+
+def _change(draft: Draft) -> dict[str, str]:
+    signs = {"add": "+", "del": "-", "fold": ""}
+    lines = [f"{signs.get(row.kind, ' ')}{row.text}" for row in unified_diff(draft)]
+    return {
+        "path": draft.path,
+        "action": draft.action,
+        "target": draft.target,
+        "diff": "\n".join(lines),
+    }

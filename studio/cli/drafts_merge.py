@@ -1,0 +1,136 @@
+"""``agent-studio drafts resolve``: a draft whose file changed meanwhile (T-5)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from studio.agent.changes.draft_review import Conflict
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft
+from studio.tools.drafts.three_way_merge import OURS, THEIRS, with_line_ends
+from studio.tools.workspace.text_files import decode, read_whole
+
+from .console import Console
+from .drafts_format import diff_lines
+from .exit_codes import DONE
+from .terminal_io import read_stdin
+
+
+async def resolve(
+    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
+) -> int:
+    """Make a draft anew on top of its file as it is now; it waits again, nothing is written."""
+    session = await studio.sessions.open(entry.session_id)
+    conflict = await session.conflict(entry.draft_id)
+    if conflict.draft.status != "conflict":
+        raise ConfigurationError("The file did not change. Approve, edit or discard this draft.")
+    if options.use == "file":
+        await session.decide(entry.draft_id, "discard")
+        console.say(f"Discarded: {entry.place}")
+        if options.json:
+            await write_entry(studio, entry, entry.draft_id, console)
+        return DONE
+    if options.use is None:
+        require_text(conflict.draft)
+        original = conflict.draft.after if conflict.theirs is None else conflict.theirs
+        text = await read_own_text(options.source, original)
+    else:
+        text = _merged(conflict) if options.use == "merged" else _drafted(conflict)
+    made = await redraft(session, conflict, text)
+    await report_draft(studio, entry, made, "Drafted anew", options, console)
+    return DONE
+
+
+async def redraft(session: Session, conflict: Conflict, text: str | None) -> Draft:
+    """The draft with another text, on the file as ``conflict`` has it; ConfigurationError."""
+    merge = conflict.merge
+    if merge is not None and merge.conflicts and text is not None:
+        lines = text.splitlines()
+        if THEIRS in lines or OURS in lines:
+            raise ConfigurationError(
+                f"The text still has both sides between “{THEIRS}” and “{OURS}”. Leave one of them."
+            )
+    return await session.resolve(conflict.draft.id, text, conflict)
+
+
+async def report_draft(
+    studio: Engine,
+    entry: DraftEntry,
+    made: Draft,
+    done: str,
+    options: argparse.Namespace,
+    console: Console,
+) -> None:
+    """Say what was made of a draft, and how it gets into the file."""
+    counts, _ = await asyncio.to_thread(diff_lines, made.before or "", made.after)
+    console.say(f"{done}: {made.place}" + (f" ({counts})" if made.rewrites else ""))
+    if options.json:
+        await write_entry(studio, entry, made.id, console)
+    else:
+        console.say(f"It waits for you: agent-studio drafts approve {made.id[:8]}")
+
+
+async def write_entry(studio: Engine, entry: DraftEntry, draft_id: str, console: Console) -> None:
+    """A draft as ``list`` has it, as JSON."""
+    for done in (False, True):
+        for found in await studio.store.drafts(entry.session_id, done=done):
+            if found.draft_id == draft_id:
+                console.write_json(asdict(found))
+
+
+async def read_own_text(source: Path, original: str) -> str:
+    """The person's own text from a file or, for ``-``, from standard input.
+
+    Lines that stay keep the ends that they have in ``original``. Raises
+    ToolFailed if it is no text.
+    """
+    if str(source) == "-":
+        return await asyncio.to_thread(
+            decode_own_text, await read_stdin(), "Standard input", original
+        )
+    data = await asyncio.to_thread(read_whole, source, str(source))
+    return await asyncio.to_thread(decode_own_text, data, str(source), original)
+
+
+def decode_own_text(data: bytes, name: str, original: str) -> str:
+    """What a person's editor saved, as the draft's text; ToolFailed if it is no text."""
+    text, _ = decode(data, name)
+    if not original:
+        return text
+    return with_line_ends(re.sub(r"\r\n|\r", "\n", text), original)
+
+
+def require_text(draft: Draft) -> None:
+    """Raises ConfigurationError for a draft without a text that a person may change."""
+    if draft.action == "delete":
+        raise ConfigurationError("This draft deletes a file. There is no text to edit.")
+    if draft.before is None and draft.base_digest:
+        raise ConfigurationError(f"{draft.path} is no text file.")
+
+
+def _merged(conflict: Conflict) -> str:
+    merge, draft = conflict.merge, conflict.draft
+    if merge is None:
+        raise ConfigurationError(
+            f"There is no merged text of {draft.path}. Use the draft or the file, or your own text."
+        )
+    if merge.conflicts:
+        raise ConfigurationError(
+            "Both changed the same lines. Decide between them: "
+            f"agent-studio drafts edit {draft.id[:8]}"
+        )
+    return merge.text
+
+
+def _drafted(conflict: Conflict) -> str | None:
+    """None for what goes or moves as it is, which needs no text."""
+    draft = conflict.draft
+    kept = conflict.ours is None or (draft.action == "move" and not draft.rewrites)
+    return None if kept else draft.after

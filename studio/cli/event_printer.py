@@ -1,0 +1,138 @@
+"""The events of a turn, as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from studio.agent.loop.user_messages import describe_end
+from studio.domain.blocks import ToolBlock
+from studio.domain.codec import encode_event
+from studio.domain.events import (
+    Event,
+    Failed,
+    Notice,
+    RetryScheduled,
+    Routed,
+    Silent,
+    StepStarted,
+    Summarised,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.models import PROVIDER_TITLES
+from studio.domain.transcript import Transcript
+
+from .console import Console
+
+
+class JsonPrinter:
+    """One event a line; the first names the session, the last is ``turn_complete``."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def event(self, event: Event) -> None:
+        self._console.write_json(encode_event(event))
+
+    @contextmanager
+    def quiet(self) -> Generator[None]:
+        yield
+
+
+class TextPrinter:
+    """The answer on standard output, everything about it on standard error."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._transcript = Transcript()
+        self._held: list[Event] | None = None
+        self._spoke = self._pause = False
+        self._provider = ""
+
+    def event(self, event: Event) -> None:
+        if self._held is not None:
+            self._held.append(event)
+        else:
+            self._print(event)
+
+    @contextmanager
+    def quiet(self) -> Generator[None]:
+        """Hold back what happens meanwhile: a question is on the screen."""
+        self._held = []
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            for event in held:
+                self._print(event)
+
+    def _print(self, event: Event) -> None:
+        self._show(event, self._transcript.apply(event))
+
+    def _show(self, event: Event, index: int | None) -> None:
+        """Print an event that changed the transcript's block with this index."""
+        match event:
+            case StepStarted():
+                self._pause = self._spoke
+            case TextDelta():
+                if self._pause:  # what is said in two steps is two paragraphs
+                    self._console.end_line()
+                    self._console.write("\n")
+                    self._pause = False
+                self._console.write(event.text)
+                self._spoke = True
+            case ToolStarted():
+                if (tool := self._tool(index)) is not None:
+                    self._console.say(f"· {tool.verb} {one_line(tool.target)}".rstrip())
+            case ToolFinished():
+                tool = self._tool(index)
+                if tool is not None and event.is_error and tool.state != "denied":
+                    what = f"{tool.name} {one_line(tool.target)}".rstrip()
+                    self._console.say(f"× {what}: {event.summary or 'failed'}")
+            case Notice():
+                self._console.say(event.text)
+            case Routed():
+                self._console.say(event.why)
+            case Summarised():
+                sizes = f"{event.before:,} → {event.after:,} tokens"
+                self._console.say(f"Earlier messages were summed up for the model, {sizes}.")
+            case TurnStarted():
+                self._provider = PROVIDER_TITLES.get(event.provider, event.provider)
+            case RetryScheduled():
+                when = f"Trying again in {format_seconds(event.seconds)}"
+                self._console.say(
+                    f"{event.title} {when} (attempt {event.attempt} of {event.attempts})."
+                )
+            case Silent():
+                self._console.say(
+                    f"Nothing from {self._provider} for {format_seconds(event.seconds)}."
+                )
+            case Failed():
+                end = "" if event.title.endswith(".") else ":"
+                self._console.say(f"{event.title}{end} {event.detail}")
+            case TurnComplete():
+                self._console.end_line()
+                if event.reason not in ("done", "error"):
+                    self._console.say(describe_end(event.reason, event.detail))
+            case _:
+                pass
+
+    def _tool(self, index: int | None) -> ToolBlock | None:
+        block = self._transcript.blocks[index] if index is not None else None
+        return block if isinstance(block, ToolBlock) else None
+
+
+def format_seconds(seconds: float) -> str:
+    """“12 s”, “1 m 30 s”; at least a second."""
+    whole = max(1, round(seconds))
+    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
+
+
+def one_line(text: str) -> str:
+    """The beginning of a target, on one line."""
+    words = " ".join(text.split())
+    return words if len(words) <= 100 else f"{words[:99]}…"

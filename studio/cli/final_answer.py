@@ -1,0 +1,139 @@
+"""The answer of a turn by itself: collected, checked, printed whole or put into a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import cast
+
+from studio.agent.loop.structured_output import parse_answer
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import (
+    Event,
+    Failed,
+    StepStarted,
+    TextDelta,
+    ToolQueued,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.storage.files import write_atomically
+from studio.tools.sdk.argument_check import is_schema
+
+from .console import Console
+from .event_printer import TextPrinter
+
+STDOUT = Path("-")
+
+
+class FinalAnswer:
+    """What was said after the last call of a tool; with a ``schema`` the JSON of the last step."""
+
+    def __init__(self, schema: JsonObject | None) -> None:
+        self._schema = schema
+        self._parts: list[str] = []
+
+    def event(self, event: Event) -> None:
+        match event:
+            case TurnStarted() | ToolQueued():
+                self._parts.clear()
+            case StepStarted():
+                if self._schema is not None:  # what did not fit is asked for again
+                    self._parts.clear()
+            case TextDelta():
+                self._parts.append(event.text)
+            case _:
+                pass
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts).strip()
+
+    async def write(self, console: Console, path: Path | None) -> None:
+        """Print the answer, or put it into a file; raises ConfigurationError if that fails."""
+        text, schema = self.text, self._schema
+        if schema is not None:
+            try:
+                value = await asyncio.to_thread(parse_answer, text, schema)
+            except ValueError as error:  # the turn was ended before it was whole
+                console.say(f"There is no answer that fits the schema: {error}.")
+                return
+            if path in (None, STDOUT):
+                console.write_json(value)
+                return
+            text = json.dumps(value, ensure_ascii=False)
+        if not text:
+            console.say("There is no answer.")
+        elif path is None or path == STDOUT:
+            console.write(f"{text}\n")
+        else:
+            await asyncio.to_thread(write_answer, f"{text}\n", path)
+
+
+class AnswerPrinter(TextPrinter):
+    """Everything but the answer, on standard error; ``brief`` is only what went wrong."""
+
+    def __init__(self, console: Console, *, brief: bool) -> None:
+        super().__init__(console)
+        self._brief = brief
+
+    def _show(self, event: Event, index: int | None) -> None:
+        if isinstance(event, TextDelta | StepStarted):
+            return
+        if not self._brief or isinstance(event, Failed | TurnComplete):
+            super()._show(event, index)
+
+
+def read_schema(text: str) -> JsonObject:
+    """A JSON schema, given itself or as a file; raises ConfigurationError."""
+    if not text.lstrip().startswith("{"):
+        try:
+            text = Path(text).read_text("utf-8-sig")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise ConfigurationError(f"The schema {text} cannot be read: {why}.") from error
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"The schema is not JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise ConfigurationError('A JSON schema is an object, like {"type": "object"}.')
+    schema = cast("JsonObject", found)
+    if not is_schema(schema):
+        raise ConfigurationError("The schema is no JSON schema that an answer can be held against.")
+    return schema
+
+
+def check_output_path(path: Path) -> None:
+    """Raises ConfigurationError if no file can be written there, before anything is spent."""
+    if path == STDOUT:
+        return
+    if path.is_dir():
+        raise ConfigurationError(f"{path} is a folder. Name a file for the answer.")
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"The folder {path.parent} is not there.")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ConfigurationError(f"{path} cannot be written.")
+
+
+def write_answer(text: str, path: Path) -> None:
+    """Write the answer, all of it or nothing; raises ConfigurationError.
+
+    What is no ordinary file, a pipe or a terminal, is written to as it is.
+    """
+    data = text.encode("utf-8", "replace")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        mode = path.stat().st_mode if path.exists() else None
+        write_atomically(path, data)
+        if mode is not None:
+            path.chmod(mode)
+    except OSError as error:
+        raise ConfigurationError(
+            f"{path} cannot be written ({error.strerror or error})."
+        ) from error

@@ -1,0 +1,362 @@
+"""``agent-studio run``: one turn, printed as it comes."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shlex
+import signal
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from studio.agent.engine import Engine
+from studio.agent.permission.approval import UNANSWERED
+from studio.agent.permission.rules import parse_rule
+from studio.agent.session.session import Session
+from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CompletionReason,
+    Event,
+    Failed,
+    Notice,
+    PermissionResolved,
+    ToolFinished,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Said
+from studio.domain.models import AS_IT_IS, Generation
+from studio.domain.permissions import Answer as Permission
+from studio.domain.permissions import Question, Rule
+from studio.storage.ipc.remote_approvals import RemoteApprovals
+
+from .commands.drafts import decide_drafts
+from .commands.sessions import find_session_id
+from .console import Console
+from .drafts_format import draft_lines
+from .event_printer import JsonPrinter, TextPrinter
+from .exit_codes import CANCELLED, LIMITS, exit_code_of_turn
+from .final_answer import STDOUT, AnswerPrinter, FinalAnswer, check_output_path, read_schema
+from .run_options import build_message, turn_limits
+from .terminal_io import on_signals
+
+T = TypeVar("T")
+Printer: TypeAlias = JsonPrinter | TextPrinter
+NOBODY_ASKED = "nobody was there to ask"
+NOWHERE = (None, STDOUT)
+
+
+async def run(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+    """One turn with the same engine as the window's; returns the exit code."""
+    rules = [parse_rule(text, studio.tools()) for text in options.allow]
+    rules += [parse_rule(text, studio.tools(), "deny") for text in options.deny]
+    output: Path | None = options.output
+    if output is not None:
+        check_output_path(output)
+    schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
+    message = await build_message(options, console)
+    session = await open_session(studio, options)
+    for problem in (await studio.agents(Path(session.info.folder))).problems:
+        if not options.quiet:
+            console.say(f"Agent skipped: {problem}")
+    person = console.interactive and not options.json
+    answer = FinalAnswer(schema)
+    window = None if person else studio.questions
+    driver = TurnDriver(session, console, _printer(options, console), window)
+    wish: dict[str, Any] = {
+        "generation": Generation(effort=options.effort, schema=schema),
+        "caps": options.budget,
+    }
+    session.subscribe(lambda event, _: answer.event(event))
+    with _interrupts(driver.stop):
+        bounds = await turn_limits(studio, session, options)
+        code = await driver.run_turn(message, rules, options.mode, limits=bounds, **wish)
+        if person and bounds is None and driver.capped and await driver.ask_background():
+            code = await driver.run_turn((), rules, "background", **wish)
+        if person and code != CANCELLED:
+            await driver.offer_drafts()
+    if driver.answered and not _streams(options) and not (options.json and output in NOWHERE):
+        await answer.write(console, output)
+    if options.quiet:
+        return CANCELLED if driver.stopped else code
+    if waiting := session.drafts.waiting():
+        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
+        console.say(f"Not written yet, waiting for your approval: {paths}")
+    if not options.json:
+        console.say(f"To go on: --session {session.info.id[:8]}")
+    return CANCELLED if driver.stopped else code
+
+
+def _streams(options: argparse.Namespace) -> bool:
+    """Whether the answer is printed as it comes, with what is said between the calls of tools."""
+    return not (options.quiet or options.output or options.schema)
+
+
+def _printer(options: argparse.Namespace, console: Console) -> Printer:
+    if options.json:
+        return JsonPrinter(console)
+    if _streams(options):
+        return TextPrinter(console)
+    return AnswerPrinter(console, brief=options.quiet)
+
+
+async def open_session(studio: Engine, options: argparse.Namespace) -> Session:
+    """A new session, or an old one with what the options change about it."""
+    if options.folder is not None and not options.folder.is_dir():
+        raise ConfigurationError(f"The folder {options.folder} is not there.")
+    if options.session is None:
+        folder = (options.folder or Path.cwd()).resolve()
+        choice = await studio.choose(
+            agent=options.agent or "",
+            provider=options.provider or "",
+            model=options.model or "",
+            folder=folder,
+        )
+        return await studio.sessions.create(
+            folder=str(folder),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            model_chosen=bool(options.provider or options.model),
+            origin="terminal",
+        )
+    session = await studio.sessions.open(await find_session_id(studio, options.session))
+    changes: dict[str, Any] = {}
+    if options.folder is not None:
+        changes["folder"] = str(options.folder.resolve())
+    if options.agent:
+        folder = Path(changes.get("folder", session.info.folder))
+        changes["agent"] = (await studio.agent(options.agent, folder)).name
+    if options.provider and options.provider != session.info.provider:
+        model = options.model or await studio.default_model(options.provider)
+        changes |= {"provider": options.provider, "model": model}
+    elif options.model:
+        changes["model"] = options.model
+    if changes:
+        await session.change(**changes)
+    return session
+
+
+class TurnDriver:
+    """Runs a turn, prints it, and answers its questions in the person's name.
+
+    ``window`` is None where a person is at the terminal. Where none is, permission
+    is asked for in the window, if one is open; the answer is no where none is, or
+    where it does not come.
+    """
+
+    def __init__(
+        self, session: Session, console: Console, printer: Printer, window: RemoteApprovals | None
+    ) -> None:
+        self.stopped = False
+        self.capped = False
+        """Whether a limit of the inline mode ended the last turn (L-1)."""
+        self.answered = False
+        """Whether the last turn ended with what may be an answer."""
+        self._denied = False
+        self._session = session
+        self._console = console
+        self._printer = printer
+        self._window = window
+        self._unheard = False
+        """Whether a question of this turn was left without an answer: no other is put."""
+        self._asking: set[asyncio.Task[Any]] = set()
+        self._broken: BaseException | None = None
+
+    def stop(self) -> None:
+        """End the turn, and take back the question that is on the screen."""
+        self.stopped = True
+        self._session.stop()
+        for task in self._asking:
+            task.cancel()
+
+    async def run_turn(
+        self,
+        said: Sequence[Said],
+        rules: list[Rule],
+        mode: Mode | None,
+        *,
+        limits: Limits | None = None,
+        generation: Generation = AS_IT_IS,
+        caps: Caps = NO_CAPS,
+    ) -> int:
+        """Returns the exit code; the rest is as of ``Session.turn``."""
+        fault = ""
+        reason: CompletionReason = "error"
+        ran: Mode = "background"
+        heard: list[Event] = []  # also what is not of the turn, but happens meanwhile
+        unsubscribe = self._session.subscribe(lambda event, _: heard.append(event))
+        turn = self._session.turn(
+            said, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
+        )
+        try:
+            async for event in turn:
+                while heard:
+                    self._printer.event(heard.pop(0))
+                match event:
+                    case TurnStarted():
+                        ran = event.mode
+                    case AwaitingPermission():
+                        self._ask(self._permission(event.question))
+                    case AwaitingReply():
+                        self._ask(self._reply(event))
+                    case PermissionResolved():
+                        self._denied |= event.answer == "deny"
+                    case ToolFinished():
+                        self._denied |= bool(event.refused_by)
+                    case Failed():
+                        fault = event.fault
+                    case TurnComplete():
+                        reason = event.reason
+                        if reason == "error" and not fault:  # nothing failed, but the answer
+                            fault = "unfit"
+                            self._console.say(event.detail)
+                    case _:
+                        pass
+        finally:
+            unsubscribe()
+            for task in self._asking:
+                task.cancel()
+            await turn.aclose()
+        if self._broken is not None:
+            raise self._broken
+        self.answered = reason == "done" or reason in LIMITS
+        self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
+        return exit_code_of_turn(reason, denied=self._denied, fault=fault)
+
+    async def ask_background(self) -> bool:
+        """Whether the person wants a turn that met its limit to go on in the background (L-1)."""
+        prompt = "Go on in the background? [y]es, [n]o: "
+        return await self._unless_stopped(self._word(prompt, "yn")) == "y"
+
+    async def offer_drafts(self) -> None:
+        """Show each draft that waits and write those the person approves."""
+        await self._unless_stopped(self._offer_drafts())
+
+    async def _unless_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
+        """Wait for the person between turns; None if they stopped instead."""
+        task = asyncio.create_task(asking)
+        self._asking.add(task)
+        await asyncio.wait([task])
+        self._asking.discard(task)
+        return None if task.cancelled() else task.result()
+
+    async def _offer_drafts(self) -> None:
+        session, console = self._session, self._console
+        waiting = session.drafts.waiting()
+        for number, draft in enumerate(waiting):
+            head, *lines = await asyncio.to_thread(draft_lines, draft)
+            console.say("\n".join(["", draft.place, *lines]))
+            left = [one.id for one in waiting[number:]]
+            every = f", [a]ll {len(left)}" if len(left) > 1 else ""
+            prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
+            word = await self._word(prompt, "yand" if every else "ynd")
+            if word == "a":
+                await decide_drafts(session, left, "approve", console)
+                return
+            if word in ("y", "d"):
+                await decide_drafts(
+                    session, left[:1], "approve" if word == "y" else "discard", console
+                )
+            elif not word:
+                return
+
+    def _ask(self, question: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(question)
+        self._asking.add(task)
+        task.add_done_callback(self._asked)
+
+    def _asked(self, task: asyncio.Task[None]) -> None:
+        self._asking.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            self._broken = error  # nobody would answer any more
+            self._session.stop()
+
+    async def _permission(self, question: Question) -> None:
+        if self._window is not None:
+            await self._permission_elsewhere(question, self._window)
+            return
+        session = self._session
+        scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
+        detail = question.detail.replace("\n", "\n    ")
+        lines = [f"\n{question.title}", f"    {detail}"]
+        lines += [question.reason] if question.reason else []
+        lines += [question.why] if question.why else []
+        lines += [", ".join(text for _, text in question.facts)]
+        answers: dict[str, Permission] = {"y": "once", "n": "deny", "": "deny"}
+        if question.always:
+            answers |= {"s": "session", "f": "folder", "a": "always"}
+            rules = [f"allow {rule}" for rule in question.always]
+            one = len(rules) == 1
+            added = f" {rules[0]}" if one else "".join(f"\n    {rule}" for rule in rules)
+            lines.append(f"A scope adds the {'rule' if one else 'rules'}:{added}")
+        if question.covers:
+            lines.append("That would also have allowed:")
+            lines += [f"    {one}" for one in question.covers]
+        with self._printer.quiet():
+            self._console.say("\n".join(filter(None, lines)))
+            word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
+            session.answer_permission(question.id, answers[word])
+
+    async def _permission_elsewhere(self, question: Question, window: RemoteApprovals) -> None:
+        session, asked = self._session, f"{question.tool} {question.detail}"
+        there = not self._unheard and await window.has_window()
+        if there:
+            self._printer.event(Notice(f"Asked in the window: {asked}"))
+            answer = await window.ask(session.info.id, question, through="terminal")
+            if answer is not None:
+                if answer == "deny":
+                    self._console.say(f"Not allowed: {asked}\n  Denied in the window.")
+                session.answer_permission(question.id, "deny" if answer == "deny" else "once")
+                return
+            self._unheard = True
+        session.answer_permission(question.id, "deny", NOBODY_ASKED)
+        lines = [f"Not allowed: {asked}", f"  {question.why}" if question.why else ""]
+        lines.append("  Nobody answered in the window." if there else "  Nobody is here to ask.")
+        if question.always:
+            wanted = (f"--allow {shlex.quote(str(rule))}" for rule in question.always)
+            lines[-1] += f" To allow it: {' '.join(wanted)}"
+        self._console.say("\n".join(filter(None, lines)))
+
+    async def _reply(self, event: AwaitingReply) -> None:
+        if self._window is not None:
+            self._session.answer_question(event.call_id, UNANSWERED)
+            return
+        with self._printer.quiet():
+            self._console.say(f"\n{event.text}")
+            for number, choice in enumerate(event.choices, 1):
+                self._console.say(f"  {number}. {choice}")
+            while True:
+                line = await self._console.line("Answer: ")
+                text = UNANSWERED if line is None else line.strip()
+                if text:
+                    break
+            if text.isdecimal() and 1 <= int(text) <= len(event.choices):
+                text = event.choices[int(text) - 1]
+            self._session.answer_question(event.call_id, text)
+
+    async def _word(self, prompt: str, letters: str) -> str:
+        """One of ``letters``, asked for until it comes; empty at the end of the input."""
+        while (line := await self._console.line(prompt)) is not None:
+            word = line.strip().lower()[:1]
+            if word and word in letters:
+                return word
+        return ""
+
+
+@contextmanager
+def _interrupts(stop: Callable[[], None]) -> Generator[None]:
+    """Ctrl-C, a polite kill and a closed terminal stop the turn; a second Ctrl-C the program."""
+    loop = asyncio.get_running_loop()
+
+    def stop_once() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        stop()
+
+    with on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}):
+        yield

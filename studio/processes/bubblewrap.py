@@ -1,0 +1,237 @@
+"""Commands in bubblewrap: namespaces of their own, on Linux.
+
+Abstract sockets, closed to what a thread starts: Linux 6.12 and later.
+
+They have no path that could be hidden, and belong to the network: who has that
+reaches the display or a bus over them. Landlock scopes them. Numbers are those
+of ``linux/landlock.h`` and ``linux/prctl.h``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from .git_hooks_guard import GitHooksGuard
+from .sandbox_mounts import ENVIRONMENT, TempFolders, VisiblePaths
+
+_CREATE, _RESTRICT = 444, 446
+_VERSION = 1
+_SCOPED = 6
+"""The first version that knows scopes."""
+_ABSTRACT_SOCKET = 1
+_NO_NEW_PRIVS = 38
+
+
+class _Attributes(ctypes.Structure):
+    _fields_ = (
+        ("handled_access_fs", ctypes.c_uint64),
+        ("handled_access_net", ctypes.c_uint64),
+        ("scoped", ctypes.c_uint64),
+    )
+
+
+def scope_thread() -> bool:
+    """Keep this thread, and all it starts, from abstract sockets of others; for ever.
+
+    False where the system cannot. Only for a thread that ends with its child.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        system = ctypes.CDLL(None, use_errno=True)
+        if system.syscall(_CREATE, None, ctypes.c_size_t(0), _VERSION) < _SCOPED:
+            return False
+        wanted = _Attributes(0, 0, _ABSTRACT_SOCKET)
+        size = ctypes.c_size_t(ctypes.sizeof(wanted))
+        rules = system.syscall(_CREATE, ctypes.byref(wanted), size, 0)
+        if rules < 0:
+            return False
+        try:
+            nothing = ctypes.c_ulong(0)
+            once = system.prctl(_NO_NEW_PRIVS, ctypes.c_ulong(1), nothing, nothing, nothing)
+            return once == 0 and system.syscall(_RESTRICT, rules, 0) == 0
+        finally:
+            os.close(rules)
+    except (OSError, AttributeError):  # another C library
+        return False
+
+
+_ALONE = (
+    *("--unshare-user-try", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
+    *("--unshare-cgroup-try", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
+)
+_PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")
+"""Folders of the system where programs meet: sockets of agents, buses, displays."""
+_NEEDED = (
+    *("/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf"),
+    *("/run/NetworkManager/resolv.conf", "/run/resolvconf/resolv.conf"),
+    *("/run/current-system", "/run/booted-system", "/run/opengl-driver"),
+)
+"""What is shown again of those: how names are resolved, and the system of NixOS."""
+_KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
+"""Root may change the kernel here without any capability."""
+_Kind: TypeAlias = Literal["empty", "read", "write", "nothing", "tmp"]
+
+
+class Bubblewrap:
+    """``argv`` may be called from any thread; it touches the disk.
+
+    All of the computer is read-only. The home folder is empty, but for where
+    programs are installed; what is written there is gone with the command.
+    ``/tmp`` is kept for the next command in the same folder, until the program ends.
+    """
+
+    kind = "bubblewrap"
+    label = "Sandboxed"
+    reason = ""
+
+    def __init__(self, program: str, places: VisiblePaths, *, scoped: bool = True) -> None:
+        """``scoped``: commands with a network do not reach abstract sockets, if the system can."""
+        self._program = program
+        self._places = places
+        self._scoped = scoped
+        self._scratch = TempFolders()
+        self._stand_ins = GitHooksGuard()
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        hidden: Sequence[Path] = (),
+    ) -> list[str]:
+        """What to start so that ``command`` runs in ``folder``, and can write there alone."""
+        folder = Path(os.path.realpath(folder))
+        kept = self._stand_ins.hold(folder)
+        try:
+            mounts = self._mounts(folder, environment, kept, hidden)
+        except BaseException:
+            self._stand_ins.release()
+            raise
+        root = mounts.pop(Path("/"), "read")
+        argv = [self._program, *_ALONE]
+        if not network:
+            argv.append("--unshare-net")
+        argv += ["--bind" if root == "write" else "--ro-bind", "/", "/"]
+        argv += ["--dev", "/dev", "--proc", "/proc"]
+        for name in _KERNEL:
+            argv += ["--ro-bind-try", name, name]
+        for path in sorted(mounts, key=lambda path: len(path.parts)):  # inner ones come later
+            argv += self._mount(mounts[path], str(path), folder)
+        for name in ENVIRONMENT:
+            argv += ["--unsetenv", name]
+        argv += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(folder)]
+        return [*argv, "--", "/bin/sh", "-c", command]
+
+    def enter(self) -> None:
+        """Not where bubblewrap needs more rights than its caller to make namespaces."""
+        if self._scoped and not Path(self._program).stat().st_mode & stat.S_ISUID:
+            scope_thread()
+
+    def left(self) -> None:
+        """A command has ended."""
+        self._stand_ins.release()
+
+    def close(self) -> None:
+        """Remove what commands left in their ``/tmp``."""
+        self._scratch.close()
+
+    def _mounts(
+        self,
+        folder: Path,
+        environment: Mapping[str, str],
+        kept: Sequence[Path],
+        hidden: Sequence[Path],
+    ) -> dict[Path, _Kind]:
+        places = self._places
+        mounts: dict[Path, _Kind] = {
+            path: "empty"
+            for name in _PRIVATE
+            if (path := Path(name)).is_dir() and not path.is_symlink()
+        }
+        mounts[Path("/tmp")] = "tmp"
+        mounts |= dict.fromkeys(places.hidden(), "empty")
+        shown = [path for name in _NEEDED if (path := Path(name)).exists()]
+        for path in (*shown, *places.programs(environment)):
+            if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
+                mounts[path] = "read"
+        mounts[folder] = "write"
+        mounts |= _protected(folder, kept)
+        # Last, for what would be seen of them now; not where the person works in one of them.
+        for path in places.secrets():
+            if not folder.is_relative_to(path) and not _inside(path, mounts, "empty", "tmp"):
+                mounts[path] = "empty" if path.is_dir() else "nothing"
+        whole = Path(os.path.realpath(places.home)).is_relative_to(folder)
+        for path in _sockets():
+            if not _inside(path, mounts, "empty", "tmp", "nothing") and (
+                whole or not path.is_relative_to(folder)
+            ):
+                mounts[path] = "nothing"
+        for path in sorted(hidden, key=lambda path: len(path.parts)):
+            if path in (folder, *folder.parents) or _inside(path, mounts, "empty", "tmp"):
+                continue
+            for inner in [one for one in mounts if one.is_relative_to(path)]:
+                del mounts[inner]
+            mounts[path] = "empty" if path.is_dir() else "nothing"
+        return mounts
+
+    def _mount(self, kind: _Kind, path: str, folder: Path) -> list[str]:
+        if kind == "empty":
+            return ["--tmpfs", path]
+        if kind == "tmp":
+            # Not below a mount: a command could lead the next one's mount astray by a link.
+            below = folder.is_relative_to(path)
+            return ["--tmpfs", path] if below else ["--bind", str(self._scratch.of(folder)), path]
+        if kind == "nothing":
+            return ["--ro-bind", "/dev/null", path]
+        return ["--bind" if kind == "write" else "--ro-bind", path, path]
+
+
+def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:
+    """What in the folder stays as it is.
+
+    Each ``.git``, and what it is in, is a mount of its own: else it could be moved away
+    with all that is in it, and made anew.
+    """
+    found: dict[Path, _Kind] = {}
+    for path in kept:
+        above = (
+            place for place in path.parents if place.is_relative_to(folder) and place != folder
+        )
+        found.update(dict.fromkeys(above, "write"))
+    found.update(dict.fromkeys(kept, "read"))
+    agents = folder / ".agents"
+    if agents.exists() and not agents.is_symlink():
+        found[agents] = "read"
+    return found
+
+
+def _inside(path: Path, mounts: Mapping[Path, _Kind], *kinds: _Kind) -> bool:
+    """Whether the innermost mount around ``path`` is of one of these kinds."""
+    for place in (path, *path.parents):
+        if place in mounts:
+            return mounts[place] in kinds
+    return False
+
+
+def _sockets() -> Iterable[Path]:
+    """Sockets of running programs, by their path; read-only does not stop who connects to one."""
+    try:
+        lines = Path("/proc/net/unix").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for name in {line.split(maxsplit=7)[-1] for line in lines if " /" in line}:
+        try:
+            path = Path(os.path.realpath(name))
+            if stat.S_ISSOCK(path.lstat().st_mode):
+                yield path
+        except (OSError, ValueError):
+            continue

@@ -1,0 +1,207 @@
+"""Where commands are run: confined by the system if it can, and told if it cannot."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from .bubblewrap import Bubblewrap
+from .sandbox_mounts import VisiblePaths
+from .seatbelt import Seatbelt
+
+_PATIENCE = 10.0  # s for a probe that does nothing
+_NETWORK = re.compile(
+    r"could not resolve|couldn't resolve|name resolution|name or service not known|ENOTFOUND"
+    r"|EAI_AGAIN|getaddrinfo|no such host|network is unreachable|ENETUNREACH|nodename nor servname"
+    r"|failed to connect|connection refused|ECONNREFUSED|could(?: not|n't) connect"
+    r"|dns error|failed to lookup address|no address associated|unable to access 'http",
+    re.I,
+)
+_WRITING = re.compile(r"read-only file system|EROFS|errno 30|device or resource busy", re.I)
+_ABSENT = re.compile(r"no such file|not found|ENOENT|operation not permitted", re.I)
+
+
+class Sandbox(Protocol):
+    """``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
+    ``reason`` says why there is none.
+
+    For each command: ``argv``; then ``enter`` in the thread that starts it, which must
+    end with it; and ``left`` once all that it started has ended.
+    """
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        hidden: Sequence[Path] = (),
+    ) -> list[str] | str:
+        """What to start so that ``command`` runs in ``folder``. Touches the disk.
+
+        ``hidden`` are real files and folders that it may not even read.
+        """
+        ...
+
+    def enter(self) -> None: ...
+    def left(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class NoSandbox:
+    """No sandbox: a command can do what the person can do."""
+
+    kind = "none"
+    label = "Not sandboxed"
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        hidden: Sequence[Path] = (),
+    ) -> list[str] | str:
+        if sys.platform == "win32":
+            return f'{os.environ.get("COMSPEC", "cmd.exe")} /c "{command}"'
+        return ["/bin/sh", "-c", command]
+
+    def enter(self) -> None:
+        return
+
+    def left(self) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+
+class HidingSandbox:
+    """Another sandbox, from which more is hidden: ``hidden`` is asked for each command."""
+
+    def __init__(self, sandbox: Sandbox, hidden: Callable[[], Sequence[Path]]) -> None:
+        self._sandbox = sandbox
+        self._hidden = hidden
+        self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
+        self.enter, self.left, self.close = sandbox.enter, sandbox.left, sandbox.close
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        hidden: Sequence[Path] = (),
+    ) -> list[str] | str:
+        more = [*hidden, *self._hidden()]
+        return self._sandbox.argv(command, folder, environment, network=network, hidden=more)
+
+
+def find_sandbox(
+    private: Sequence[Path] = (), *, wanted: bool = True, home: Path | None = None
+) -> Sandbox:
+    """The system's sandbox, tried once by running a command in it; blocks, so use a thread.
+
+    ``private`` are folders no command may see: the program's own.
+    """
+    if not wanted:
+        return NoSandbox("The sandbox is off in the settings.")
+    places = VisiblePaths(home or Path.home(), tuple(private))
+    tried: list[Sandbox] = []
+    if sys.platform.startswith("linux"):
+        program = _program("bwrap")
+        if program is None:
+            return NoSandbox("bubblewrap is not installed.")
+        # The second, if Landlock keeps it from making its namespaces.
+        tried += [Bubblewrap(program, places), Bubblewrap(program, places, scoped=False)]
+    elif sys.platform == "darwin":
+        tried.append(Seatbelt(places))
+    else:
+        return NoSandbox("This system has no sandbox that is supported.")
+    problem = ""
+    for sandbox in tried:
+        problem = _tried(sandbox)
+        if not problem:
+            return sandbox
+    return NoSandbox(f"{tried[0].kind} does not work here: {problem}")
+
+
+def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:
+    """Why a command that failed may have failed, for the model; empty if nothing says so."""
+    if sandbox.kind == "none":
+        return ""
+    end = output[-20_000:]
+    if not network and _NETWORK.search(end):
+        return "This ran without network. Ask with network=true if it is needed."
+    if _WRITING.search(end):
+        return (
+            "This ran in a sandbox: only the working folder and /tmp can be written, "
+            "and in it not .agents, and not .git/hooks or .git/config; what a rule refuses to be "
+            "read is not there."
+        )
+    home = re.escape(str(Path.home()))
+    for path in re.findall(rf"{home}/[^\s'\"“”:,;)]+", end):
+        if _ABSENT.search(end) and os.path.lexists(path):
+            return f"This ran in a sandbox, from which {path} cannot be seen."
+    return ""
+
+
+def _program(name: str) -> str | None:
+    """Where a program is; never in a folder that somebody's project could fill."""
+    usual = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
+    return shutil.which(name, path=os.pathsep.join(usual))
+
+
+def _tried(sandbox: Sandbox) -> str:
+    """What is wrong with a sandbox; empty if a command ran in it."""
+    problem: list[str] = []
+    # A thread of its own: what it enters, it cannot leave.
+    thread = threading.Thread(target=lambda: problem.append(_run_in(sandbox)), daemon=True)
+    thread.start()
+    thread.join()
+    return problem[0] if problem else "it failed"
+
+
+def _run_in(sandbox: Sandbox) -> str:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        environment = {"PATH": os.environ.get("PATH", os.defpath)}
+        try:
+            argv = sandbox.argv("echo works > tried", Path(folder), environment)
+            sandbox.enter()
+            done = subprocess.run(
+                argv,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                timeout=_PATIENCE,
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        finally:
+            sandbox.left()
+        if done.returncode == 0 and Path(folder, "tried").is_file():
+            return ""
+        return done.stderr.decode("utf-8", "replace").strip()[:300] or f"exit {done.returncode}"

@@ -1,0 +1,154 @@
+"""What a sandboxed command sees of this computer, and what it does not.
+
+Temporary folders of commands, apart from those of everybody else.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = (
+    *(".local/bin", ".local/lib", ".local/pipx", ".local/share/uv", ".local/share/pipx"),
+    *(".local/share/virtualenvs", ".local/share/hatch", ".local/share/pypoetry"),
+    *(".cache/pypoetry/virtualenvs", ".cache/ms-playwright", ".local/share/mise"),
+    *(".local/share/fnm", ".local/share/pnpm", ".local/share/mamba", ".pixi/bin", ".pixi/envs"),
+    *(".pyenv", "miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda/envs"),
+    *(".cargo/bin", ".cargo/env", ".cargo/registry", ".cargo/git", ".rustup"),
+    *(".nvm", ".fnm", ".nodenv", ".volta", ".asdf", ".npm-global", ".yarn/bin"),
+    *(".deno/bin", ".bun/bin", ".bun/install"),
+    *("go/bin", "go/pkg", ".goenv", ".rbenv", ".rvm", ".gem/ruby"),
+    *(".sdkman", ".m2/repository", ".gradle/caches", ".gradle/wrapper"),
+    *(".dotnet", ".nuget/packages", ".swiftly"),
+    *(".ghcup", ".cabal/bin", ".cabal/store", ".cabal/packages", ".stack", ".opam", ".elan"),
+    *(".juliaup", ".julia", ".nix-profile", ".local/state/nix", ".linuxbrew", "Library/Python"),
+    *(".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"),
+)
+"""Where programs, and what they are made of, are installed in a home folder."""
+
+SECRETS = (
+    *(".ssh", ".gnupg", ".pki", ".password-store", ".local/share/keyrings", ".vault-token"),
+    *(".config/sops", ".config/age", ".config/keepassxc", ".local/share/kwalletd"),
+    *(".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/containers", ".oci"),
+    *(".config/doctl", ".config/hcloud", ".config/rclone", ".terraform.d", ".terraformrc"),
+    *(".config/gh", ".config/glab-cli", ".config/hub", ".git-credentials"),
+    *(".config/git/credentials", ".netrc", "_netrc", ".authinfo", ".authinfo.gpg"),
+    *(".npmrc", ".yarnrc.yml", ".pypirc", ".config/pypoetry", ".config/pip", ".pip"),
+    *(".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".bundle/config"),
+    *(".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties"),
+    *(".nuget/NuGet", ".cabal/config", ".julia/servers", ".stack/upload", ".opam/plugins"),
+    *(".pgpass", ".my.cnf", ".mylogin.cnf", ".config/op", ".config/Bitwarden"),
+    *(".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".kaggle"),
+    *(".claude", ".claude.json", ".codex", ".gemini", ".config/github-copilot"),
+    *(".mozilla", ".thunderbird", ".config/google-chrome", ".config/chromium"),
+    *(".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi", ".config/opera"),
+    *("snap/firefox", "snap/chromium", ".var/app", ".config/Signal", ".config/Slack"),
+    *(".bash_history", ".zsh_history", ".local/share/fish", ".python_history"),
+    *(".psql_history", ".mysql_history", ".node_repl_history", ".sqlite_history"),
+    *(".Xauthority", ".ICEauthority", ".cache/keyring", ".config/autostart"),
+    *("Library/Keychains", "Library/Cookies", "Library/Mail", "Library/Messages"),
+    *("Library/Application Support/Google", "Library/Application Support/Firefox"),
+    *("Library/Application Support/com.apple.TCC", "Library/Safari", "Library/Containers"),
+)
+"""What of a home folder is hidden wherever the rest of it can be seen."""
+
+ENVIRONMENT = (
+    *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL"),
+    *("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "XDG_RUNTIME_DIR"),
+    *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "ICEAUTHORITY", "SESSION_MANAGER"),
+    *("DOCKER_HOST", "CONTAINER_HOST", "KRB5CCNAME", "PULSE_SERVER", "TMUX", "STY"),
+)
+"""Variables that lead to other programs of the person, which act with their rights."""
+
+_PREFIX = ("lib", "libexec", "share", "versions", "pyvenv.cfg")
+_CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class VisiblePaths:
+    """``home`` is the person's; ``private`` are the program's own folders, with its keys'
+    names and all chats. Methods touch the disk and give real paths of what exists."""
+
+    home: Path
+    private: tuple[Path, ...] = ()
+
+    def hidden(self) -> list[Path]:
+        """Folders of which a command sees nothing but what is shown again: everybody's homes,
+        and other disks, on which there may be more of them."""
+        homes = (self.home, *map(Path, ("/home", "/Users", "/root", "/media", "/mnt", "/Volumes")))
+        return [
+            path for path in _real([*homes, *self.private]) if path.is_dir() and path != Path("/")
+        ]
+
+    def programs(self, environment: Mapping[str, str]) -> list[Path]:
+        """What is shown of the home folder: programs known by their place, and those on PATH."""
+        home = Path(os.path.realpath(self.home))
+        found = [home / name for name in PROGRAMS]
+        for entry in environment.get("PATH", "").split(os.pathsep):
+            for place in (self.home, home):
+                if Path(entry).is_relative_to(place):
+                    found.append(_whole(home / os.path.relpath(entry, place), home))
+                    break
+        # The Python that runs this program, wherever it is: virtual environments are often
+        # made of it, and tools of one's own call it.
+        found += [Path(os.path.realpath(place)) for place in (sys.base_prefix, sys.prefix)]
+        return [path for path in dict.fromkeys(found) if path != home and _may_be_shown(path)]
+
+    def secrets(self) -> list[Path]:
+        return _real(self.home / name for name in SECRETS)
+
+
+def _whole(folder: Path, home: Path) -> Path:
+    """All of what is installed, if ``folder`` is but its ``bin``."""
+    above = folder.parent
+    shared = above == home or above.name in (".local", ".cargo")
+    return above if not shared and any((above / x).exists() for x in _PREFIX) else folder
+
+
+def _may_be_shown(path: Path) -> bool:
+    try:
+        # The person's name for commits; some keep credentials beside it.
+        if "git" in path.name + path.parent.name and path.is_file():
+            return not _CREDENTIAL.search(path.read_bytes())
+        return path.exists()
+    except OSError:
+        return False
+
+
+def _real(paths: Iterable[Path]) -> list[Path]:
+    """What exists of ``paths``, where it really is, each once."""
+    found = (Path(os.path.realpath(path)) for path in paths)
+    return list(dict.fromkeys(path for path in found if os.path.lexists(path)))
+
+
+class TempFolders:
+    """One temporary folder for each working folder, until closed or the program ends.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[Path, tempfile.TemporaryDirectory[str]] = {}
+        self._lock = threading.Lock()
+
+    def of(self, folder: Path) -> Path:
+        with self._lock:
+            made = self._made.get(folder)
+            if made is None or not Path(made.name).is_dir():
+                made = self._made[folder] = tempfile.TemporaryDirectory(
+                    prefix="agent-studio-", ignore_cleanup_errors=True
+                )
+            return Path(os.path.realpath(made.name))
+
+    def close(self) -> None:
+        """Remove them all. Blocks."""
+        with self._lock:
+            made, self._made = self._made, {}
+        for folder in made.values():
+            folder.cleanup()

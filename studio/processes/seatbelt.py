@@ -1,0 +1,137 @@
+"""Commands under ``sandbox-exec``, on macOS."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from .git_hooks_guard import repositories
+from .sandbox_mounts import ENVIRONMENT, TempFolders, VisiblePaths
+
+_PROGRAM = "/usr/bin/sandbox-exec"
+_BASE = """\
+(version 1)
+(deny default)
+(allow process-exec process-fork)
+(allow signal process-info* (target same-sandbox))
+(allow sysctl-read)
+(allow pseudo-tty)
+(allow ipc-posix-sem ipc-posix-shm)
+(allow mach-lookup
+  (global-name "com.apple.system.opendirectoryd.libinfo")
+  (global-name "com.apple.system.opendirectoryd.membership")
+  (global-name "com.apple.system.logger")
+  (global-name "com.apple.system.notification_center")
+  (global-name "com.apple.bsd.dirhelper"))
+(allow file-read*)
+(allow file-ioctl (literal "/dev/tty") (literal "/dev/ptmx"))
+(allow file-write* (literal "/dev/null") (literal "/dev/zero") (literal "/dev/tty")
+  (literal "/dev/stdout") (literal "/dev/stderr") (literal "/dev/ptmx") (regex #"^/dev/ttys"))"""
+_NETWORK = """\
+(allow network-outbound (remote ip "*:*"))
+(allow network-inbound network-bind (local ip "*:*"))
+(allow system-socket)
+(allow network-outbound (literal "/private/var/run/mDNSResponder"))
+(allow mach-lookup
+  (global-name "com.apple.SystemConfiguration.configd")
+  (global-name "com.apple.SystemConfiguration.DNSConfiguration")
+  (global-name "com.apple.trustd.agent"))"""
+_LATER = ("hooks", "config", "config.worktree", "commondir", "modules", "worktrees")
+_SHARED = ("/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/var/run")
+
+
+class Seatbelt:
+    """The same meaning as on Linux, with the system's means.
+
+    There is no view of one's own of files: temporary files go to a folder of
+    the studio's, named by TMPDIR, and other programs' cannot be read.
+    """
+
+    kind = "sandbox-exec"
+    label = "Sandboxed"
+    reason = ""
+
+    def __init__(self, places: VisiblePaths) -> None:
+        self._places = places
+        self._scratch = TempFolders()
+
+    def argv(
+        self,
+        command: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        *,
+        network: bool = False,
+        hidden: Sequence[Path] = (),
+    ) -> list[str]:
+        """What to start so that ``command`` runs in ``folder``, and can write there alone."""
+        folder = Path(os.path.realpath(folder))
+        temporary = self._scratch.of(folder)
+        text = profile(
+            self._places,
+            environment,
+            folder,
+            [temporary],
+            network=network,
+            hidden=hidden,
+        )
+        unset = [part for name in ENVIRONMENT for part in ("-u", name)]
+        ours = [f"TMPDIR={temporary}", f"XDG_CACHE_HOME={temporary / 'cache'}"]
+        shell = ["/usr/bin/env", *unset, *ours, "/bin/sh", "-c", command]
+        return [_PROGRAM, "-p", text, *shell]
+
+    def enter(self) -> None:
+        return
+
+    def left(self) -> None:
+        return
+
+    def close(self) -> None:
+        """Remove what commands left in their temporary folders."""
+        self._scratch.close()
+
+
+def profile(
+    places: VisiblePaths,
+    environment: Mapping[str, str],
+    folder: Path,
+    writable: Sequence[Path],
+    *,
+    network: bool,
+    hidden: Sequence[Path] = (),
+) -> str:
+    """The rules for one command; of those that speak about a file the last one counts."""
+    home = Path(os.path.realpath(places.home))
+    secrets = [path for path in places.secrets() if not folder.is_relative_to(path)]
+    apart = [path for path in places.hidden() if path != folder]
+    shown = [Path(os.path.realpath(path)) for path in places.programs(environment)]
+    gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
+    kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
+    # Neither may what they are in be moved away and made anew.
+    kept_in = [place for git in gits for place in (git, *_between(git, folder))]
+    rules = [_BASE, _NETWORK if network else "(deny network*)"]
+    rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
+    rules += _rule("allow", "file-read*", shown)
+    rules += _rule("allow", "file-read-metadata", [home, *folder.parents], "literal")
+    rules += _rule("allow", "file-read* file-write*", [*writable, folder])
+    rules += _rule("deny", "file-read* file-write*", secrets)
+    rules += _rule("deny", "file-write*", kept)
+    rules += _rule("deny", "file-write-unlink", kept_in, "literal")
+    rules += _rule("deny", "file-read* file-write*", hidden)
+    return "\n".join(rules)
+
+
+def _between(git: Path, folder: Path) -> list[Path]:
+    """The folders that a repository is in, below the session's one."""
+    return [path for path in git.parents if path != folder and path.is_relative_to(folder)]
+
+
+def _rule(verdict: str, what: str, paths: Iterable[Path], how: str = "subpath") -> list[str]:
+    named = [f"({how} {_quoted(str(path))})" for path in dict.fromkeys(paths)]
+    return [f"({verdict} {what} {' '.join(named)})"] if named else []
+
+
+def _quoted(text: str) -> str:
+    """A string of the profile's language; a path may hold anything but NUL."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

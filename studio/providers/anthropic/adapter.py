@@ -1,0 +1,404 @@
+"""Anthropic's Messages API, through its SDK.
+
+The SDK opens connections, signs requests and names errors. Requests and events
+pass by its typed models: what is stored is what came, and goes back unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+from studio.domain.tools import ToolSpec
+from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.errors import (
+    ErrorFactory,
+    apply_retry_advice,
+    error_message,
+    fault_of_bad_request,
+    fault_of_status,
+    retry_after,
+)
+from studio.providers.history_rebuild import pair_calls
+from studio.providers.http import Http
+from studio.providers.json_read import as_object, as_objects, as_text
+from studio.providers.media import (
+    PDF,
+    MediaLimits,
+    base64_text,
+    is_picture,
+    left_out_text,
+    media_refusal,
+)
+from studio.providers.media import text_of_file as file_text
+from studio.providers.sse import sse_objects
+from studio.providers.stop_sequences import cut_at_stop_texts
+from studio.providers.stream_driver import StreamDriver
+from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
+
+from . import validate
+from .models import (
+    beta_headers,
+    facts_of,
+    takes_forced_calls,
+    takes_schemas,
+    takes_system_messages,
+    thinking_parameters,
+)
+from .stream import AnthropicAccumulator, calls_of, unreadable
+
+if TYPE_CHECKING:
+    import httpx2
+    from anthropic import APIStatusError, AsyncAnthropic
+
+VENDOR = "https://api.anthropic.com"
+LIMITS = MediaLimits(
+    "Anthropic",
+    # Formats and 8,000 pixels: Anthropic's page "Images and vision". A picture's 5 MB
+    # are counted in base64 ("image exceeds 5 MB maximum").
+    ("image/jpeg", "image/png", "image/gif", "image/webp"),
+    5 * 1024 * 1024 * 3 // 4,
+    # Its page "PDF support": 32 MB for the whole request, base64 and all the rest in it.
+    20_000_000,
+    edge=8_000,
+)
+PAGES = 50
+HOSTED = {"web_search": "web_search_20250305"}
+"""Tools that Anthropic runs. Later versions of this one filter by running code."""
+SEARCHES = 8
+"""The most in one request; each is paid for."""
+
+FAULTS: dict[str, ProviderFault] = {
+    "authentication_error": "bad_key",
+    "billing_error": "no_credit",
+    "permission_error": "forbidden",
+    "not_found_error": "not_found",
+    "request_too_large": "too_long",
+    "rate_limit_error": "rate_limited",
+    "api_error": "server",
+    "timeout_error": "server",
+    "overloaded_error": "overloaded",
+    "invalid_request_error": "bad_request",
+}
+
+
+class AnthropicProvider(Provider):
+    """Native items are messages: ``{"role": "user", "content": [...]}``."""
+
+    name = "anthropic"
+    protocol = "anthropic"
+    cache = PromptCache(seconds=300.0, minimum=1_024)
+    """Five minutes from the last use. Anthropic's page "Prompt caching" has minima
+    from 512 (Claude 5) to 4,096 tokens (Opus 4.5, Haiku 4.5)."""
+
+    def __init__(self, key: str, base_url: str, http: Http) -> None:
+        """``base_url`` without ``/v1``; empty for the vendor's own."""
+        self._key = key
+        self._base_url = (base_url or VENDOR).rstrip("/").removesuffix("/v1")
+        self._http = http
+        self._border = ErrorFactory(self.name, "Anthropic", self._base_url, key)
+        self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        content = [_said(block) for block in blocks if not _is_blank(block)]
+        return [_message("user", content)] if content else []
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return [_message("user", _results(results))] if results else []
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        answered: set[str] = set()
+        calls: list[ToolCall] = []
+        for message in reversed(history):
+            if message.get("role") == "assistant":
+                calls = calls_of(message) + calls
+            elif calls:
+                break
+            else:
+                content = as_objects(message.get("content"))
+                answered |= {as_text(block.get("tool_use_id")) for block in content}
+        return [call for call in calls if call.id not in answered]
+
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
+        history: list[JsonObject] = []
+
+        def add(role: str, content: list[JsonObject]) -> None:
+            if not content:
+                return
+            if not history and role == "assistant":  # a person always speaks first
+                history.append(_message("user", [_text("(Earlier messages are left out.)")]))
+            if history and history[-1]["role"] == role:
+                cast("list[Json]", history[-1]["content"]).extend(content)
+            else:
+                history.append(_message(role, content))
+
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+            add("user", [_said(block) for block in exchange.said])
+            text = [_text(exchange.text)] if exchange.text.strip() else []
+            add("assistant", [*text, *(_call(call) for call in exchange.calls)])
+            add("user", _results(exchange.results))
+        return history
+
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """Where the model has system messages, one of these: see ``anthropic_history.placed``."""
+        return [_message("system" if takes_system_messages(model) else "user", [_text(text)])]
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return validate.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return media_refusal(block, LIMITS, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        return tool in HOSTED
+
+    def stream(self, request: Request) -> ReplyStream:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            client = await self._client()
+            from anthropic import BadRequestError  # by now it was imported, in a thread
+
+            try:
+                return await self._send(client, stack, request)
+            except BadRequestError as error:
+                if sendable_schema(request) is None or not is_format_refusal(
+                    error_message(error.body)
+                ):
+                    raise
+                return await self._send(client, stack, replace(request, schema=None))
+
+        def translate(error: Exception) -> ProviderError:
+            return self._translate(error, request.model)
+
+        native = StreamDriver(self.name, open, AnthropicAccumulator(self._in_stream), translate)
+        return cut_at_stop_texts(native, request)
+
+    async def _send(
+        self, client: AsyncAnthropic, stack: AsyncExitStack, request: Request
+    ) -> AsyncIterator[JsonObject]:
+        from anthropic import AsyncStream
+
+        body = body_of(request)
+        stream = await client.post(
+            "/v1/messages",
+            cast_to=cast("type[JsonObject]", object),
+            content=canonical_json(body).encode(),  # a body would be copied, field by field
+            stream=True,
+            stream_cls=AsyncStream[JsonObject],
+            options={"headers": beta_headers(request, body)},
+        )
+        stack.push_async_callback(stream.close)
+        return sse_objects(stream.response.aiter_bytes())
+
+    async def models(self) -> list[ModelInfo]:
+        found: dict[str, ModelInfo] = {}
+        after: dict[str, str] = {}
+        try:
+            client = await self._client()
+            for _ in range(PAGES):  # a cursor that never ends ends here
+                response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
+                page = as_object(response.http_response.json())
+                if not isinstance(page.get("data"), list):
+                    raise self._border.error("protocol")
+                before = len(found)
+                for model in as_objects(page.get("data")):
+                    if model.get("type") == "model" and model.get("lifecycle") != "retired":
+                        info = facts_of(model)
+                        found.setdefault(info.id, info)
+                last = as_text(page.get("last_id"))
+                if page.get("has_more") is not True or not last or len(found) == before:
+                    break
+                after = {"after_id": last}
+        except Exception as error:
+            raise self._translate(error) from error
+        return list(found.values())
+
+    async def _client(self) -> AsyncAnthropic:
+        """The SDK's client on the shared connections; ProviderError(no_key) without a key."""
+        if not self._key:
+            raise self._border.error("no_key")
+        http = await self._http.client()
+        if self._sdk is None or self._sdk[0] is not http:
+            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
+        return self._sdk[1]
+
+    def _make(self, http: httpx2.AsyncClient) -> AsyncAnthropic:
+        from anthropic import AsyncAnthropic
+
+        # Servers that imitate Anthropic often know only the older header.
+        headers = None if self._base_url == VENDOR else {"x-api-key": self._key}
+        return AsyncAnthropic(
+            api_key=self._key,
+            base_url=self._base_url,
+            http_client=http,
+            max_retries=0,
+            default_headers=headers,
+        )
+
+    def _in_stream(self, event: JsonObject) -> ProviderError:
+        """The error inside a 200 stream."""
+        error = as_object(event.get("error"))
+        return self._named(as_text(error.get("type")), error_message(event))
+
+    def _named(
+        self, kind: str, words: str, *, model: str = "", status: int | None = None
+    ) -> ProviderError:
+        fault = FAULTS.get(kind) or (fault_of_status(status) if status else "server")
+        if fault == "bad_request":
+            fault = "no_credit" if "credit balance" in words else fault_of_bad_request(words)
+        named = model if fault == "not_found" and words.startswith("model") else ""
+        return self._border.error(fault, words, model=named, status=status)
+
+    def _translate(self, error: Exception, model: str = "") -> ProviderError:
+        if isinstance(error, ProviderError):
+            return error
+        import anthropic
+
+        if isinstance(error, anthropic.APIStatusError):
+            return self._status(error, model)
+        if isinstance(error, anthropic.APIConnectionError):
+            cause = error.__cause__
+            if isinstance(cause, Exception):
+                return self._border.from_exception(cause)
+            return self._border.error("network")
+        return self._border.from_exception(error)
+
+    def _status(self, error: APIStatusError, model: str) -> ProviderError:
+        headers, status = error.response.headers, error.status_code
+        if error.type is not None:
+            words, code = error_message(error.body), error.error_code or ""
+            named = self._named(error.type, words, model=model, status=status)
+            fault = (
+                "no_credit"
+                if "spend_limit" in code
+                else apply_retry_advice(named.fault, headers, words)
+            )
+            if fault != named.fault:
+                named = self._border.error(fault, words, status=status)
+            named.retry_after = retry_after(headers)
+            return named
+        fault: ProviderFault | None = "protocol" if status in (404, 405) else None
+        return self._border.from_response(status, error.body, headers, fault=fault)
+
+
+def body_of(request: Request) -> JsonObject:
+    """What is posted."""
+    system = takes_system_messages(request.model)
+    body: JsonObject = {
+        "model": request.model,
+        "stream": True,
+        "messages": list[Json](validate.wire_messages(request.history, system=system)),
+        # One automatic mark that wanders with the end: no stored message carries one.
+        "cache_control": {"type": "ephemeral"},
+        **thinking_parameters(request),
+    }
+    if request.system.strip():
+        body["system"] = request.system
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        if choice := _choice(request):
+            body["tool_choice"] = choice
+    # "each stop sequence must contain non-whitespace": others are found without the API
+    if stops := [text for text in request.stop if text.strip()]:
+        body["stop_sequences"] = list[Json](stops)
+    schema = sendable_schema(request)
+    if schema and takes_schemas(request.model) and (copy := closed_schema(schema)):
+        form: JsonObject = {"type": "json_schema", "schema": copy}
+        body["output_config"] = {**as_object(body.get("output_config")), "format": form}
+    # The API's version of October 2026 answers 400 to any, whatever the model.
+    if request.facts and request.facts.sampling and "thinking" not in body:
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        elif request.top_p is not None:  # many models take only one of the two
+            body["top_p"] = request.top_p
+    return body
+
+
+def _choice(request: Request) -> JsonObject:
+    """``tool_choice``; empty where the model decides, or cannot be made to call."""
+    if not request.callable:
+        return {"type": "none"}
+    one: JsonObject = {} if request.parallel else {"disable_parallel_tool_use": True}
+    if not request.forced or not takes_forced_calls(request.model):
+        return {"type": "auto", **one} if one else {}
+    if request.named:
+        return {"type": "tool", "name": request.named, **one}
+    return {"type": "any", **one}
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    if tool.hosted:
+        return {"type": HOSTED[tool.name], "name": tool.name, "max_uses": SEARCHES}
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
+
+
+def _message(role: str, content: Sequence[JsonObject]) -> JsonObject:
+    return {"role": role, "content": list(content)}
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _is_blank(block: Said) -> bool:
+    return isinstance(block, Text) and not block.text.strip()
+
+
+def _said(block: Said) -> JsonObject:
+    """A native block; for what would be rejected, words that say what was left out."""
+    if isinstance(block, Text):
+        return _text(block.text)
+    if why := media_refusal(block, LIMITS):
+        return _text(left_out_text(block, why))
+    if isinstance(block, Image) or is_picture(block):
+        return {"type": "image", "source": _source(block)}
+    if block.media_type == PDF:
+        return {"type": "document", "source": _source(block), "title": block.name[:200] or "PDF"}
+    return _text(file_text(block) or "")
+
+
+def _source(block: Image | File) -> JsonObject:
+    return {"type": "base64", "media_type": block.media_type, "data": base64_text(block.data)}
+
+
+def _call(call: ToolCall) -> JsonObject:
+    arguments = unreadable(call.raw) if call.arguments is None else call.arguments
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", call.name)[:128] or "tool"
+    return {"type": "tool_use", "id": call.id, "name": name, "input": arguments}
+
+
+def _results(results: Sequence[ToolResult]) -> list[JsonObject]:
+    """Pictures of a failed call follow all results: inside an error they are rejected."""
+    content = [_result(result) for result in results]
+    for result in results:
+        pictures = [part for part in result.content if isinstance(part, Image)]
+        if result.is_error and pictures:
+            content += [_text(f"From {result.name}:"), *map(_said, pictures)]
+    return content
+
+
+def _result(result: ToolResult) -> JsonObject:
+    """Never an empty content, and nothing but text in an error: both are rejected."""
+    content = [
+        _said(part)
+        for part in result.content
+        if not (isinstance(part, Text) and not part.text.strip())
+        and not (result.is_error and isinstance(part, Image))
+    ]
+    native: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": result.call_id,
+        "content": list[Json](content or [_text("(no output)")]),
+    }
+    if result.is_error:
+        native["is_error"] = True
+    return native

@@ -1,0 +1,411 @@
+"""Google's Gemini API (generateContent), through its SDK.
+
+The SDK builds, signs and sends requests and reads the event stream. Its typed
+models are passed by: they drop fields they do not know and write signatures in
+another alphabet, and a native history has to stay what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote, urlencode
+
+from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.errors import (
+    ErrorFactory,
+    apply_retry_advice,
+    fault_of_bad_request,
+    fault_of_status,
+    retry_after,
+)
+from studio.providers.history_rebuild import pair_calls
+from studio.providers.http import Http
+from studio.providers.json_read import as_object, as_objects, as_text
+from studio.providers.media import (
+    MediaLimits,
+    base64_text,
+    is_picture,
+    left_out_text,
+    media_refusal,
+)
+from studio.providers.media import text_of_file as file_text
+from studio.providers.sse import parse_object, sse_objects
+from studio.providers.stop_sequences import cut_at_stop_texts
+from studio.providers.stream_driver import StreamDriver
+from studio.providers.structured_output import is_format_refusal, sendable_schema
+
+from . import validate
+from .models import facts_of, generation_config, wants_signatures
+from .stream import GeminiAccumulator, calls_of, server_id
+from .validate import UNSIGNED
+
+if TYPE_CHECKING:
+    import httpx2
+    from google import genai
+
+VENDOR = "https://generativelanguage.googleapis.com"
+VERSION = "v1beta"
+PAGES = 50
+HOSTED = {"web_search": "googleSearch"}
+"""Tools that Google runs, and what they are called there."""
+LIMITS = MediaLimits(
+    "Gemini",
+    # Google's page "Image understanding".
+    ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
+    # Google's announcement of January 2026: 100 MB of base64 in a request, 50 MB for a
+    # PDF. Every request carries the whole conversation, so one picture gets a fifth.
+    20_000_000,
+    50_000_000,
+)
+
+FAULTS: dict[str, ProviderFault] = {
+    "INVALID_ARGUMENT": "bad_request",
+    "FAILED_PRECONDITION": "forbidden",
+    "UNAUTHENTICATED": "bad_key",
+    "PERMISSION_DENIED": "forbidden",
+    "NOT_FOUND": "not_found",
+    "RESOURCE_EXHAUSTED": "rate_limited",
+    "UNAVAILABLE": "overloaded",
+    "DEADLINE_EXCEEDED": "server",
+    "INTERNAL": "server",
+    "UNKNOWN": "server",
+}
+BAD_KEY = {"API_KEY_INVALID", "API_KEY_EXPIRED"}
+
+
+class GeminiProvider(Provider):
+    """Native items are contents: ``{"role": "user", "parts": [...]}``."""
+
+    name = "gemini"
+    protocol = "gemini"
+    cache = PromptCache(seconds=300.0, minimum=4_096)
+    """Implicit, and never promised. Google's page "Context caching" has minima from 1,024
+    (2.5 Flash) to 4,096 tokens (Pro), and no lifetime: some minutes are seen."""
+
+    def __init__(self, key: str, base_url: str, http: Http) -> None:
+        """``base_url`` without the API's version; empty for the vendor's own."""
+        self._key = key
+        self._base_url = (base_url or VENDOR).rstrip("/").removesuffix(f"/{VERSION}")
+        self._http = http
+        self._border = ErrorFactory(self.name, "Gemini", self._base_url, key)
+        self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        parts = [_said(block) for block in blocks if not _is_blank(block)]
+        return [_content("user", parts)] if parts else []
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return [_content("user", _results(results))] if results else []
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        last = next(
+            (i for i in reversed(range(len(history))) if history[i].get("role") == "model"), None
+        )
+        if last is None:
+            return []
+        calls = calls_of(history[last], history[:last])
+        answered = [
+            as_object(part["functionResponse"])
+            for content in history[last + 1 :]
+            for part in as_objects(content.get("parts"))
+            if "functionResponse" in part
+        ]
+        still_open: list[ToolCall] = []
+        for call in calls:  # matched in order, as the API does
+            match = next((one for one in answered if _answers(one, call)), None)
+            if match is None:
+                still_open.append(call)
+            else:
+                answered.remove(match)
+        return still_open
+
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
+        history: list[JsonObject] = []
+
+        def add(role: str, parts: list[JsonObject]) -> None:
+            if not parts:
+                return
+            if not history and role == "model":  # a person always speaks first
+                history.append(_content("user", [{"text": "(Earlier messages are left out.)"}]))
+            if history and history[-1]["role"] == role:
+                cast("list[Json]", history[-1]["parts"]).extend(parts)
+            else:
+                history.append(_content(role, parts))
+
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+            add("user", [_said(block) for block in exchange.said])
+            text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
+            calls = [_call(call) for call in exchange.calls]
+            if calls:
+                calls[0]["thoughtSignature"] = UNSIGNED
+            add("model", text + calls)
+            add("user", _results(exchange.results, with_ids=False))
+        return history
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return validate.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return media_refusal(block, LIMITS, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        """Beside functions, its own tools are taken by Gemini 3 and later ones alone."""
+        return tool in HOSTED and wants_signatures(model)
+
+    def stream(self, request: Request) -> ReplyStream:
+        path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
+
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            try:
+                response = await self._send("post", path, body_of(request), stream=True)
+            except Exception as error:
+                if sendable_schema(request) is None or not _is_about_format(translate(error)):
+                    raise
+                bare = body_of(replace(request, schema=None))
+                response = await self._send("post", path, bare, stream=True)
+            stack.push_async_callback(response.response_stream.aclose)
+            return sse_objects(response.response_stream.aiter_bytes())
+
+        def translate(error: Exception) -> ProviderError:
+            return self._translate(error, request.model)
+
+        accumulator = GeminiAccumulator(request.history, self._in_stream)
+        return cut_at_stop_texts(StreamDriver(self.name, open, accumulator, translate), request)
+
+    async def models(self) -> list[ModelInfo]:
+        found: dict[str, ModelInfo] = {}
+        cursor, seen = "", set[str]()
+        try:
+            for _ in range(PAGES):
+                query = {"pageSize": "1000"} | ({"pageToken": cursor} if cursor else {})
+                answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
+                page = parse_object("".join(answer.response_stream).encode())
+                if not isinstance(page.get("models", []), list):
+                    raise self._border.error("protocol")
+                for model in as_objects(page.get("models")):
+                    if "generateContent" in _methods(model):
+                        info = facts_of(model)
+                        found.setdefault(info.id, info)
+                cursor = as_text(page.get("nextPageToken"))
+                if not cursor or cursor in seen:  # a cursor that never ends ends here
+                    break
+                seen.add(cursor)
+        except Exception as error:
+            raise self._translate(error) from error
+        return list(found.values())
+
+    async def _send(self, method: str, path: str, body: JsonObject, *, stream: bool) -> Any:
+        """The SDK's ``HttpResponse``; raises what the SDK raises.
+
+        The typed methods above this one give no access to what was received,
+        nor to the connection, which has to be closed at once on a cancel.
+        """
+        if not self._key:
+            raise self._border.error("no_key")
+        http = await self._http.client()
+        if self._sdk is None or self._sdk[0] is not http:
+            self._sdk = (http, await self._http.imported(lambda: self._make(http)))
+        api: Any = self._sdk[1]._api_client  # pyright: ignore[reportPrivateUsage]
+        request = api._build_request(method, path, {})
+        if body:  # as bytes the SDK takes it for done; its own writing escapes most scripts
+            request.data = canonical_json(body).encode()
+        request.timeout = http.timeout
+        return await api._async_request(request, stream=stream)
+
+    def _make(self, http: httpx2.AsyncClient) -> genai.Client:
+        from google import genai
+        from google.genai import types
+
+        options = types.HttpOptions(
+            base_url=self._base_url, api_version=VERSION, httpx_async_client=http
+        )
+        return genai.Client(api_key=self._key, enterprise=False, http_options=options)
+
+    def _in_stream(self, event: JsonObject) -> ProviderError:
+        return self._named(event, {})
+
+    def _named(
+        self, body: JsonObject, headers: httpx2.Headers | dict[str, str], *, model: str = ""
+    ) -> ProviderError:
+        error = as_object(body.get("error"))
+        words, code = as_text(error.get("message")), error.get("code")
+        status = code if isinstance(code, int) else None
+        fault = FAULTS.get(as_text(error.get("status")))
+        fault = fault or (fault_of_status(status) if status else "server")
+        details = as_objects(error.get("details"))
+        reasons = {as_text(detail.get("reason")) for detail in details}
+        lower = words.lower()
+        about_key = fault == "forbidden" and "api key" in lower
+        if reasons & BAD_KEY or about_key or "api key not valid" in lower:
+            fault = "bad_key"
+        elif fault == "bad_request":
+            fault = fault_of_bad_request(words)
+        fault = apply_retry_advice(fault, headers, words)
+        wait = retry_after(headers)
+        return self._border.error(
+            fault,
+            words,
+            model=model if fault == "not_found" else "",
+            status=status,
+            wait=_retry_delay(details) if wait is None else wait,
+        )
+
+    def _translate(self, error: Exception, model: str = "") -> ProviderError:
+        if isinstance(error, ProviderError):
+            return error
+        from google.genai import errors
+
+        if isinstance(error, errors.APIError):
+            known = cast("Any", error)
+            headers: Any = getattr(known.response, "headers", {})
+            body = as_object(known.details)
+            if "error" in body:
+                return self._named(body, headers, model=model)
+            fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
+            words: object = error.message or ""
+            return self._border.from_response(error.code, words, headers, fault=fault)
+        return self._border.from_exception(error)
+
+
+def body_of(request: Request) -> JsonObject:
+    """What is posted."""
+    history = validate.wire_contents(request.history)
+    if wants_signatures(request.model):
+        history = validate.signed(history)
+    body: JsonObject = {"contents": list[Json](history)}
+    if request.system.strip():
+        body["systemInstruction"] = {"parts": [{"text": request.system}]}
+    if request.tools:
+        functions: list[Json] = [
+            {
+                "name": tool.name,
+                "description": tool.description,
+                "parametersJsonSchema": tool.schema,
+            }
+            for tool in request.tools
+            if not tool.hosted
+        ]
+        declared: list[Json] = [{"functionDeclarations": functions}] if functions else []
+        # Its own tools do not heed the mode of functions: they are not offered then.
+        served = [tool.name for tool in request.tools if tool.hosted and request.callable]
+        hosted: list[Json] = [{HOSTED[name]: {}} for name in served]
+        tool_config: JsonObject = {}
+        if functions and hosted:  # what the server did stays in the content, and goes back
+            tool_config["includeServerSideToolInvocations"] = True
+        if functions and (calling := _calling(request)):
+            tool_config["functionCallingConfig"] = calling
+        if tools := declared + hosted:
+            body["tools"] = tools
+        if tool_config:
+            body["toolConfig"] = tool_config
+    if config := generation_config(request):
+        body["generationConfig"] = config
+    return body
+
+
+def _calling(request: Request) -> JsonObject:
+    """``functionCallingConfig``; empty where the model decides."""
+    if not request.callable:
+        return {"mode": "NONE"}
+    if not request.forced or all(tool.hosted for tool in request.callable):
+        return {}
+    named: JsonObject = {"allowedFunctionNames": [request.named]} if request.named else {}
+    return {"mode": "ANY", **named}
+
+
+def _is_about_format(error: ProviderError) -> bool:
+    return error.fault == "bad_request" and is_format_refusal(str(error))
+
+
+def _path(model: str) -> str:
+    """``models/NAME``; tuned models and publishers bring their own folder."""
+    return quote(model if "/" in model else f"models/{model}", safe="/@-._")
+
+
+def _content(role: str, parts: Sequence[JsonObject]) -> JsonObject:
+    return {"role": role, "parts": list(parts)}
+
+
+def _is_blank(block: Said) -> bool:
+    return isinstance(block, Text) and not block.text.strip()
+
+
+def _said(block: Said) -> JsonObject:
+    """A native part; for what would be rejected, words that say what was left out."""
+    if isinstance(block, Text):
+        return {"text": block.text}
+    if why := media_refusal(block, LIMITS):
+        return {"text": left_out_text(block, why)}
+    if isinstance(block, File) and not is_picture(block) and (text := file_text(block)):
+        return {"text": text}
+    return {"inlineData": {"mimeType": block.media_type, "data": base64_text(block.data)}}
+
+
+def _call(call: ToolCall) -> JsonObject:
+    """A call that another provider's model made: without an id, for none was given here."""
+    arguments = call.arguments
+    if arguments is None:
+        arguments = cast("JsonObject", {"unreadable": call.raw})
+    return {"functionCall": {"name": _function(call.name), "args": arguments}}
+
+
+def _function(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.:-]", "_", name)[:128] or "tool"
+
+
+def _results(results: Sequence[ToolResult], *, with_ids: bool = True) -> list[JsonObject]:
+    """Function responses in call order; pictures follow them as parts of their own.
+
+    Older models take no pictures inside a function response.
+    """
+    parts: list[JsonObject] = []
+    pictures: list[JsonObject] = []
+    for result in results:
+        response: JsonObject = {
+            "name": _function(result.name),
+            "response": {"error" if result.is_error else "output": result.text},
+        }
+        given = server_id(result.call_id) if with_ids else None
+        if given is not None:
+            response["id"] = given
+        parts.append({"functionResponse": response})
+        images = [part for part in result.content if isinstance(part, Image)]
+        if images:
+            pictures.append({"text": f"(Returned by {result.name}:)"})
+            pictures += [_said(image) for image in images]
+    return parts + pictures
+
+
+def _answers(response: JsonObject, call: ToolCall) -> bool:
+    given = as_text(response.get("id"))
+    if given or server_id(call.id):
+        return given == server_id(call.id)
+    return response.get("name") == _function(call.name)
+
+
+def _methods(model: JsonObject) -> list[Json]:
+    methods = model.get("supportedGenerationMethods")
+    return methods if isinstance(methods, list) else []
+
+
+def _retry_delay(details: Sequence[JsonObject]) -> float | None:
+    """``RetryInfo`` in an error's details, in seconds: Gemini sends no header."""
+    for detail in details:
+        found = re.fullmatch(r"([\d.]+)s", as_text(detail.get("retryDelay")))
+        if found:
+            try:
+                return float(found[1])
+            except ValueError:
+                return None
+    return None

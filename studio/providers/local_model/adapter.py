@@ -1,0 +1,170 @@
+"""The built-in model: no key, no network, small and often wrong.
+
+SmolLM2-135M, or any GGUF file the person chose, behind llama.cpp's own server
+in a child process. The wire is Chat Completions; for SmolLM2 each request is
+put in words that so small a model can follow (``builtin_prompt``). Its native
+history stays whole: only what is sent is shortened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import Delta
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Message, Said, ToolCall, ToolResult
+from studio.domain.models import ModelInfo
+from studio.providers.base import Provider, Reply, ReplyStream, Request, stream_ended_early
+from studio.providers.openai_chat.adapter import CompatibleProvider
+
+from .process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
+from .prompt import OUTPUT_LIMIT, Prompt
+
+__all__ = ["LocalModelProvider", "ModelProcess"]
+
+NAME = "builtin"
+TITLE = "the built-in model"
+SMOLLM2 = "smollm2-135m"
+TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
+"""What holds for every model run here: words only."""
+
+
+class LocalModelProvider(Provider):
+    """Chat Completions with a model on this computer; starts it when it is first asked."""
+
+    name = NAME
+    protocol = CompatibleProvider.protocol
+
+    def __init__(self, model: ModelProcess) -> None:
+        self._model = model
+        # Translates only; the address is known once the child runs.
+        self._words = CompatibleProvider("", "", model.http, NAME, TITLE)
+        self._prompt: Prompt | None = None
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        return self._words.said(blocks)
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return self._words.results(results)
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        return self._words.open_calls(history)
+
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
+        return self._words.rebuild(messages, TEXT_ONLY)
+
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """As the system's words: a small model would take the person's for a new request."""
+        if self._model.chosen is not None:  # many templates allow a system message only first
+            return super().steer(text)
+        return [{"role": "system", "content": text}]
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return self._words.examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return self._words.refuses(block, TEXT_ONLY)
+
+    async def context(self, request: Request) -> int | None:
+        return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
+
+    def stream(self, request: Request) -> ReplyStream:
+        return _Stream(self._model, self._shaped, request)
+
+    async def models(self) -> list[ModelInfo]:
+        """The one file there is; nothing is started for it."""
+        chosen = self._model.chosen
+        if chosen is not None:
+            return [
+                ModelInfo(
+                    chosen.stem,
+                    context_window=OTHER_CONTEXT,
+                    input_price=0.0,
+                    output_price=0.0,
+                    images=False,
+                    documents=False,
+                    source="built-in",
+                )
+            ]
+        return [
+            ModelInfo(
+                SMOLLM2,
+                name="SmolLM2 135M (small, often wrong)",
+                context_window=SMALL_CONTEXT,
+                output_limit=OUTPUT_LIMIT,
+                input_price=0.0,
+                output_price=0.0,
+                images=False,
+                documents=False,
+                tools=True,
+                reasoning=False,
+                efforts=(),
+                source="built-in",
+            )
+        ]
+
+    async def _shaped(self, request: Request) -> Request:
+        request = replace(request, facts=request.facts or TEXT_ONLY, effort=None)
+        if request.named:  # its server knows no names here
+            request = replace(request, tools=request.callable, choice="required", only="")
+        if self._model.chosen is not None:
+            return request
+        if self._prompt is None:
+            file = self._model.resources / "examples.json"
+            self._prompt = await asyncio.to_thread(Prompt.load, file)
+        return self._prompt.shaped(request)
+
+
+class _Stream:
+    """Waits for the server, then is the stream of Chat Completions."""
+
+    def __init__(
+        self,
+        model: ModelProcess,
+        shape: Callable[[Request], Awaitable[Request]],
+        request: Request,
+    ) -> None:
+        self._model = model
+        self._shape = shape
+        self._request = request
+        self._inner: ReplyStream | None = None
+
+    @property
+    def heard(self) -> float:
+        return self._inner.heard if self._inner is not None else 0.0
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        request = await self._shape(self._request)
+        async with self._model.in_use() as server:
+            peer = CompatibleProvider(server.key, f"{server.url}/v1", self._model.http, NAME, TITLE)
+            self._inner = peer.stream(request)
+            try:
+                async for delta in self._inner:
+                    yield delta
+            except ProviderError as error:
+                if reason := self._model.reason_of_death():
+                    raise reason from error
+                raise
+            finally:
+                await self._inner.aclose()
+
+    def reply(self) -> Reply:
+        if self._inner is None:
+            raise stream_ended_early(NAME)
+        reply = self._inner.reply()
+        cut = reply.stop == "max_tokens" and not reply.calls
+        if cut and self._request.output_limit is None:
+            return replace(reply, stop="end")  # the limit was ours, against endless repetition
+        return reply
+
+    def interrupted(self) -> Reply:
+        return self._inner.interrupted() if self._inner is not None else Reply()
+
+    async def aclose(self) -> None:
+        if self._inner is not None:
+            await self._inner.aclose()

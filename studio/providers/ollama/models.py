@@ -1,0 +1,267 @@
+"""What Ollama tells of one model, and how large a context of it this computer can hold.
+
+A model's download to an Ollama, as its ``/api/pull`` tells of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, AsyncIterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import Effort
+from studio.providers.base import stream_ended_early
+from studio.providers.json_read import as_count, as_limit, as_object, as_text
+from studio.providers.sse import Endpoint
+
+CONTEXT_CAP = 65_536
+"""Tokens. Ollama asks for 64,000 for agents (docs/context-length); what is larger
+slows down a model that shares its memory with the rest of the computer."""
+CONTEXT_UNKNOWN = 8_192
+"""Tokens, where the model's window is not known: room for tools and a few files."""
+CONTEXT_LEAST = 4_096
+"""Tokens; Ollama's own default, which every machine that runs the model at all can hold."""
+
+LEVELS: tuple[Effort, ...] = ("low", "medium", "high")
+
+_GIBIBYTE = 1 << 30
+_STEP = 4_096
+_VALUE_BYTES = 2
+"""Of one number in the cache of keys and values (f16, Ollama's default)."""
+_OVERHEAD = 1.1
+"""The buffers of a computation take about a tenth more."""
+# Bits of one weight, by the first figure of a quantization's name ("Q4_K_M"): the scales
+# that go with the weights are counted in.
+_BITS = {"2": 3.2, "3": 3.9, "4": 4.9, "5": 5.7, "6": 6.6, "8": 8.5, "16": 16.0, "32": 32.0}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDetails:
+    """One model, from ``/api/show``; None where it does not say.
+
+    ``cache_bytes`` is what one token of context takes in memory, ``weights``
+    what the model itself takes, both in bytes and estimated. ``thinking`` holds
+    what its ``think`` may be.
+    """
+
+    context_window: int | None = None
+    images: bool | None = None
+    tools: bool | None = None
+    reasoning: bool | None = None
+    thinking: tuple[bool | str, ...] = ()
+    cache_bytes: int | None = None
+    weights: int | None = None
+
+    @classmethod
+    def read(cls, answer: JsonObject, model: str) -> ModelDetails:
+        info = as_object(answer.get("model_info"))
+        details = as_object(answer.get("details"))
+        family = as_text(info.get("general.architecture")) or as_text(details.get("family"))
+        able = answer.get("capabilities")
+        able = able if isinstance(able, list) else None
+        thinks = None if able is None else "thinking" in able
+        return cls(
+            context_window=as_limit(info.get(f"{family}.context_length")),
+            images=None if able is None else "vision" in able,
+            tools=None if able is None else "tools" in able,
+            reasoning=thinks,
+            thinking=_thinking(answer, family, model) if thinks else (),
+            cache_bytes=_cache_bytes(info, family),
+            weights=_weights(info, details),
+        )
+
+    def think(self, effort: Effort | None) -> bool | str | None:
+        """What to send as ``think``; None sends nothing, so that the model's default holds."""
+        if effort is None or not self.thinking:
+            return None
+        if True in self.thinking:
+            return effort != "none" if False in self.thinking else True
+        if effort == "none" and False in self.thinking:
+            return False
+        # gpt-oss cannot be kept from thinking at all.
+        match effort:
+            case "none" | "minimal" | "low":
+                wanted = "low"
+            case "medium":
+                wanted = "medium"
+            case _:
+                wanted = "max" if effort == "max" and "max" in self.thinking else "high"
+        return wanted if wanted in self.thinking else None
+
+
+def context_size(shown: ModelDetails, known: int | None, memory: Memory | None) -> int:
+    """The context to ask for, in tokens: the model's own, as far as it fits in memory.
+
+    ``known`` is what else is known of the model's window; ``memory`` is None
+    for a model that runs on another computer.
+    """
+    limits = [one for one in (shown.context_window, known) if one]
+    most = min([*limits, CONTEXT_CAP]) if limits else CONTEXT_UNKNOWN
+    if memory is None or not shown.cache_bytes:
+        return most
+    room = memory.usable - (shown.weights or 0) * _OVERHEAD
+    fits = int(room / (shown.cache_bytes * _OVERHEAD)) // _STEP * _STEP
+    return min(most, max(fits, CONTEXT_LEAST))
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Of this computer, in bytes."""
+
+    total: int
+    free: int
+
+    @property
+    def usable(self) -> int:
+        """What a model may take: an eighth of all, 2 GiB at least, stays for the rest.
+
+        Never taken for less than half of all: a model that is loaded already
+        takes from what is free, and is counted again.
+        """
+        rest = max(self.total // 8, 2 * _GIBIBYTE)
+        return max(min(self.free, self.total - rest), self.total // 2 - rest, 0)
+
+    @classmethod
+    def of_this_computer(cls) -> Memory | None:
+        """None where it cannot be told. May start a process; call it in a thread."""
+        try:
+            if sys.platform == "win32":
+                return cls(*_windows())
+            if sys.platform == "darwin":
+                return cls(*_mac())
+            return cls(*_linux())
+        except (OSError, ValueError, AttributeError, subprocess.SubprocessError):
+            return None
+
+
+def _linux() -> tuple[int, int]:
+    page = os.sysconf("SC_PAGE_SIZE")
+    total, free = page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
+    try:
+        # What files are kept in memory for is free as soon as it is needed.
+        told = Path("/proc/meminfo").read_text("ascii")
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", told, re.MULTILINE)
+    except OSError:
+        found = None
+    return total, int(found[1]) * 1024 if found else free
+
+
+def _mac() -> tuple[int, int]:
+    def output(*command: str) -> str:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5, check=True).stdout
+
+    total = int(output("/usr/sbin/sysctl", "-n", "hw.memsize"))
+    pages = output("/usr/bin/vm_stat")
+    size = re.search(r"page size of (\d+) bytes", pages)
+    kept = re.findall(r"^Pages (?:free|inactive|purgeable|speculative):\s+(\d+)", pages, re.M)
+    return total, sum(map(int, kept)) * int(size[1] if size else 4096)
+
+
+class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX of ``GlobalMemoryStatusEx``."""
+
+    _fields_ = [
+        ("length", ctypes.c_ulong),
+        ("load", ctypes.c_ulong),
+        *((f"bytes_{number}", ctypes.c_ulonglong) for number in range(7)),
+    ]
+
+
+def _windows() -> tuple[int, int]:
+    status = _MemoryStatus()
+    status.length = ctypes.sizeof(status)
+    if not getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):  # noqa: B009 - exists on Windows only
+        raise OSError("GlobalMemoryStatusEx")
+    return int(status.bytes_0), int(status.bytes_1)
+
+
+def _thinking(answer: JsonObject, family: str, model: str) -> tuple[bool | str, ...]:
+    """Newer servers list the values; older ones take a flag, for gpt-oss a level."""
+    values = as_object(answer.get("thinking")).get("values")
+    if isinstance(values, list):
+        return tuple(value for value in values if isinstance(value, bool | str))
+    if "gptoss" in family.replace("-", "") or "gpt-oss" in model:
+        return LEVELS
+    return (True, False)
+
+
+def _cache_bytes(info: JsonObject, family: str) -> int | None:
+    """Keys and values of one token in all layers.
+
+    An upper bound: layers that look back only a little way need less.
+    """
+
+    def number(name: str) -> int:
+        return as_count(info.get(f"{family}.{name}"))
+
+    layers, heads = number("block_count"), _heads(info.get(f"{family}.attention.head_count"))
+    if not layers or not heads:
+        return None
+    latent = number("attention.kv_lora_rank")  # DeepSeek keeps one short vector for all heads
+    if latent:
+        return layers * (latent + number("rope.dimension_count")) * _VALUE_BYTES
+    shared = _heads(info.get(f"{family}.attention.head_count_kv")) or heads
+    usual = number("embedding_length") // max(heads)
+    keys = number("attention.key_length") or usual
+    values = number("attention.value_length") or usual
+    # Some models give the heads of each layer, 0 for one that keeps no cache.
+    all_heads = sum(shared) if len(shared) > 1 else layers * shared[0]
+    return all_heads * (keys + values) * _VALUE_BYTES or None
+
+
+def _heads(value: Json) -> list[int]:
+    counts = [as_count(one) for one in (value if isinstance(value, list) else [value])]
+    return counts if any(counts) else []
+
+
+def _weights(info: JsonObject, details: JsonObject) -> int | None:
+    count = as_count(info.get("general.parameter_count"))
+    if not count:
+        size = re.fullmatch(r"([\d.]+)([MB])", as_text(details.get("parameter_size")).upper())
+        count = int(float(size[1]) * {"M": 1e6, "B": 1e9}[size[2]]) if size else 0
+    figure = re.search(r"\d+", as_text(details.get("quantization_level")))
+    bits = _BITS.get(figure[0] if figure else "4", _BITS["4"])
+    return int(count * bits / 8) or None
+
+
+@dataclass(frozen=True, slots=True)
+class PullProgress:
+    """How far a download is; ``status`` is Ollama's word, ``success`` at the end.
+
+    Both counts are in bytes, over all files known so far; ``total`` is 0 until
+    the first is known.
+    """
+
+    status: str
+    completed: int = 0
+    total: int = 0
+
+
+async def pull_progress(
+    lines: AsyncIterable[JsonObject], endpoint: Endpoint
+) -> AsyncGenerator[PullProgress, None]:
+    """The lines of ``/api/pull``, added up.
+
+    Raises ProviderError for an error among them and for an end without success.
+    """
+    files: dict[str, tuple[int, int]] = {}
+    status = ""
+    async for line in lines:
+        if error := line.get("error"):
+            raise endpoint.fault(error)
+        status = as_text(line.get("status"))
+        if digest := as_text(line.get("digest")):
+            total = as_count(line.get("total"))
+            files[digest] = (min(as_count(line.get("completed")), total), total)
+        completed = sum(done for done, _ in files.values())
+        total = sum(size for _, size in files.values())
+        yield PullProgress(status, completed, total)
+        if status == "success":
+            return
+    raise stream_ended_early(endpoint.border.provider)

@@ -1,0 +1,391 @@
+"""OpenAI by its Responses API, through the official SDK (P-1).
+
+Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
+travels in it encrypted. Requests go through the SDK's untyped door, so that
+items come and go as plain JSON, fields unknown to this SDK version included.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from studio.domain.errors import ProviderError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
+from studio.domain.models import ModelInfo, nearest_effort
+from studio.domain.tools import ToolSpec
+from studio.providers.base import PromptCache, Provider, ReplyStream, Request
+from studio.providers.errors import ErrorFactory, error_message
+from studio.providers.history_rebuild import pair_calls
+from studio.providers.http import Http
+from studio.providers.media import (
+    MediaLimits,
+    data_url,
+    is_picture,
+    left_out_text,
+    media_refusal,
+    text_of_file,
+)
+from studio.providers.openai_chat.adapter import result_text
+from studio.providers.openai_chat.errors import (
+    UnsupportedParameters,
+    fault_in_stream,
+    fault_of_error,
+)
+from studio.providers.openai_chat.models import efforts_of, is_reasoning_model
+from studio.providers.openai_chat.request_options import text_format, tool_choice
+from studio.providers.sse import InvalidResponse
+from studio.providers.stop_sequences import cut_at_stop_texts
+from studio.providers.stream_driver import StreamDriver
+from studio.providers.structured_output import is_format_refusal, is_schema_refusal
+
+from .stream import ResponsesAccumulator, calls_of
+from .validate import examine
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+    from openai import AsyncOpenAI
+
+ADDRESS = "https://api.openai.com/v1"
+
+_CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
+_NOT_CHAT = re.compile(
+    r"embedding|audio|realtime|transcribe|translate|tts|whisper|image|dall-e|moderation|instruct"
+    r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
+)
+_KEY_LENGTH = 64
+LEAST_OUTPUT = 16
+"""Tokens that Responses wants to be allowed at least; Chat Completions and others take less."""
+FORM = "text.format"
+HOSTED = frozenset({"web_search"})
+"""Tools that OpenAI runs; the name is the type."""
+
+# "PNG, JPEG, WEBP, non-animated GIF", "up to 20 MB per image" (guides/images); files: "each
+# file must be less than 50 MB" (guides/pdf-files). https://developers.openai.com/api/docs
+LIMITS = MediaLimits(
+    "OpenAI",
+    pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
+    picture_bytes=20_000_000,
+    document_bytes=50_000_000,
+)
+
+
+class OpenAIProvider(Provider):
+    """OpenAI. ``base_url`` ends in ``/v1``."""
+
+    name = "openai"
+    protocol = "responses"
+    # "Prompts that are 1024 tokens or longer", kept for five to ten minutes without use by
+    # models before GPT-5.6, for half an hour by later ones (guides/prompt-caching).
+    cache = PromptCache(seconds=300, minimum=1024)
+
+    def __init__(self, key: str, base_url: str, http: Http) -> None:
+        self._border = ErrorFactory(self.name, "OpenAI", base_url or ADDRESS, key)
+        self._http = http
+        self._client: AsyncOpenAI | None = None
+        self._transport: AsyncClient | None = None
+        self._dialect = UnsupportedParameters()  # summaries, for one, are not for every account
+
+    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        return [{"role": "user", "content": [_part(block) for block in blocks]}]
+
+    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return [
+            {
+                "type": "function_call_output",
+                "call_id": result.call_id,
+                "output": _output(result),
+            }
+            for result in results
+        ]
+
+    def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
+        answered = {
+            str(item.get("call_id"))
+            for item in history
+            if item.get("type") == "function_call_output"
+        }
+        return calls_of([item for item in history if str(item.get("call_id")) not in answered])
+
+    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+        """As the developer's words, which may stand anywhere between items."""
+        return [{"role": "developer", "content": [{"type": "input_text", "text": text}]}]
+
+    def examine(self, history: Sequence[JsonObject]) -> str:
+        return examine(history)
+
+    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return refused(block, facts)
+
+    def hosts(self, tool: str, model: str) -> bool:
+        return tool in HOSTED
+
+    def rebuild(
+        self, messages: Sequence[Message], facts: ModelInfo | None = None
+    ) -> list[JsonObject]:
+        history: list[JsonObject] = []
+        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+            if exchange.said:
+                history += self.said(exchange.said)
+            if exchange.text:
+                history.append({"type": "message", "role": "assistant", "content": exchange.text})
+            for call in exchange.calls:
+                arguments = json.dumps(call.arguments or {}, ensure_ascii=False)
+                if call.arguments is None and call.raw:
+                    arguments = call.raw  # text here, whatever it says
+                history.append(
+                    {
+                        "type": "function_call",
+                        "call_id": call.id,
+                        "name": call.name,
+                        "arguments": arguments,
+                    }
+                )
+            history += self.results(exchange.results)
+        return history
+
+    def stream(self, request: Request) -> ReplyStream:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+            client = await self._connect()
+            from openai import BadRequestError  # by now it was imported, in a thread
+
+            wish = request
+            while True:
+                body, optional = self._body(wish), self._optional(wish)
+                for name, value in optional.items():
+                    _put(body, name, value)
+                try:
+                    return await self._send(client, stack, body)
+                except BadRequestError as error:
+                    words, parameter = error_message(error.body), error.param or ""
+                    sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
+                    if self._dialect.learn(request.model, sent, words, parameter):
+                        continue
+                    if FORM not in optional or not is_format_refusal(f"{parameter} {words}"):
+                        raise
+                    wish = replace(wish, schema=None)
+
+        def translate(error: Exception) -> ProviderError:
+            return self._translate(error, request.model)
+
+        native = StreamDriver(self.name, open, ResponsesAccumulator(self._fault), translate)
+        return cut_at_stop_texts(native, request)
+
+    async def _send(
+        self, client: AsyncOpenAI, stack: AsyncExitStack, body: JsonObject
+    ) -> AsyncIterator[JsonObject]:
+        from openai import AsyncStream
+
+        stream = await client.post(
+            "/responses",
+            cast_to=cast("type[JsonObject]", object),
+            body=body,
+            stream=True,
+            stream_cls=AsyncStream[JsonObject],
+        )
+        stack.push_async_callback(stream.close)
+        if "html" in stream.response.headers.get("content-type", ""):
+            raise InvalidResponse("a web page")
+        return _objects(stream)
+
+    def _body(self, request: Request) -> JsonObject:
+        body: JsonObject = {
+            "model": request.model,
+            "input": list[Json](request.history),
+            "store": False,
+            "stream": True,
+        }
+        if request.system:
+            body["instructions"] = request.system
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.output_limit is not None:
+            body["max_output_tokens"] = max(request.output_limit, LEAST_OUTPUT)
+        return body
+
+    def _optional(self, request: Request) -> JsonObject:
+        """What an answer can be had without, as far as this model takes it."""
+        wanted: JsonObject = {}
+        if request.session:
+            wanted["prompt_cache_key"] = request.session[:_KEY_LENGTH]
+        if is_reasoning_model(request.model, request.facts):
+            wanted["reasoning.summary"] = "auto"
+            efforts = efforts_of(request.model, request.facts)
+            if request.effort and efforts:
+                wanted["reasoning.effort"] = nearest_effort(request.effort, efforts)
+        elif not (request.facts and request.facts.sampling is False):
+            if request.temperature is not None:
+                wanted["temperature"] = request.temperature
+            if request.top_p is not None:
+                wanted["top_p"] = request.top_p
+        if choice := tool_choice(request):
+            wanted["tool_choice"] = choice
+        if request.tools and not request.parallel:
+            wanted["parallel_tool_calls"] = False
+        if form := text_format(request, request.history):
+            wanted[FORM] = form
+        return {
+            name: value
+            for name, value in wanted.items()
+            if self._dialect.accepts(request.model, name)
+        }
+
+    async def models(self) -> list[ModelInfo]:
+        client = await self._connect()
+        try:
+            answer = await client.get("/models", cast_to=object)
+        except Exception as error:
+            raise self._translate(error, "") from error
+        # A page that is no JSON comes as text: the SDK does not mind.
+        if not isinstance(answer, Mapping):
+            raise self._border.error("protocol")
+        listed = cast("Mapping[str, object]", answer).get("data")
+        if not isinstance(listed, list):
+            raise self._border.error("protocol")
+        return chat_models(cast("list[object]", listed), time.time())
+
+    async def _connect(self) -> AsyncOpenAI:
+        if not self._border.key.strip():
+            raise self._border.error("no_key")
+        transport = await self._http.client()
+        if self._client is None or transport is not self._transport:
+            self._transport = transport
+            self._client = await self._http.imported(lambda: self._make(transport))
+        return self._client
+
+    def _make(self, transport: AsyncClient) -> AsyncOpenAI:
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            api_key=self._border.key,
+            base_url=self._border.base_url,
+            max_retries=0,
+            http_client=transport,
+        )
+
+    def _fault(self, error: object) -> ProviderError:
+        """The error object inside a stream that began well."""
+        return self._border.error(fault_in_stream(error), error_message({"error": error}))
+
+    def _translate(self, error: Exception, model: str) -> ProviderError:
+        from openai import APIConnectionError, APIError, APIStatusError
+
+        match error:
+            case APIStatusError():
+                headers = error.response.headers
+                fault = fault_of_error(error.body)
+                body = error.response.text if error.response.is_stream_consumed else error.body
+                return self._border.from_response(
+                    error.status_code, body, headers, fault=fault, model=model
+                )
+            case APIConnectionError():
+                cause = error.__cause__
+                return self._border.from_exception(
+                    cause if isinstance(cause, Exception) else ConnectionError()
+                )
+            case APIError():  # an error event that the SDK raises itself
+                return self._fault(error.body if error.body is not None else str(error))
+            case _:
+                return self._border.from_exception(error)
+
+
+def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:
+    """The models of ``/v1/models`` that chat, newest first (P-2).
+
+    The list says nothing of a model's abilities, so names decide. Models shut
+    down before ``now`` (seconds since 1970) are left out.
+    """
+    found: list[tuple[float, ModelInfo]] = []
+    for entry in listed:
+        if not isinstance(entry, Mapping):
+            continue
+        fields = cast("Mapping[str, object]", entry)
+        identifier, created = fields.get("id"), fields.get("created")
+        if not isinstance(identifier, str) or not _CHAT.match(identifier):
+            continue
+        retires = _date(fields.get("shutdown_date"))
+        if _NOT_CHAT.search(identifier) or (retires and retires < _day(now)):
+            continue
+        age = float(created) if isinstance(created, int | float) else 0.0
+        found.append((age, ModelInfo(identifier, retires=retires)))
+    found.sort(key=lambda pair: (-pair[0], pair[1].id))
+    return [info for _, info in found]
+
+
+def _date(value: object) -> str:
+    """``2026-11-21`` of such a text or of seconds since 1970; empty for anything else."""
+    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value):
+        return value[:10]
+    return _day(value) if isinstance(value, int | float) and 0 < value < 1e11 else ""
+
+
+def _day(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+
+
+def _put(body: JsonObject, name: str, value: Json) -> None:
+    """Set ``reasoning.effort``, for example, inside the ``reasoning`` of a body."""
+    outer, dot, inner = name.partition(".")
+    if not dot:
+        body[name] = value
+        return
+    found = body.setdefault(outer, {})
+    assert isinstance(found, dict)
+    found[inner] = value
+
+
+async def _objects(stream: AsyncIterator[JsonObject]) -> AsyncIterator[JsonObject]:
+    async for event in stream:
+        if not isinstance(event, dict):  # pyright: ignore[reportUnnecessaryIsInstance] - JSON
+            raise InvalidResponse("not an object")
+        yield event
+
+
+def refused(block: Said, facts: ModelInfo | None = None) -> str:
+    """Why OpenAI would not take this; nothing where it would."""
+    if isinstance(block, Text):
+        return ""
+    # An animated GIF says near its beginning how often it repeats.
+    if block.media_type == "image/gif" and b"NETSCAPE2.0" in block.data[:2048]:
+        return "OpenAI takes no animated pictures."
+    return media_refusal(block, LIMITS, facts)
+
+
+def _part(block: Said) -> JsonObject:
+    if isinstance(block, Text):
+        return {"type": "input_text", "text": block.text}
+    if why := refused(block):
+        return {"type": "input_text", "text": left_out_text(block, why)}
+    if is_picture(block):
+        return {"type": "input_image", "image_url": data_url(block), "detail": "auto"}
+    assert isinstance(block, File)
+    if (text := text_of_file(block)) is not None:
+        return {"type": "input_text", "text": text}
+    return {"type": "input_file", "filename": block.name, "file_data": data_url(block)}
+
+
+def _output(result: ToolResult) -> Json:
+    """Text where there is only text; else a list of parts."""
+    images = [part for part in result.content if isinstance(part, Image)]
+    text = result_text(result)
+    if not images:
+        return text
+    return [{"type": "input_text", "text": text}, *[_part(image) for image in images]]
+
+
+def _tool(tool: ToolSpec) -> JsonObject:
+    if tool.hosted:
+        return {"type": tool.name}
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.schema,
+        "strict": False,  # strict schemas forbid optional arguments
+    }

@@ -1,0 +1,226 @@
+"""OpenAI Responses events in, deltas and output items out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import ToolCall
+from studio.domain.models import StopReason, Usage
+from studio.providers.base import Reply
+from studio.providers.json_read import as_count, as_object, as_text
+from studio.providers.sse import TextBuffer, repair_surrogates
+from studio.providers.tool_arguments import parse_arguments
+
+INCOMPLETE: dict[str, StopReason] = {
+    "max_output_tokens": "max_tokens",
+    "content_filter": "content_filter",
+}
+
+
+class ResponsesAccumulator:
+    """Keeps each item as its ``response.output_item.done`` brought it.
+
+    ``encrypted_content`` differs between the events of one item and only that
+    of ``done`` is sure to be accepted back. ``fault`` makes the ProviderError
+    of an error object inside the stream.
+    """
+
+    def __init__(self, fault: Callable[[object], ProviderError]) -> None:
+        self._fault = fault
+        self._done: dict[int, JsonObject] = {}
+        self._begun: dict[int, JsonObject] = {}
+        self._words: dict[int, TextBuffer] = {}
+        self._thoughts: dict[int, TextBuffer] = {}
+        self._ids: dict[int, str] = {}
+        self._response: JsonObject | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self._response is not None
+
+    def feed(self, event: JsonObject) -> Iterable[Delta]:
+        if self._response is not None:
+            return
+        kind = event.get("type")
+        index = event.get("output_index")
+        place = index if isinstance(index, int) else -1
+        match kind:
+            case "response.output_text.delta" | "response.refusal.delta":
+                if new := self._words.setdefault(place, TextBuffer()).add(
+                    as_text(event.get("delta"))
+                ):
+                    yield TextDelta(new)
+            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                if new := self._thoughts.setdefault(place, TextBuffer()).add(
+                    as_text(event.get("delta"))
+                ):
+                    yield ReasoningDelta(new)
+            case "response.reasoning_summary_part.added":
+                if event.get("summary_index"):
+                    yield ReasoningDelta("\n\n")
+            case "response.output_item.added":
+                yield from self._added(place, event.get("item"))
+            case "response.output_item.done":
+                yield from self._finished(place, event.get("item"))
+            case "response.completed" | "response.incomplete":
+                yield from self._ended(event.get("response"))
+            case "response.failed":
+                response = event.get("response")
+                error = response.get("error") if isinstance(response, dict) else None
+                raise self._fault(error or {"message": "The provider could not answer."})
+            case "error":
+                raise self._fault(event.get("error") or event)
+            case _:
+                return
+
+    def _added(self, place: int, item: Json) -> Iterable[Delta]:
+        if not isinstance(item, dict) or place in self._begun:
+            return
+        self._begun[place] = item
+        if item.get("type") == "function_call":
+            wanted = repair_surrogates(as_text(item.get("call_id"))) or "call"
+            self._ids[place] = call_id = self._unused(wanted)
+            yield CallStarted(call_id, as_text(item.get("name")))
+
+    def _unused(self, wanted: str) -> str:
+        """Imitators of this API may give one id to two calls of a reply."""
+        call_id, number = wanted, 1
+        while call_id in self._ids.values():
+            number += 1
+            call_id = f"{wanted}_{number}"
+        return call_id
+
+    def _finished(self, place: int, item: Json) -> Iterable[Delta]:
+        if not isinstance(item, dict) or place in self._done:
+            return
+        yield from self._added(place, item)
+        if place in self._ids:
+            item = {**item, "call_id": self._ids[place]}
+        self._done[place] = item
+        if item.get("type") == "message" and place not in self._words and (text := said(item)):
+            self._words.setdefault(place, TextBuffer()).add(text)
+            yield TextDelta(text)
+
+    def _ended(self, response: Json) -> Iterable[Delta]:
+        response = response if isinstance(response, dict) else {}
+        output = response.get("output")
+        for place, item in enumerate(output if isinstance(output, list) else []):
+            # Only where the item's own end never came: its id is the same.
+            known = {as_text(one.get("id")) for one in self._done.values()}
+            if isinstance(item, dict) and place not in self._done and item.get("id") not in known:
+                yield from self._finished(place, item)
+        self._response = response
+
+    def reply(self) -> Reply:
+        assert self._response is not None
+        slots = [self._done[place] for place in sorted(self._done)]
+        items = acceptable([None if _cut(item) else item for item in slots])
+        calls = calls_of(items)
+        stop: StopReason = "tool_use" if calls else "end"
+        detail = ""
+        status = as_text(self._response.get("status"))
+        if status not in ("completed", ""):
+            reason = as_text(as_object(self._response.get("incomplete_details")).get("reason"))
+            stop, detail = INCOMPLETE.get(reason, "other"), reason or status
+        elif not calls and any(_refused(item) for item in items):
+            stop = "refusal"
+        return Reply(items, calls, stop, self._usage(), detail)
+
+    def interrupted(self) -> Reply:
+        slots: list[JsonObject | None] = []
+        for place in sorted({*self._begun, *self._done, *self._words}):
+            item = self._done.get(place)
+            if item is not None:
+                slots.append(None if _cut(item) else item)
+                continue
+            slots.append(None)
+            if (words := self._words.get(place)) and words.text.strip():
+                slots.append({"type": "message", "role": "assistant", "content": words.text})
+        items = acceptable(slots)
+        return Reply(items, calls_of(items), "other", self._usage())
+
+    def _usage(self) -> Usage:
+        usage = as_object((self._response or {}).get("usage"))
+        sent = as_object(usage.get("input_tokens_details"))
+        given = as_object(usage.get("output_tokens_details"))
+        return Usage(
+            input=as_count(usage.get("input_tokens")),
+            cache_read=as_count(sent.get("cached_tokens")),
+            cache_write=as_count(sent.get("cache_write_tokens")),
+            output=as_count(usage.get("output_tokens")),
+            reasoning=as_count(given.get("reasoning_tokens")),
+        )
+
+
+def acceptable(slots: Sequence[JsonObject | None]) -> list[JsonObject]:
+    """The items without those that may not be sent; None marks an item that was left out.
+
+    A reasoning item is refused without the item that followed it, so it goes
+    where that one goes. What else it led to is refused without it as long as it
+    has its id.
+    """
+    kept: list[JsonObject] = []
+    lost = False
+    for place, item in enumerate(slots):
+        if item is None:
+            continue
+        if item.get("type") == "reasoning":
+            rest = slots[place + 1 :]
+            after = next(
+                (one for one in rest if one is None or one.get("type") != "reasoning"), None
+            )
+            lost = after is None
+            if not lost:
+                kept.append(item)
+        else:
+            kept.append({key: item[key] for key in item if key != "id"} if lost else item)
+    return kept
+
+
+def calls_of(items: Iterable[JsonObject]) -> list[ToolCall]:
+    """The function calls among items, in order."""
+    calls: list[ToolCall] = []
+    for item in items:
+        if item.get("type") == "function_call":
+            raw = as_text(item.get("arguments"))
+            calls.append(
+                ToolCall(
+                    as_text(item.get("call_id")),
+                    as_text(item.get("name")),
+                    parse_arguments(raw),
+                    raw,
+                )
+            )
+    return calls
+
+
+def said(item: JsonObject) -> str:
+    """The words of a message item, a refusal's included."""
+    content = item.get("content")
+    parts = content if isinstance(content, list) else []
+    return "".join(
+        as_text(part.get("text")) or as_text(part.get("refusal"))
+        for part in parts
+        if isinstance(part, dict)
+    )
+
+
+def _cut(item: JsonObject) -> bool:
+    """Whether the item was left unfinished in a way that is refused later."""
+    if item.get("type") == "message":
+        return not said(item)
+    return item.get("type") == "function_call" and item.get("status") in (
+        "incomplete",
+        "in_progress",
+    )
+
+
+def _refused(item: JsonObject) -> bool:
+    content = item.get("content")
+    return any(
+        isinstance(part, dict) and part.get("type") == "refusal"
+        for part in (content if isinstance(content, list) else [])
+    )

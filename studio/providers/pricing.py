@@ -1,0 +1,138 @@
+"""What requests cost: a model's own prices, else the genai-prices tables."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from studio.domain.models import ModelInfo, Usage
+
+if TYPE_CHECKING:
+    from genai_prices import types
+
+_TABLES = {"anthropic": "anthropic", "openai": "openai", "gemini": "google"}
+_LOCAL = ("builtin", "ollama", "simulator")
+_FIELDS = {
+    "input_price": "input_mtok",
+    "output_price": "output_mtok",
+    "cache_read_price": "cache_read_mtok",
+    "cache_write_price": "cache_write_mtok",
+}
+"""Our names of the prices and the tables'."""
+
+
+def request_cost(
+    provider: str, model: str, usage: Usage, facts: ModelInfo | None = None
+) -> float | None:
+    """US dollars of one request, an estimate; None where no price is known.
+
+    A price in ``facts`` comes before the tables': the person's, or the
+    provider's own. One that the tables have too is the tables' own, taken
+    over into the facts; then theirs holds, which knows tiers and dates. A tier
+    is chosen by the size of one request, so sums of many do not belong here.
+    Imports the tables on first use: call it in a thread.
+    """
+    if is_local(provider, model):
+        return 0.0
+    prices = _prices(provider, model, facts)
+    if prices is None:
+        return None
+    from genai_prices import Usage as Counted
+
+    counted = Counted(
+        input_tokens=usage.input,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+        output_tokens=usage.output,
+    )
+    try:
+        return float(prices.calc_price(counted)["total_price"])
+    except ValueError:  # more tokens from the cache than were sent, for example
+        return None
+
+
+def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None = None) -> float:
+    """US dollars it costs that this many tokens were not read from the cache; an estimate.
+
+    0.0 where no price is known, or where the cache makes nothing cheaper.
+    """
+    whole = request_cost(provider, model, Usage(input=tokens), facts)
+    cached = request_cost(provider, model, Usage(input=tokens, cache_read=tokens), facts)
+    return max(whole - cached, 0.0) if whole is not None and cached is not None else 0.0
+
+
+@lru_cache(maxsize=1)
+def tier_sizes() -> tuple[int, ...]:
+    """Tokens sent above which a request to some model has other prices, fewest first.
+
+    A model's requests between two of them all have the same prices. Imports the
+    tables: call it in a thread.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+    from genai_prices.types import ModelPrice, TieredPrices
+
+    found = set[int]()
+    for model in (model for provider in get_snapshot().providers for model in provider.models):
+        every = model.prices
+        dated = [every] if isinstance(every, ModelPrice) else [one.prices for one in every]
+        for price in (price for prices in dated for price in vars(prices).values()):
+            if isinstance(price, TieredPrices):
+                found.update(tier.start for tier in price.tiers)
+    return tuple(sorted(found))
+
+
+def is_local(provider: str, model: str) -> bool:
+    """Whether a model runs on the person's machines, for nothing; Ollama has hosted ones too."""
+    return provider in _LOCAL and not (provider == "ollama" and model.endswith("cloud"))
+
+
+def _prices(provider: str, model: str, facts: ModelInfo | None) -> types.ModelPrice | None:
+    """The prices in force now; None unless both directions have one."""
+    given = {ours: getattr(facts, ours) for ours in _FIELDS if facts is not None}
+    given = {ours: price for ours, price in given.items() if price is not None}
+    from datetime import UTC, datetime
+
+    from genai_prices.types import ModelPrice
+
+    listed = _listed(provider, model)
+    prices = dict[str, "Decimal | types.TieredPrices | None"]()
+    if listed is not None:
+        prices = vars(listed.get_prices(datetime.now(UTC))).copy()
+    for ours, price in given.items():
+        theirs = _FIELDS[ours]
+        if listed is None or price not in _bases(listed, theirs):
+            prices[theirs] = Decimal(str(price))
+    known = prices.get("input_mtok") is not None and prices.get("output_mtok") is not None
+    return ModelPrice(**prices) if known else None
+
+
+@lru_cache(maxsize=1024)
+def _listed(provider: str, model: str) -> types.ModelInfo | None:
+    """The tables' entry; servers that imitate OpenAI are looked up by the model's id.
+
+    ``maker/model`` is how OpenRouter names models; other names tell their maker.
+    """
+    from genai_prices.data_snapshot import get_snapshot
+
+    if provider != "openai-compatible" and provider not in _TABLES:
+        return None
+    table = _TABLES.get(provider) or ("openrouter" if "/" in model else None)
+    try:
+        return get_snapshot().find_provider_model(model, None, table, None)[1]
+    except LookupError:
+        return None
+
+
+def _bases(listed: types.ModelInfo, key: str) -> set[float]:
+    """What the tables have as a price at any date, without the tiers."""
+    from genai_prices.types import ModelPrice, TieredPrices
+
+    every = listed.prices
+    dated = [every] if isinstance(every, ModelPrice) else [one.prices for one in every]
+    found = [getattr(prices, key) for prices in dated]
+    return {
+        float(price.base if isinstance(price, TieredPrices) else price)
+        for price in found
+        if price is not None
+    }

@@ -1,1 +1,0 @@
-"""What each provider refuses, with its own words, one module each."""

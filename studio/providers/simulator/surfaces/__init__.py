@@ -1,1 +1,0 @@
-"""The five wire protocols the simulator speaks, one module each."""

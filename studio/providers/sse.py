@@ -1,0 +1,311 @@
+"""JSON over the shared HTTP client, and reading streams: server-sent events, JSON lines.
+
+Tolerant where servers differ (comments, line ends, a missing last newline, a
+whole JSON body in place of a stream), strict where it matters: a page that is
+not this protocol is an error, and half an object at the end is never data.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import cast
+
+from studio.domain.errors import ProviderError, ProviderFault
+from studio.domain.jsonvalue import Json, JsonObject
+
+from .errors import ErrorFactory, error_message, fault_of_status, is_too_long
+from .http import Http
+
+DONE: JsonObject = {"[DONE]": True}
+"""Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
+
+MAX_DEPTH = 100
+"""Levels of nesting in a call's arguments: what protocol buffers take, so Gemini's API too."""
+
+BODY_LIMIT = 32 * 1024 * 1024
+"""Bytes of one line or body that we are ready to hold."""
+
+
+class InvalidResponse(ValueError):
+    """What came is not this protocol; a stream's ``translate`` makes it a ProviderError."""
+
+
+class Endpoint:
+    """One server: sends JSON with the key, answers with chunks or an object.
+
+    ``judge`` knows what the error objects of this protocol mean, or None.
+    """
+
+    def __init__(
+        self,
+        border: ErrorFactory,
+        http: Http,
+        judge: Callable[[object], ProviderFault | None],
+    ) -> None:
+        self.border = border
+        self._http = http
+        self._judge = judge
+        self._url = border.base_url.rstrip("/")
+
+    async def stream(
+        self, stack: AsyncExitStack, path: str, body: JsonObject, *, model: str = ""
+    ) -> AsyncIterator[bytes]:
+        """Post and return the answer's body as it comes; ``stack`` hangs up.
+
+        Raises ProviderError for any status that is not a success.
+        """
+        client = await self._http.client()
+        try:
+            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise self.border.error("bad_history") from error
+        headers = {"content-type": "application/json", **self._authorization()}
+        response = await stack.enter_async_context(
+            client.stream("POST", self._url + path, content=content, headers=headers)
+        )
+        if not response.is_success:
+            raise self._refusal(
+                response.status_code, await response.aread(), response.headers, model
+            )
+        return response.aiter_bytes()
+
+    async def get(self, path: str) -> JsonObject:
+        """One JSON object; raises ProviderError whatever goes wrong."""
+        try:
+            client = await self._http.client()
+            response = await client.get(self._url + path, headers=self._authorization())
+            if not response.is_success:
+                raise self._refusal(response.status_code, response.content, response.headers, "")
+            return parse_object(response.content)
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self.border.from_exception(error) from error
+
+    def fault(self, error: object) -> ProviderError:
+        """The error object inside a stream that began well."""
+        words = error_message({"error": error})
+        return self.border.error(self._judge(error) or fault_of_message(words) or "server", words)
+
+    def _authorization(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.border.key}"} if self.border.key else {}
+
+    def _refusal(
+        self, status: int, content: bytes, headers: Mapping[str, str], model: str
+    ) -> ProviderError:
+        body = content.decode("utf-8", "replace")
+        try:
+            error = parse_object(content).get("error")
+        except InvalidResponse:
+            error = None
+        fault = self._judge(error) or (
+            fault_of_message(error_message(body)) if status == 400 else None
+        )
+        if (fault or fault_of_status(status)) == "bad_key" and not self.border.key:
+            fault = "no_key"
+        return self.border.from_response(status, body, headers, fault=fault, model=model)
+
+
+def fault_of_message(words: str) -> ProviderFault | None:
+    return "too_long" if is_too_long(words) else None
+
+
+async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """Whole lines without their ends (LF or CRLF), wherever the chunks were cut.
+
+    Comes as what each chunk completed: a hop for each line would cost more than
+    its JSON. Works on bytes: a text reader would also split at the line
+    separators that JSON strings may hold.
+    """
+    pending = bytearray()
+    async for chunk in chunks:
+        if len(pending) + len(chunk) > BODY_LIMIT:
+            raise InvalidResponse("one line of the answer is too long")
+        if b"\n" not in chunk:
+            pending += chunk
+            continue
+        *whole, rest = (bytes(pending) + chunk if pending else chunk).split(b"\n")
+        pending = bytearray(rest)
+        yield [line.removesuffix(b"\r") for line in whole]
+    if pending:
+        yield [bytes(pending).removesuffix(b"\r")]
+
+
+async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
+    """The JSON object of each server-sent event; ``DONE`` for ``[DONE]``.
+
+    A server that answers with one JSON object instead of a stream yields that.
+    Raises ``InvalidResponse`` for a page or for broken JSON in a finished event;
+    an unfinished last event is dropped, as it is when a line drops.
+    """
+    data: list[bytes] = []
+    begun = False
+    reader = lines(chunks)
+    async for batch in reader:
+        for number, line in enumerate(batch):
+            if not begun and line.strip():
+                line = line.removeprefix(b"\xef\xbb\xbf")
+                if line.lstrip().startswith((b"<", b"{")):
+                    yield await _body([line, *batch[number + 1 :]], reader)
+                    return
+                begun = True
+            if line.startswith(b"data:"):
+                data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
+            elif not line and data:
+                whole = b"\n".join(data)
+                data.clear()
+                if whole:  # an event without data is none, by the standard
+                    yield _event(whole)
+    if data:
+        try:
+            last = _event(b"\n".join(data))
+        except InvalidResponse:
+            return
+        yield last
+
+
+async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
+    """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
+    broken: InvalidResponse | None = None
+    async for batch in lines(chunks):
+        for line in batch:
+            if not line or line.isspace():
+                continue
+            if broken is not None:
+                raise broken
+            try:
+                value = parse_object(line)
+            except InvalidResponse as error:
+                if not line.lstrip().startswith(b"{"):
+                    raise
+                broken = error  # if nothing follows, the connection closed within a line
+                continue
+            yield value
+
+
+_scan = json.JSONDecoder().raw_decode
+
+
+def parse_object(data: bytes) -> JsonObject:
+    """A JSON object, or ``InvalidResponse``."""
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+        if not text.startswith("{"):
+            text = text.removeprefix("\ufeff").lstrip()
+        # Straight to the scanner: what ``json.loads`` does first takes as long again.
+        found = cast("tuple[object, int]", _scan(text))
+    except (ValueError, RecursionError) as error:
+        raise InvalidResponse("not JSON") from error
+    value, end = found
+    if end != len(text) and text[end:].strip():
+        raise InvalidResponse("not JSON")
+    if not isinstance(value, dict):
+        raise InvalidResponse("not an object")
+    return cast("JsonObject", value)
+
+
+def repair_surrogates(text: str) -> str:
+    """``text`` with halves of surrogate pairs joined, lone ones replaced.
+
+    A server may cut its stream within a pair; what is left cannot be stored or sent.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
+    """``value`` as every server can read it: whole Unicode, numbers that JSON has.
+
+    What lies deeper than ``depth`` is left out.
+    """
+    match value:
+        case str():
+            return repair_surrogates(value)
+        case float() if not math.isfinite(value):
+            return None
+        case list():
+            return [sanitize_json(one, depth - 1) for one in value] if depth else None
+        case dict():
+            if not depth:
+                return None
+            return {
+                repair_surrogates(name): sanitize_json(one, depth - 1)
+                for name, one in value.items()
+            }
+        case _:
+            return value
+
+
+def is_clean_json(value: Json, depth: int = MAX_DEPTH) -> bool:
+    """Whether every server can read it: see ``sound``."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError):
+        return False
+    return text.count("[") + text.count("{") <= depth or not _deeper(value, depth)
+
+
+def _deeper(value: Json, depth: int) -> bool:
+    level: list[Json] = [value]
+    for _ in range(depth + 1):
+        inner: list[Json] = []
+        for one in level:
+            if isinstance(one, dict):
+                inner += one.values()
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+class TextBuffer:
+    """Text that grows by pieces and is always whole Unicode."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._half = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def add(self, piece: str) -> str:
+        """Take a piece; returns what can be shown now."""
+        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
+            if piece:
+                self._pieces.append(piece)
+            return piece
+        piece, self._half = self._half + piece, ""
+        if piece and "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        piece = repair_surrogates(piece)
+        if piece:
+            self._pieces.append(piece)
+        return piece
+
+
+def _event(data: bytes) -> JsonObject:
+    if data.startswith(b"[") and data.strip() == b"[DONE]":
+        return DONE
+    return parse_object(data)
+
+
+async def _body(parts: list[bytes], rest: AsyncIterator[list[bytes]]) -> JsonObject:
+    size = sum(map(len, parts))
+    async for batch in rest:
+        parts += batch
+        size += sum(map(len, batch))
+        if size > BODY_LIMIT:
+            raise InvalidResponse("the answer is too long")
+    return parse_object(b"\n".join(parts))

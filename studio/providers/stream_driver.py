@@ -1,0 +1,125 @@
+"""One driver for every provider's stream; each adapter brings its accumulator."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from time import monotonic
+from typing import Generic, Protocol, TypeVar, cast
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import Delta
+from studio.domain.jsonvalue import Json, JsonObject
+
+from .base import Reply, stream_ended_early
+from .sse import MAX_DEPTH, is_clean_json, repair_surrogates, sanitize_json
+
+ENVELOPE_DEPTH = 20
+"""Levels that a message has around the arguments of its calls, and some to spare."""
+
+E = TypeVar("E")
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Accumulator(Protocol[E_contra]):
+    """Native events in, deltas out, and the native items they add up to.
+
+    Runs without network: a list of events is enough to test one.
+    """
+
+    @property
+    def complete(self) -> bool:
+        """Whether the terminal event has come."""
+        ...
+
+    def feed(self, event: E_contra, /) -> Iterable[Delta]:
+        """Take one native event. Raises ProviderError for an error inside the stream."""
+        ...
+
+    def reply(self) -> Reply: ...
+
+    def interrupted(self) -> Reply: ...
+
+
+class StreamDriver(Generic[E]):
+    """A ``ReplyStream``: opens on first iteration, maps every fault at this border.
+
+    ``open`` sends the request and returns the native events; what it enters on
+    the stack is closed with the stream. ``translate`` is the provider's table
+    from exceptions to ``ProviderError``.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        open: Callable[[AsyncExitStack], Awaitable[AsyncIterator[E]]],
+        accumulator: Accumulator[E],
+        translate: Callable[[Exception], ProviderError],
+    ) -> None:
+        self._provider = provider
+        self._open = open
+        self._accumulator = accumulator
+        self._translate = translate
+        self._stack = AsyncExitStack()
+        self.heard = 0.0
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        try:
+            async for event in await self._open(self._stack):
+                self.heard = monotonic()
+                for delta in self._accumulator.feed(event):
+                    yield delta
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._translate(error) from error
+        finally:
+            await self.aclose()
+        if not self._accumulator.complete:
+            raise stream_ended_early(self._provider)
+
+    def reply(self) -> Reply:
+        if not self._accumulator.complete:
+            raise stream_ended_early(self._provider)
+        try:
+            return _clean_reply(self._accumulator.reply())
+        except ProviderError:
+            raise
+        except Exception as error:
+            raise self._translate(error) from error
+
+    def interrupted(self) -> Reply:
+        return _clean_reply(self._accumulator.interrupted())
+
+    async def aclose(self) -> None:
+        stack, self._stack = self._stack, AsyncExitStack()
+        try:
+            await stack.aclose()
+        except Exception:  # a connection that is already gone cannot be hung up twice
+            return
+
+
+def _clean_reply(reply: Reply) -> Reply:
+    """A reply that can be sent back: a server may write what nobody would take from us."""
+    items = cast("Json", reply.items)
+    calls = [(call.id, call.name, call.arguments, call.raw) for call in reply.calls]
+    if is_clean_json(items, MAX_DEPTH + ENVELOPE_DEPTH) and is_clean_json(
+        cast("Json", calls), MAX_DEPTH + ENVELOPE_DEPTH
+    ):
+        return reply
+    mended_calls = [
+        replace(
+            call,
+            id=repair_surrogates(call.id),
+            name=repair_surrogates(call.name),
+            arguments=cast("JsonObject | None", sanitize_json(call.arguments)),
+            raw=repair_surrogates(call.raw),
+        )
+        for call in reply.calls
+    ]
+    return replace(
+        reply,
+        items=cast("list[JsonObject]", sanitize_json(items, MAX_DEPTH + ENVELOPE_DEPTH)),
+        calls=mended_calls,
+    )

@@ -1,0 +1,74 @@
+"""What a client of the server may have an agent do at most (S-4).
+
+Reading in the folder runs. All else is asked about: in the window, if one is
+open, and refused if none is. Only the rules that the person gave for clients
+allow more; what they, the agent's file or a project allow besides does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import cast, get_args
+
+from studio.agent.engine import Engine
+from studio.agent.permission.policy import Policy
+from studio.agent.permission.rules import parse_rule
+from studio.agent.session.session import Session
+from studio.domain.errors import ConfigurationError
+from studio.domain.permissions import Question, Rule, Verdict
+
+NOBODY = "nobody was at the window to allow it"
+"""Whose no it is where no window answers, for the audit and the model."""
+
+
+def client_policy(studio: Engine) -> Policy:
+    """The bounds of one turn, in its folder; raises ConfigurationError for a rule that
+    cannot be read.
+
+    A rule that is not understood may be one that forbids: then nothing is answered.
+    """
+    rules = client_rules(studio.settings.values.server_rules, studio.tools())
+    return Policy("ask", {"server": rules}, wary=True)
+
+
+def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:
+    """The person's rules for clients, of the setting; raises ConfigurationError."""
+    rules: list[Rule] = []
+    for verdict, texts in written.items():
+        if verdict not in get_args(Verdict):
+            raise ConfigurationError(
+                f"“{verdict}” in the rules for the server’s clients is no verdict. "
+                f"Known are {', '.join(get_args(Verdict))}."
+            )
+        rules += [parse_rule(text, tools, cast("Verdict", verdict)) for text in texts]
+    return rules
+
+
+class PermissionForwarder:
+    """Puts the permission questions of one turn to the window, where one is open."""
+
+    def __init__(self, studio: Engine, session: Session) -> None:
+        self._studio = studio
+        self._session = session
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, question: Question) -> None:
+        """Has the turn go on once there is an answer."""
+        task = asyncio.create_task(self._ask(question))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Withdraw what nobody has answered."""
+        for task in self._tasks:
+            task.cancel()
+
+    async def _ask(self, question: Question) -> None:
+        session = self._session
+        answer = await self._studio.questions.ask(session.info.id, question)
+        if answer is None:
+            session.answer_permission(question.id, "deny", NOBODY)
+            return
+        # A client's question offers no rule, so a yes is for this one call.
+        session.answer_permission(question.id, answer if answer == "deny" else "once")

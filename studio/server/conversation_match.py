@@ -1,0 +1,213 @@
+"""Which session a request belongs to.
+
+Most clients keep no session: they send the whole conversation each time. Where
+it begins with one that was answered here last, it goes on in that session, with
+its native history, its reasoning and its prompt cache. What a client brings that
+is not known begins a session of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from studio.domain.jsonvalue import Json
+from studio.domain.messages import (
+    Block,
+    File,
+    Image,
+    Message,
+    Reasoning,
+    Said,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+
+from .contract import ApiRequest, BadRequest, DialectName, TurnRef
+
+KEPT = 4096
+"""Answers that are remembered; of each a digest and two ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitConversation:
+    """A conversation at its last word of the assistant.
+
+    ``said`` is what the user says after it, ``results`` answer its calls. Where
+    the conversation ends with the assistant's words, both are empty.
+    """
+
+    before: tuple[Message, ...]
+    said: tuple[Said, ...]
+    results: tuple[ToolResult, ...]
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """What a new session begins with: all but what is said now."""
+        after = (Message("user", self.results),) if self.results else ()
+        return _distinct((*self.before, *after))
+
+
+def split_conversation(messages: Sequence[Message]) -> SplitConversation:
+    """Where a conversation stands."""
+    end = max((n for n, one in enumerate(messages, 1) if one.role == "assistant"), default=0)
+    after = [block for message in messages[end:] for block in message.blocks]
+    said = tuple(block for block in after if isinstance(block, Text | Image | File))
+    results = tuple(block for block in after if isinstance(block, ToolResult))
+    return SplitConversation(tuple(messages[:end]), said, results)
+
+
+def check_tool_results(
+    messages: Sequence[Message], door: DialectName, open_calls: Sequence[str] = ()
+) -> None:
+    """Raises BadRequest for a result that answers no call of the message before it.
+
+    ``open_calls`` are those of the answer that the request goes on from. Calls
+    without a result are no mistake: they are closed.
+    """
+    waiting = Counter(open_calls)
+    role = ""
+    for number, message in enumerate(messages):
+        if message.role == "assistant" and role != "assistant":
+            waiting.clear()
+        role = message.role
+        for place, block in enumerate(message.blocks):
+            if isinstance(block, ToolCall):
+                waiting[block.id] += 1
+            elif isinstance(block, ToolResult):
+                if not waiting[block.call_id]:
+                    raise _no_call(door, block.call_id, number, place)
+                waiting[block.call_id] -= 1
+
+
+def _no_call(door: DialectName, call_id: str, message: int, place: int) -> BadRequest:
+    """In the words of each API, which clients may look for."""
+    match door:
+        case "chat":
+            return BadRequest(
+                "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
+                f"message with 'tool_calls'. No such message calls {call_id}.",
+                param="messages",
+            )
+        case "responses":
+            return BadRequest(
+                f"No tool call found for function call output with call_id {call_id}.",
+                param="input",
+            )
+        case "messages":
+            return BadRequest(
+                f"messages.{message}.content.{place}: unexpected `tool_use_id` found in "
+                f"`tool_result` blocks: {call_id}. Each `tool_result` block must have a "
+                "corresponding `tool_use` block in the previous message.",
+                param=f"messages.{message}.content.{place}",
+            )
+
+
+def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The same conversation with one id for one call: some clients count anew each time."""
+    used: set[str] = set()
+    names: dict[str, str] = {}
+    numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
+
+    def renamed(block: Block) -> Block:
+        if isinstance(block, ToolCall):
+            name = block.id
+            while name in used:
+                numbers[block.id] += 1
+                name = f"{block.id}_{numbers[block.id] + 1}"
+            used.add(name)
+            names[block.id] = name
+            return replace(block, id=name)
+        if isinstance(block, ToolResult):
+            return replace(block, call_id=names.get(block.call_id, block.call_id))
+        return block
+
+    return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
+
+
+def conversation_digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
+    """What tells one conversation of one client from every other. Hashes pictures and files.
+
+    The same for what a client may change when it sends an answer back: blanks
+    around it, its parts in one message or several, its reasoning left out.
+    """
+    tools: Json = [[tool.name, tool.description, tool.schema, tool.effect] for tool in asked.tools]
+    whole: Json = [
+        door,
+        asked.user,
+        asked.model,
+        asked.instructions.strip(),
+        tools,
+        list(_canonical(messages)),
+    ]
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).digest()
+
+
+def _canonical(messages: Sequence[Message]) -> Iterator[Json]:
+    """What each side says at a time, however many messages it takes."""
+    role, blocks = "", list[Block]()
+    for message in messages:
+        if message.role != role:
+            yield from _side(role, blocks)
+            role, blocks = message.role, []
+        blocks += message.blocks
+    yield from _side(role, blocks)
+
+
+def _side(role: str, blocks: Sequence[Block]) -> Iterator[Json]:
+    if role == "assistant":  # its words may come back in other pieces
+        words = "".join(block.text for block in blocks if isinstance(block, Text)).strip()
+        calls = [block for block in blocks if isinstance(block, ToolCall)]
+        yield [role, words, *([call.id, call.name, _arguments(call)] for call in calls)]
+    elif blocks:
+        yield [role, *(said for block in blocks if (said := _block(block)) is not None)]
+
+
+def _arguments(call: ToolCall) -> Json:
+    return call.raw if call.arguments is None else call.arguments
+
+
+def _block(block: Block) -> Json:
+    match block:
+        case Text():
+            return block.text.strip() or None
+        case Image():
+            return ["image", block.media_type, _hash(block.data)]
+        case File():
+            return ["file", block.name, block.media_type, _hash(block.data)]
+        case ToolResult():
+            content = [_block(part) for part in block.content]
+            return ["result", block.call_id, content, block.is_error]
+        case Reasoning() | ToolCall():
+            return None
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+class KnownConversations:
+    """The conversations that were answered last, and where."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._places: OrderedDict[bytes, TurnRef] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def take(self, known: bytes) -> TurnRef | None:
+        """Where a conversation was answered; only the first who asks hears of it."""
+        return self._places.pop(known, None)
+
+    def keep(self, known: bytes, place: TurnRef) -> None:
+        """Remember an answer; the oldest one is forgotten for it."""
+        self._places.pop(known, None)
+        self._places[known] = place
+        while len(self._places) > self._kept:
+            self._places.popitem(last=False)

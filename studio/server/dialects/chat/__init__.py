@@ -1,0 +1,5 @@
+"""Chat.
+
+- ``request``: OpenAI's Chat Completions.
+- ``response``: An answer of Chat Completions.
+"""

@@ -1,0 +1,5 @@
+"""Messages.
+
+- ``request``: Anthropic's Messages.
+- ``response``: An answer of Anthropic's Messages.
+"""

@@ -1,0 +1,409 @@
+"""OpenAI's Responses API, and the open specification made from it.
+
+See https://platform.openai.com/docs/api-reference/responses and
+https://openresponses.org/specification.
+
+The ``input`` of the Responses API as a conversation.
+
+A user's message, a picture, an earlier answer, a call and its output are items
+of one list there. Here they are messages: what a model said and called
+belongs together, and so do the outputs that answer it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, TypeAlias, cast
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
+from studio.domain.models import EFFORTS, Effort, Generation
+from studio.providers.media import text_of_file
+from studio.providers.sse import sanitize_json
+from studio.server.contract import (
+    INSTRUCTION_WRAPPER,
+    ApiRequest,
+    ResponseInfo,
+    ResponsePart,
+    join_texts,
+)
+from studio.server.dialects.attachments import read_file, read_image
+from studio.server.dialects.client_tools import ClientTools, parse_call, schema_of
+from studio.server.dialects.fields import Fields
+from studio.server.dialects.openai_common import NO_LOGPROBS, choose, error_body, refuse_services
+
+from .response import PREFIX, ResponsesResponse
+
+_Side: TypeAlias = Literal["user", "assistant", "results"]
+
+_ROLES = ("user", "assistant", "system", "developer")
+_TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+"""Parts that are words, and the field with the words."""
+
+
+class ResponsesInput:
+    """Takes the items one after the other; each method raises BadRequest.
+
+    ``earlier``: they go on from a stored answer, in which calls may be open.
+    """
+
+    def __init__(self, earlier: bool) -> None:
+        self._instructions: list[str] = []
+        self._sides: list[tuple[_Side, list[Block]]] = []
+        self._earlier = earlier
+        self._names: dict[str, str] = {}
+        """Of the calls so far, by id."""
+        self._readers: dict[str, Callable[[Fields], None]] = {
+            "message": self._message,
+            "function_call": self._call,
+            "function_call_output": self._output,
+            "reasoning": self._nothing,
+            "item_reference": self._reference,
+        }
+
+    def told(self) -> tuple[str, tuple[Message, ...]]:
+        """The instructions and the conversation; instructions alone are what is said."""
+        instructions = join_texts(self._instructions)
+        if instructions and not self._sides:
+            return "", (Message("user", (_instructed(instructions),)),)
+        return instructions, tuple(
+            Message("assistant" if side == "assistant" else "user", tuple(blocks))
+            for side, blocks in self._sides
+        )
+
+    def say(self, text: str) -> None:
+        """The whole input, where it is but a text."""
+        if text.strip():
+            self._sides.append(("user", [Text(text)]))
+
+    def take(self, item: Fields) -> None:
+        kind = item.text("type")
+        if not kind:  # the short form of a message, and that of a reference
+            kind = "message" if item.get("role") is not None else "item_reference"
+        reader = self._readers.get(kind)
+        if reader is None:
+            raise item.refused("type", f"Items of type “{kind}” are not known here.")
+        reader(item)
+
+    def _message(self, item: Fields) -> None:
+        role = item.one_of("role", _ROLES)
+        said = _content(item, "content")
+        match role:
+            case "user":
+                if said:
+                    self._sides.append(("user", [*said]))
+            case "assistant":
+                self._add("assistant", _words(item, said))
+            case "system" | "developer":
+                self._instruct(_words(item, said))
+            case _:
+                item.needed("role")
+
+    def _instruct(self, words: Sequence[Text]) -> None:
+        text = join_texts([part.text for part in words])
+        if text and not self._sides and not self._earlier:
+            self._instructions.append(text)
+        elif text:
+            self._sides.append(("user", [_instructed(text)]))
+
+    def _call(self, item: Fields) -> None:
+        call_id, name = item.needed("call_id"), item.needed("name")
+        self._names[call_id] = name
+        self._add("assistant", [parse_call(call_id, name, item.text("arguments"))])
+
+    def _output(self, item: Fields) -> None:
+        """Whoever knows the earlier answer knows the names of its calls."""
+        call_id = item.needed("call_id")
+        name = self._names.get(call_id, "")
+        if not name and not self._earlier:
+            why = f"“{item.at}” is the output of call {call_id}, but no such call comes before it."
+            raise item.refused("call_id", why, "invalid_value")
+        content = [_shown(item, part) for part in _content(item, "output")]
+        self._add("results", [ToolResult(call_id, name, tuple(content))])
+
+    def _nothing(self, item: Fields) -> None:
+        """What a model thought stays with whoever ran it."""
+
+    def _reference(self, item: Fields) -> None:
+        raise item.refused(
+            "type",
+            "Items cannot be referred to by their ids here. Send the items themselves,"
+            " or go on from an answer with “previous_response_id”.",
+        )
+
+    def _add(self, side: _Side, blocks: Sequence[Block]) -> None:
+        """To what is there, where it is of the same side: one reply, one batch of outputs."""
+        if blocks and self._sides and self._sides[-1][0] == side:
+            self._sides[-1][1].extend(blocks)
+        elif blocks:
+            self._sides.append((side, [*blocks]))
+
+
+def _instructed(text: str) -> Text:
+    return Text(INSTRUCTION_WRAPPER.format(text=text))
+
+
+def _content(item: Fields, name: str) -> list[Said]:
+    """A text, or a list of parts; parts without words are left out."""
+    value = item.get(name)
+    if value is None:
+        raise item.wrong(name, "a text or a list of parts")
+    if isinstance(value, str):
+        text = item.text(name)
+        return [Text(text)] if text.strip() else []
+    parts = [_part(part) for part in item.objects(name)]
+    return [part for part in parts if not isinstance(part, Text) or part.text.strip()]
+
+
+def _part(part: Fields) -> Said:
+    kind = part.needed("type")
+    if (field := _TEXTS.get(kind)) is not None:
+        return Text(part.text(field))
+    match kind:
+        case "input_image":
+            _send_the_data(part, ("file_id",), "image_url")
+            return read_image(part, "image_url")
+        case "input_file":
+            _send_the_data(part, ("file_id", "file_url"), "file_data")
+            return read_file(part, "file_data", part.text("filename"))
+        case _:
+            raise part.refused("type", f"Content of type “{kind}” is not known here.")
+
+
+def _send_the_data(part: Fields, elsewhere: Sequence[str], here: str) -> None:
+    for name in elsewhere:
+        if part.get(name) is not None and part.get(here) is None:
+            why = f"“{part.place(name)}”: this server fetches and keeps no files."
+            raise part.refused(name, f"{why} Send the data in “{here}”.")
+
+
+def _words(item: Fields, said: Sequence[Said]) -> list[Text]:
+    if any(not isinstance(part, Text) for part in said):
+        raise item.wrong("content", f"text for the role {item.text('role')}")
+    return [part for part in cast("Sequence[Text]", said)]
+
+
+def _shown(item: Fields, part: Said) -> Text | Image:
+    """A tool's output takes text and pictures, and files whose text can be read."""
+    if not isinstance(part, File):
+        return part
+    if (text := text_of_file(part)) is None:
+        raise item.wrong("output", "text, pictures and text files")
+    return Text(text)
+
+
+_TRUNCATIONS = ("disabled", "auto")
+_LOGPROBS = "message.output_text.logprobs"
+_NOT_HERE = {
+    "conversation": "Go on from an answer with “previous_response_id” instead.",
+    "prompt": "Stored prompts live at OpenAI. Send the text in “input” and “instructions”.",
+}
+
+
+class ResponsesDialect:
+    """``UnsupportedParameters`` of ``POST /v1/responses``."""
+
+    def asked(self, body: JsonObject) -> ApiRequest:
+        fields = Fields(body)
+        model = fields.needed("model")
+        _refuse(fields)
+        previous = fields.text("previous_response_id")
+        instructions, messages = _conversation(fields, earlier=bool(previous))
+        generation = Generation(
+            output_limit=fields.count("max_output_tokens"),
+            effort=_effort(fields),
+            temperature=fields.number("temperature", 0, 2),
+            top_p=fields.number("top_p", 0, 1),
+            schema=_schema(fields),
+            parallel=fields.flag("parallel_tool_calls", True),
+            calls=fields.count("max_tool_calls"),
+        )
+        tools, generation = choose(fields, _tools(fields), generation)
+        return ApiRequest(
+            model,
+            messages,
+            instructions=join_texts([fields.text("instructions"), instructions]),
+            tools=tools,
+            generation=generation,
+            stream=fields.flag("stream", False),
+            previous=previous,
+            user=fields.text("safety_identifier") or fields.text("user"),
+            stored=fields.flag("store", True),
+        )
+
+    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ResponsesResponse:
+        return ResponsesResponse(echoed_settings(body), about)
+
+    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
+        return error_body(message, status=status, code=code, param=param)
+
+
+def stored_response(
+    parts: Iterable[ResponsePart], about: ResponseInfo, ended: float, body: JsonObject | None = None
+) -> JsonObject:
+    """The object of an answer that was made before, as far as its ``parts`` go.
+
+    ``ended`` is in seconds since the epoch. ``body`` has what is still known of
+    the request: ``instructions``, ``previous_response_id``.
+    """
+    answer = ResponsesResponse(echoed_settings(body or {}), about, clock=lambda: ended)
+    for part in parts:
+        answer.frames(part)
+    return answer.body()
+
+
+def deleted_response(number: str) -> JsonObject:
+    """What is said of an answer that is gone now."""
+    return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
+
+
+def echoed_settings(body: JsonObject) -> JsonObject:
+    """What a response repeats of a request that was read before.
+
+    The specification wants a value for each. Where the request has none, it is
+    what OpenAI's service says of its own defaults.
+    """
+    fields = Fields(body)
+    text, reasoning = fields.inner("text") or Fields({}), fields.inner("reasoning") or Fields({})
+    shown: JsonObject = {
+        "background": False,
+        "frequency_penalty": 0,
+        "instructions": fields.get("instructions"),
+        "max_output_tokens": fields.count("max_output_tokens"),
+        "max_tool_calls": fields.count("max_tool_calls"),
+        "metadata": fields.get("metadata") or {},
+        "parallel_tool_calls": fields.flag("parallel_tool_calls", True),
+        "presence_penalty": 0,
+        "previous_response_id": fields.get("previous_response_id"),
+        "prompt_cache_key": fields.get("prompt_cache_key"),
+        "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
+        "safety_identifier": fields.get("safety_identifier"),
+        "service_tier": "default",
+        "store": fields.flag("store", True),
+        "temperature": _or(fields.get("temperature"), 1),
+        "text": _text_shown(text),
+        "tool_choice": fields.get("tool_choice") or "auto",
+        "tools": [_tool_shown(tool) for tool in fields.objects("tools")],
+        "top_logprobs": 0,
+        "top_p": _or(fields.get("top_p"), 1),
+        "truncation": fields.get("truncation") or "disabled",
+        "user": fields.get("user"),
+    }
+    whole = sanitize_json(shown)
+    assert isinstance(whole, dict)
+    return whole
+
+
+def _or(value: Json, default: Json) -> Json:
+    return default if value is None else value
+
+
+def _text_shown(text: Fields) -> JsonObject:
+    verbosity: JsonObject = {"verbosity": text.get("verbosity") or "medium"}
+    kind = text.inner("format")
+    if kind is None or kind.get("type") != "json_schema":
+        return {"format": {"type": (kind and kind.get("type")) or "text"}, **verbosity}
+    return {
+        "format": {
+            "type": "json_schema",
+            "name": kind.get("name"),
+            "description": kind.get("description"),
+            "schema": kind.get("schema"),
+            "strict": kind.flag("strict", False),
+        },
+        **verbosity,
+    }
+
+
+def _tool_shown(tool: Fields) -> JsonObject:
+    return {
+        "type": "function",
+        "name": tool.get("name"),
+        "description": tool.get("description"),
+        "parameters": tool.get("parameters"),
+        "strict": tool.flag("strict", True),
+    }
+
+
+def _refuse(fields: Fields) -> None:
+    """What changes the meaning of a request and is not to be had here; and what is wrong.
+
+    Fields that only tune OpenAI's own service are looked at no further.
+    """
+    if fields.flag("background", False):
+        why = "Nothing runs in the background here. Leave “background” out, or stream the answer."
+        raise fields.refused("background", why)
+    for name, instead in _NOT_HERE.items():
+        if fields.get(name) is not None:
+            raise fields.refused(name, f"“{name}” is not known here. {instead}")
+    refuse_services(fields)
+    for name in ("prompt_cache_key", "service_tier"):
+        fields.text(name)
+    fields.one_of("truncation", _TRUNCATIONS)
+    for index, one in enumerate(fields.items("include")):
+        if not isinstance(one, str):
+            raise fields.wrong(f"include[{index}]", "a text")
+        if one == _LOGPROBS:
+            raise fields.refused(f"include[{index}]", NO_LOGPROBS)
+    metadata = fields.inner("metadata") or Fields({})
+    for name, value in metadata.values.items():
+        if not isinstance(value, str):
+            raise metadata.wrong(name, "a text")
+
+
+def _conversation(fields: Fields, *, earlier: bool) -> tuple[str, tuple[Message, ...]]:
+    """The instructions in ``input``, and what is said there."""
+    items = ResponsesInput(earlier)
+    value = fields.get("input")
+    if isinstance(value, str):
+        items.say(fields.text("input"))
+    elif isinstance(value, list | None):
+        for item in fields.objects("input"):
+            items.take(item)
+    else:
+        raise fields.wrong("input", "a text or a list of items")
+    instructions, messages = items.told()
+    if not messages:
+        why = "“input” is missing or says nothing."
+        raise fields.refused("input", why, "missing_required_parameter")
+    return instructions, messages
+
+
+def _effort(fields: Fields) -> Effort | None:
+    reasoning = fields.inner("reasoning")
+    if reasoning is None:
+        return None
+    reasoning.one_of("summary", ("auto", "concise", "detailed"))
+    return reasoning.one_of("effort", EFFORTS)
+
+
+def _schema(fields: Fields) -> JsonObject | None:
+    text = fields.inner("text") or Fields({})
+    text.one_of("verbosity", ("low", "medium", "high"))
+    kind = text.inner("format")
+    if kind is None:
+        return None
+    match kind.one_of("type", ("text", "json_object", "json_schema")):
+        case None:
+            kind.needed("type")
+            return None
+        case "text":
+            return None
+        case "json_object":
+            return {}
+        case "json_schema":
+            kind.needed("name")
+            kind.text("description")
+            kind.flag("strict", False)
+            return schema_of(kind, "schema")
+
+
+def _tools(fields: Fields) -> ClientTools:
+    offered = ClientTools()
+    for tool in fields.objects("tools"):
+        if (kind := tool.needed("type")) != "function":
+            why = f"Tools of type “{kind}” cannot be had: the agent here has tools of its own."
+            raise tool.refused("type", f"{why} Send yours as type “function”.")
+        tool.flag("strict", True)
+        offered.take(tool, "parameters")
+    return offered

@@ -1,0 +1,277 @@
+"""An answer of the Responses API: events while it comes, one object when it is whole.
+
+The shapes are those of https://openresponses.org/specification and of OpenAI's
+own service, which its SDK reads. Both forms come from the same items: the
+object of the last event is the one that an answer in one piece has.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import ToolCall
+from studio.domain.models import Usage
+from studio.providers.sse import repair_surrogates
+from studio.server.contract import (
+    Outcome,
+    ProgressPart,
+    ReasoningPart,
+    ResponseInfo,
+    ResponsePart,
+    TextPart,
+    ToolCallPart,
+    sse_event,
+)
+from studio.server.dialects.client_tools import arguments_text
+from studio.server.dialects.openai_common import DONE, error_type
+
+PREFIX = "resp_"
+"""What stands before an answer's number."""
+_INCOMPLETE = {
+    "length": "max_output_tokens",
+    "limit": "max_output_tokens",  # the API has no word for limits of an agent
+    "refused": "content_filter",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A text that comes bit by bit, and how its events and fields are called."""
+
+    item: Literal["message", "reasoning"]
+    prefix: str
+    parts: str
+    part: str
+    words: str
+    around: str
+    inside: str
+    notes: tuple[str, ...] = ()
+    """Lists that a part has besides its words; always empty here."""
+
+    def part_of(self, text: str) -> JsonObject:
+        return {"type": self.part, self.words: text, **{note: [] for note in self.notes}}
+
+
+_WORDS = _Kind(
+    "message",
+    "msg",
+    "content",
+    "output_text",
+    "text",
+    "response.content_part",
+    "response.output_text",
+    ("annotations", "logprobs"),
+)
+_REFUSAL = _Kind(
+    "message",
+    "msg",
+    "content",
+    "refusal",
+    "refusal",
+    "response.content_part",
+    "response.refusal",
+)
+_SUMMARY = _Kind(
+    "reasoning",
+    "rs",
+    "summary",
+    "summary_text",
+    "text",
+    "response.reasoning_summary_part",
+    "response.reasoning_summary_text",
+)
+
+
+class ResponsesResponse:
+    """``TextCalls`` for one response; ``settings`` are the request's, as the object repeats them.
+
+    What the model thinks, and lines about what the agent does, are parts of the
+    summary of a reasoning item: nothing that reads the words meets them.
+    ``clock`` gives the seconds since the epoch at which the answer is whole.
+    """
+
+    def __init__(
+        self, settings: JsonObject, about: ResponseInfo, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._about = about
+        self._clock = clock
+        self._output: list[Json] = []
+        self._item: JsonObject | None = None
+        """The one that still grows, the last of the output."""
+        self._kind = _WORDS
+        """Of the part that grows, the last of that item."""
+        self._pieces: list[str] | None = None
+        """Its text so far; None while no part is open."""
+        self._frames: list[bytes] = []
+        self._events = 0
+        self._ended: JsonObject = {}
+        """What the end changes in the object."""
+
+    def frames(self, part: ResponsePart) -> bytes:
+        if not self._events:
+            self._send("response.created", response=self.body())
+            self._send("response.in_progress", response=self.body())
+        match part:
+            case TextPart():
+                self._say(_WORDS, part.text)
+            case ReasoningPart():
+                self._say(_SUMMARY, part.text)
+            case ProgressPart():
+                self._close_part()
+                self._say(_SUMMARY, part.text)
+                self._close_part()
+            case ToolCallPart():
+                self._close_item("completed")
+                self._call(part.call)
+            case Outcome():
+                self._end(part)
+            case _:
+                assert_never(part)
+        frames = b"".join(self._frames)
+        self._frames.clear()
+        return frames
+
+    def body(self) -> JsonObject:
+        """The object as it stands; after the end it is the whole answer, a failed one too."""
+        return {
+            "id": f"{PREFIX}{self._about.number}",
+            "object": "response",
+            "created_at": self._about.created,
+            "completed_at": None,
+            "status": "in_progress",
+            "error": None,
+            "incomplete_details": None,
+            "model": self._about.model,
+            "output": [*self._output],
+            "usage": None,
+            **self._settings,
+            **self._ended,
+        }
+
+    def _say(self, kind: _Kind, text: str) -> None:
+        if not (text := repair_surrogates(text)):
+            return
+        if self._item is None or self._item["type"] != kind.item:
+            self._close_item("completed")
+            self._open(kind)
+        if self._pieces is None or self._kind is not kind:
+            self._close_part()
+            self._kind, self._pieces = kind, []
+            self._send(f"{kind.around}.added", **self._place(), part=kind.part_of(""))
+        self._pieces.append(text)
+        self._send(f"{kind.inside}.delta", **self._place(), delta=text, **_unlogged(kind))
+
+    def _open(self, kind: _Kind) -> None:
+        role: JsonObject = {"role": "assistant"} if kind.item == "message" else {}
+        self._add(kind.prefix, {"type": kind.item, **role, kind.parts: []})
+
+    def _call(self, call: ToolCall) -> None:
+        arguments = repair_surrogates(arguments_text(call))
+        self._add(
+            "fc",
+            {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""},
+        )
+        assert self._item is not None
+        place: JsonObject = {"item_id": self._item["id"], "output_index": len(self._output) - 1}
+        self._send("response.function_call_arguments.delta", **place, delta=arguments)
+        self._send("response.function_call_arguments.done", **place, arguments=arguments)
+        self._item["arguments"] = arguments
+        self._close_item("completed")
+
+    def _add(self, prefix: str, item: JsonObject) -> None:
+        index = len(self._output)
+        # OpenAI takes back ids of up to 64 characters; the end of ours names the turn.
+        self._item = {"id": f"{prefix}_{self._about.number[-32:]}_{index}", **item}
+        self._item["status"] = "in_progress"
+        self._output.append(self._item)
+        self._send("response.output_item.added", output_index=index, item=self._item)
+
+    def _place(self) -> JsonObject:
+        """Where the open part is."""
+        assert self._item is not None
+        parts = self._item[self._kind.parts]
+        assert isinstance(parts, list)
+        return {
+            "item_id": self._item["id"],
+            "output_index": len(self._output) - 1,
+            f"{self._kind.parts}_index": len(parts),
+        }
+
+    def _close_part(self) -> None:
+        if self._pieces is None or self._item is None:
+            return
+        kind, text = self._kind, "".join(self._pieces)
+        place, part = self._place(), kind.part_of(text)
+        self._send(f"{kind.inside}.done", **place, **{kind.words: text}, **_unlogged(kind))
+        self._send(f"{kind.around}.done", **place, part=part)
+        parts = self._item[kind.parts]
+        assert isinstance(parts, list)
+        parts.append(part)
+        self._pieces = None
+
+    def _close_item(self, status: Literal["completed", "incomplete"]) -> None:
+        if self._item is None:
+            return
+        self._close_part()
+        self._item["status"] = status
+        index = len(self._output) - 1
+        self._send("response.output_item.done", output_index=index, item=self._item)
+        self._item = None
+
+    def _end(self, outcome: Outcome) -> None:
+        if outcome.stop == "refused":
+            self._say(_REFUSAL, outcome.detail)
+        self._close_item("incomplete" if outcome.stop in ("length", "error") else "completed")
+        self._ended = {"usage": usage_of(outcome.usage)}
+        if outcome.stop == "error":
+            self._fail(outcome)
+        elif reason := _INCOMPLETE.get(outcome.stop):
+            self._ended |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+            self._send("response.incomplete", response=self.body())
+        else:
+            self._ended |= {"status": "completed", "completed_at": int(self._clock())}
+            self._send("response.completed", response=self.body())
+        self._frames.append(DONE)
+
+    def _fail(self, outcome: Outcome) -> None:
+        """The event has its words twice: inside as the service sends them, outside as documented.
+
+        OpenAI's SDK raises on the former and has a type for the latter.
+        """
+        kind = error_type(outcome.status)
+        words: JsonObject = {
+            "code": outcome.code or kind,
+            "message": repair_surrogates(outcome.detail),
+        }
+        self._ended |= {"status": "failed", "error": words}
+        error: JsonObject = {"type": kind, **words, "param": None}
+        self._send("error", error=error, **words, param=None)
+        self._send("response.failed", response=self.body())
+
+    def _send(self, name: str, **fields: Json) -> None:
+        data: JsonObject = {"type": name, "sequence_number": self._events, **fields}
+        self._events += 1
+        self._frames.append(sse_event(data, name))
+
+
+def _unlogged(kind: _Kind) -> JsonObject:
+    """OpenAI's types want a list of probabilities with every bit of the words."""
+    return {"logprobs": []} if kind is _WORDS else {}
+
+
+def usage_of(usage: Usage) -> JsonObject:
+    return {
+        "input_tokens": usage.input,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        "total_tokens": usage.total,
+    }

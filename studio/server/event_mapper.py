@@ -1,0 +1,217 @@
+"""What a client is told of a turn: its events as parts of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from studio.agent.loop.structured_output import unfenced
+from studio.agent.permission.visible_text import escape_line
+from studio.domain.events import (
+    AwaitingPermission,
+    CompletionReason,
+    Event,
+    Failed,
+    PermissionResolved,
+    ReasoningDelta,
+    StepEnded,
+    TextDelta,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Message, Text, ToolCall
+from studio.domain.models import NOTHING, StopReason
+from studio.domain.permissions import Question
+from studio.domain.redaction import without_secrets
+
+from . import errors
+from .contract import Outcome, ProgressPart, ReasoningPart, ResponsePart, TextPart, ToolCallPart
+
+BETWEEN = "\n\n"
+"""Between the words of two steps."""
+NOBODY_THERE = "Nobody was at the window to allow it."
+REFUSED_THERE = "The person did not allow it."
+STOPPED = "The answer was stopped."
+
+
+class EventMapper:
+    """One answer. ``hear`` takes every event of its turns, ``end`` comes when they are over.
+
+    ``structured``: only the last step's words are the answer, and nothing is
+    added to them. ``steps``: what the agent's tools do is told too.
+    """
+
+    def __init__(self, *, structured: bool = False, steps: bool = False) -> None:
+        self._structured = structured
+        self._steps = steps
+        self._words: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._ended_step = False
+        """Whether the words so far are of a step that is over."""
+        self._queued: dict[str, ToolQueued] = {}
+        self._questions: dict[str, Question] = {}
+        self._denied: list[tuple[Question, str]] = []
+        self._failed: Failed | None = None
+        self._end: TurnComplete | None = None
+        self._stop: StopReason = "end"
+        self._stopped_at = ""
+        self._usage = NOTHING
+
+    @property
+    def message(self) -> Message:
+        """The answer as the client will tell it."""
+        text = "".join(self._words)
+        calls = self._calls if self.reason == "handed_over" else []
+        return Message("assistant", (*([Text(text)] if text.strip() else []), *calls))
+
+    @property
+    def reason(self) -> CompletionReason:
+        return self._end.reason if self._end is not None else "error"
+
+    def feed(self, event: Event) -> list[ResponsePart]:
+        """What goes out for an event."""
+        match event:
+            case TurnStarted():
+                self._calls.clear()
+                self._failed = self._end = None
+            case TextDelta():
+                return self._text(event.text)
+            case ReasoningDelta():
+                return [ReasoningPart(event.text)]
+            case StepEnded() if event.beside:
+                self._usage += event.usage
+            case StepEnded():
+                self._usage += event.usage
+                self._ended_step, self._stop = True, event.stop
+                self._stopped_at = event.stopped_at
+            case ToolQueued() if event.external:
+                self._calls.append(ToolCall(event.call_id, event.name, event.arguments))
+            case ToolQueued():
+                self._queued[event.call_id] = event
+            case ToolStarted() if self._steps and (call := self._queued.get(event.call_id)):
+                return [ProgressPart(_step(call))]
+            case AwaitingPermission():
+                self._questions[event.question.id] = event.question
+            case PermissionResolved() if event.answer == "deny":
+                self._deny(event)
+            case Failed():
+                self._failed = event
+            case TurnComplete():
+                self._end = event
+                if event.reason == "cancelled":  # its questions fell away with it
+                    self._denied = [(asked, by) for asked, by in self._denied if by]
+            case _:
+                pass
+        return []
+
+    def end(self) -> list[ResponsePart]:
+        """What ends the answer, an ``Outcome`` last."""
+        parts: list[ResponsePart] = []
+        detail = self._limited()
+        if self._structured:
+            self._words = [unfenced("".join(self._words))]
+            parts += [TextPart(text) for text in self._words if text]
+            parts += [ProgressPart(text)] if self._steps and (text := self._not_allowed()) else []
+        else:
+            parts += [self._add(text) for text in (detail, self._not_allowed()) if text]
+        if self.reason == "handed_over":
+            parts += [ToolCallPart(call) for call in self._calls]
+        return [*parts, self._outcome(detail)]
+
+    def _text(self, text: str) -> list[ResponsePart]:
+        if self._ended_step:
+            if not text.strip():
+                return []
+            self._ended_step = False
+            if self._structured:
+                self._words.clear()
+            elif self._words:
+                return [self._add(text.lstrip("\n"))]
+        self._words.append(text)
+        return [] if self._structured else [TextPart(text)]
+
+    def _add(self, text: str) -> TextPart:
+        """A paragraph of its own."""
+        before = "".join(self._words)
+        has = len(before) - len(before.rstrip("\n"))
+        text = f"{BETWEEN[has:]}{text}" if before else text
+        self._words.append(text)
+        return TextPart(text)
+
+    def _deny(self, event: PermissionResolved) -> None:
+        question = self._questions.get(event.question_id)
+        if question is not None and question.call_id in self._queued:
+            self._denied.append((question, event.by))
+
+    def _not_allowed(self) -> str:
+        """One paragraph for all that was not allowed; empty if all was."""
+        if not self._denied:
+            return ""
+        places = list(self._queued)  # questions come in any order, calls in the model's
+        self._denied.sort(key=lambda one: places.index(one[0].call_id))
+        calls = dict.fromkeys(escape_line(f"{one.tool} {one.detail}") for one, _ in self._denied)
+        nobody = any(by for _, by in self._denied)
+        why = NOBODY_THERE if nobody else REFUSED_THERE
+        return f"Not allowed: {', '.join(calls)}. {why}"
+
+    def _limited(self) -> str:
+        """Which of our own limits ended the answer, in a sentence; empty for none."""
+        ended_so = ("done", "handed_over", "refused", "error")
+        if self._end is None or self._stopped_by_model or self.reason in ended_so:
+            return ""
+        return self._end.detail or STOPPED
+
+    @property
+    def _stopped_by_model(self) -> bool:
+        return self._end is not None and self._end.reason == "token_limit" and not self._end.cap
+
+    def _outcome(self, detail: str) -> Outcome:
+        match self.reason:
+            case "done":
+                return Outcome("end", self._usage, stopped_at=self._stopped_at)
+            case "handed_over":
+                return Outcome("calls", self._usage)
+            case "refused":
+                words = self._end.detail if self._end is not None else ""
+                return Outcome("refused", self._usage, words)
+            case "error":
+                return self._error()
+            case _ if self._stopped_by_model and self._stop != "max_tokens":
+                fault = Failed("too_long", "The conversation is too long for this model.", "")
+                return self._error(fault)
+            case _ if self._stopped_by_model:
+                return Outcome("length", self._usage)
+            case _:
+                return Outcome("limit", self._usage, detail)
+
+    def _error(self, failed: Failed | None = None) -> Outcome:
+        failed = failed or self._failed
+        if failed is not None:
+            fault = errors.error_from_failed(failed)
+        else:  # the answer does not fit the schema
+            words = self._end.detail if self._end is not None else ""
+            fault = errors.ApiError(words or errors.INTERNAL, 502, "answer_does_not_fit")
+        return replace(fault.outcome(), usage=self._usage)
+
+
+def _step(call: ToolQueued) -> str:
+    """What a tool does: “Reading a.txt”. A target may hold a secret."""
+    return without_secrets(escape_line(f"{call.verb or call.name} {call.target}"))
+
+
+def events_of_response(events: Sequence[Event], turn_id: str) -> list[Event]:
+    """The events of a turn, and of those after it that went on from where it stuck."""
+    found: list[Event] = []
+    reason: CompletionReason = "error"
+    within = False
+    for event in events:
+        if isinstance(event, TurnStarted):
+            goes_on = not event.said and reason not in ("done", "handed_over")
+            within = event.turn_id == turn_id or (within and goes_on)
+        elif isinstance(event, TurnComplete):
+            reason = event.reason
+        if within:
+            found.append(event)
+    return found

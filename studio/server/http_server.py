@@ -1,0 +1,315 @@
+"""The server while it runs: its sockets, its start, its end.
+
+It runs inside a loop that is somebody else's: the command's, or that of a
+program which embeds it. It handles no signals.
+
+A client's connection, with an end to patience: half requests, answers nobody reads.
+
+Uvicorn closes a connection that is idle between two requests; it waits without
+end for the rest of a request, and for a client that does not read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import socket
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from studio.agent.engine import Engine
+from studio.domain.errors import ConfigurationError
+from studio.storage.config.server_token import ServerToken
+from studio.storage.sessions.idempotency_keys import IdempotencyStore
+
+from .auth import AccessGuard
+from .contract import Dialect, DialectName
+from .dialects.chat.request import ChatDialect
+from .dialects.messages.request import MessagesDialect
+from .dialects.responses.request import ResponsesDialect
+from .idempotency import IdempotentResponses
+from .responder import Responder
+from .routes import Routes
+from .stored_responses import StoredResponses
+from .token_count import TokenCounter
+
+HEADERS = 10.0
+"""Seconds in which a request's line and headers have to be there."""
+READS = 30.0
+"""Seconds in which a client has to take something of what waits for it."""
+MOST = 256
+"""Connections at once."""
+_AHEAD = 65_536
+"""Bytes that may follow a request before its answer; who stops reading does not see the end."""
+
+
+class Connection(H11Protocol):
+    """One connection; what has lost its patience is broken off."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._late: asyncio.TimerHandle | None = None
+        self._stuck: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(cast("asyncio.Transport", transport))
+        if len(self.connections) > MOST:
+            self.transport.abort()
+            return
+        self.transport.set_write_buffer_limits(high=0)  # whatever waits is noticed
+        self._expect()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._busy:
+            self._late = _ended(self._late)
+            ahead = not self.cycle.more_body and self.flow.read_paused
+            if ahead and len(self.conn.trailing_data[0]) < _AHEAD:
+                self.flow.resume_reading()
+        elif self._late is None:
+            self._expect()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stuck = _ended(self._stuck)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._late, self._stuck = _ended(self._late), _ended(self._stuck)
+        super().connection_lost(exc)
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a request has come whose answer is not out."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)
+        return cycle is not None and not cycle.response_complete
+
+    def _expect(self) -> None:
+        self._late = self.loop.call_later(HEADERS, self._too_late)
+
+    def _too_late(self) -> None:
+        self._late = None
+        if not self._busy:
+            self.transport.abort()
+
+    def _watch(self, waiting: int) -> None:
+        """Break off if not a byte less waits after a while."""
+
+        def look() -> None:
+            left = self.transport.get_write_buffer_size()
+            if left >= waiting:
+                self.transport.abort()
+            else:
+                self._watch(left)
+
+        self._stuck = _ended(self._stuck)
+        self._stuck = self.loop.call_later(READS, look)
+
+
+def _ended(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
+IDLE = 30
+"""Seconds for which a connection is kept for the client's next request."""
+END = 3.0
+"""Seconds in which the server is stopped, whatever its clients do."""
+HEAD = 65_536
+"""Bytes of a request's line and headers."""
+SENT_AHEAD = 131_072
+"""Bytes that the system takes for a client which does not read; more, and it is noticed late."""
+_ANY = ("0.0.0.0", "::")
+
+
+class HttpServer:
+    """Listens from ``start`` to ``stop``.
+
+    ``host`` may be a name or an address, ``port`` 0 for a free one. ``folder``
+    is where agents work for clients.
+    """
+
+    def __init__(self, studio: Engine, *, host: str, port: int, folder: Path) -> None:
+        self.token = ServerToken(studio.keychain, studio.paths.data)
+        self.address = ""
+        """Once it listens: ``http://127.0.0.1:8765``."""
+        self.local = True
+        """Whether only this computer can reach it."""
+        self._studio = studio
+        self._host = host
+        self._port = port
+        self.folder = folder
+        self._answering = Responder(studio, folder)
+        self._replays: IdempotentResponses | None = None
+        self._server: _Server | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Listen; returns when clients can connect.
+
+        Raises ConfigurationError that says what to do: a port that is taken, an
+        address that is not this computer's.
+        """
+        app = self._app()
+        await self._answering.lookup.clear_up()
+        await self._studio.look_for_providers()
+        await self._studio.refresh_lists()
+        sockets = await asyncio.to_thread(_listening, self._host, self._port)
+        addresses = [one.getsockname()[0] for one in sockets]
+        self.local = all(ipaddress.ip_address(one).is_loopback for one in addresses)
+        self._port = sockets[0].getsockname()[1]
+        self.address = f"http://{_written(self._host, addresses)}:{self._port}"
+        self._server = _Server(_configured(app))
+        self._running = asyncio.create_task(self._server.serve(sockets))
+        await self._server.ready.wait()
+
+    @property
+    def needs_token(self) -> bool:
+        """Beyond this computer always, whatever the setting says."""
+        return self._studio.settings.values.server_token or not self.local
+
+    @property
+    def answering(self) -> int:
+        """Answers that are being made."""
+        return 0 if self._replays is None else self._replays.running
+
+    @property
+    def connected(self) -> int:
+        """Connections of clients."""
+        return 0 if self._server is None else len(self._server.server_state.connections)
+
+    async def stop(self) -> None:
+        """End every answer, then every connection; within ``NEAR_END`` seconds."""
+        if self._server is None or self._running is None or self._replays is None:
+            return
+        self._server.should_exit = True
+        try:
+            async with asyncio.timeout(END):
+                await self._replays.close()
+                await asyncio.wait([self._running])
+        except TimeoutError:
+            self._server.force_exit = True
+            for connection in list(self._server.server_state.connections):
+                connection.transport.abort()
+        await asyncio.wait([self._running])
+        self._running.result()
+
+    def _app(self) -> ASGIApp:
+        studio = self._studio
+        store = IdempotencyStore(studio.database)
+        self._replays = IdempotentResponses(self._answering, store)
+        dialects: dict[DialectName, Dialect] = {
+            "chat": ChatDialect(),
+            "responses": ResponsesDialect(),
+            "messages": MessagesDialect(),
+        }
+        stored = StoredResponses(studio, self._answering.lookup)
+        count = TokenCounter(studio, self.folder)
+        routes = Routes(studio, self._replays, dialects, count, stored, self.folder)
+        names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
+        return AccessGuard(
+            routes,
+            settings=studio.settings,
+            token=self._needed,
+            names=names,
+            refuse=routes.refuse,
+        )
+
+    async def _needed(self) -> str:
+        return await self.token.get() if self.needs_token else ""
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the program that it runs in, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+def _configured(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        log_level="error",  # what strangers send is not worth a warning each
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=IDLE,
+        timeout_graceful_shutdown=int(END),
+        h11_max_incomplete_event_size=HEAD,
+    )
+
+
+def _listening(host: str, port: int) -> list[socket.socket]:
+    """Sockets for every address of a host, all on one port."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ConfigurationError(f"The host {host} is not known here.") from error
+    sockets: list[socket.socket] = []
+    try:
+        for family, kind, protocol, _, address in dict.fromkeys(found):
+            one = socket.socket(family, kind, protocol)
+            sockets.append(one)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            if sys.platform == "win32":  # there the other option lets two programs share a port
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
+            else:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Connections inherit it.
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SENT_AHEAD)
+            one.bind((address[0], port, *address[2:]))
+            one.listen(128)
+            one.setblocking(False)
+            port = one.getsockname()[1]
+    except OSError as error:
+        for one in sockets:
+            one.close()
+        raise ConfigurationError(_why(error, host, port)) from error
+    return sockets
+
+
+def _why(error: OSError, host: str, port: int) -> str:
+    match error.errno:
+        case errno.EADDRINUSE:
+            return (
+                f"Port {port} is taken, by another server of Agent Studio or another program. "
+                "Stop that one, or choose another port with --port."
+            )
+        case errno.EACCES | errno.EPERM:
+            return f"Port {port} may not be used. Choose one above 1023 with --port."
+        case errno.EADDRNOTAVAIL:
+            return f"{host} is no address of this computer."
+        case _:
+            return f"The server cannot listen at {host}, port {port}: {error.strerror}."
+
+
+def _written(host: str, addresses: Sequence[str]) -> str:
+    """A host as a client on this computer writes it."""
+    if host in _ANY or not host:
+        host = "127.0.0.1" if ":" not in addresses[0] else "::1"
+    return f"[{host}]" if ":" in host else host

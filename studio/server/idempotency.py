@@ -1,0 +1,149 @@
+"""A request that is repeated gets the answer of the first, and no tool runs twice.
+
+A client repeats a request whose answer it did not get, under the same
+``Idempotency-Key``. While the first is being answered, the second reads along.
+An answer that was cut short, or failed, is gone on with in its session. What is
+no longer in memory, or was answered before the server started anew, is read
+from the session's transcript. Where the session is gone, a request for which a
+tool has run is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
+
+from .contract import Answers, ApiRequest, BadRequest, DialectName, ResponsePart, TurnRef
+from .request_body import run_off_loop
+from .response_stream import STOPPING, ResponseStream
+
+MEMORY = 32_000_000
+"""Bytes of answers that are kept in memory, roughly; older ones are read from their sessions."""
+LONGEST_KEY = 255
+
+
+@dataclass(slots=True)
+class _Kept:
+    """One request with a key: its body's digest, when it first came, its answer."""
+
+    body: str
+    at: float
+    run: ResponseStream
+
+
+class IdempotentResponses:
+    """Begins answers, and knows again what was asked before."""
+
+    def __init__(
+        self, answers: Answers, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._answers = answers
+        self._store = store
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+        self._runs: set[ResponseStream] = set()
+        self._beginning = asyncio.Lock()
+        self._closed = False
+
+    async def run(
+        self, asked: ApiRequest, door: DialectName, body: bytes, *, key: str = "", client: str = ""
+    ) -> ResponseStream:
+        """The answer to a request, begun now or before.
+
+        ``key`` is the client's for this request, empty where it has none;
+        ``client`` tells clients with different tokens apart. Raises BadRequest
+        for a key that came with another ``body``, StorageError.
+        """
+        if self._closed:
+            raise BadRequest(STOPPING.message, status=STOPPING.status, code=STOPPING.code)
+        if not key:
+            return self._new(asked, door, self._clock())
+        if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
+            raise BadRequest(
+                f"An Idempotency-Key is printable ASCII, {LONGEST_KEY} characters at most.",
+                code="invalid_idempotency_key",
+            )
+        digest = _digest(client.encode(), door.encode(), key.encode())
+        async with self._beginning:
+            body_digest = await run_off_loop(lambda: _digest(body), big=asked.big)
+            return await self._known(asked, door, digest, body_digest)
+
+    async def _known(
+        self, asked: ApiRequest, door: DialectName, key: str, body: str
+    ) -> ResponseStream:
+        now = self._clock()
+        self._forget(now)
+        kept = self._kept.get(key)
+        if kept is not None and kept.body == body and kept.run.fault is None:
+            return kept.run
+        row = await self._store.begin(key, body, now)
+        if row.body != body:
+            raise BadRequest(
+                "This Idempotency-Key was used for another request. Use a new one.",
+                status=422,
+                code="idempotency_key_reused",
+            )
+        if kept is not None:
+            await kept.run.settled()  # what it did has to be saved before it is gone on with
+        place = TurnRef(row.session_id, row.turn_id) if row.session_id else None
+        run = self._new(asked, door, row.at, key=key, place=place)
+        self._kept.pop(key, None)
+        self._kept[key] = _Kept(body, row.at, run)
+        return run
+
+    def _new(
+        self,
+        asked: ApiRequest,
+        door: DialectName,
+        at: float,
+        *,
+        key: str = "",
+        place: TurnRef | None = None,
+    ) -> ResponseStream:
+        def begin(hear: Callable[[TurnRef], None]) -> AsyncGenerator[ResponsePart, None]:
+            def begun(where: TurnRef) -> None:
+                hear(where)
+                if key:
+                    self._store.answered_in(key, where.session_id, where.turn_id)
+
+            if place is None:
+                return self._answers.answer(asked, door, begun)
+            return self._answers.again(asked, door, place, at, begun)
+
+        run = ResponseStream(asked, at, begin, place)
+        self._runs.add(run)
+        run.when_over(lambda: self._runs.discard(run))
+        return run
+
+    @property
+    def running(self) -> int:
+        """Answers that are being made."""
+        return len(self._runs)
+
+    def _forget(self, now: float) -> None:
+        """Let go of what is too old, too much or too big; running answers stay."""
+        size, count = 0, 0
+        for key, kept in reversed(list(self._kept.items())):
+            size, count = size + kept.run.size, count + 1
+            gone = size > MEMORY or count > KEPT_REQUESTS or kept.at < now - KEPT_SECONDS
+            if gone and kept.run.over:
+                del self._kept[key]
+
+    async def close(self) -> None:
+        """Begin no more, end every answer that is being made, wait until its turn is saved."""
+        self._closed = True
+        runs = list(self._runs)
+        for run in runs:
+            run.stop(STOPPING)
+        for run in runs:
+            await run.settled()
+
+
+def _digest(*parts: bytes) -> str:
+    """Of texts that hold no NUL, or of one that may."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -1,0 +1,179 @@
+"""Which agent and model a client means by the name it sends.
+
+What clients can ask for: every agent, and every model that is set up (S-3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from studio.agent.engine import Engine
+from studio.domain.errors import ConfigurationError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import PROVIDER_TITLES
+
+from .contract import BadRequest
+
+AGENT = "agent/"
+"""What stands before an agent's name."""
+PLAIN = "Plain"
+"""The agent that is nothing but the model."""
+LONGEST = 300
+"""Characters of a name; providers have ids of a hundred."""
+_PATIENCE = 5.0
+"""Seconds in which providers that were never asked may list their models."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTarget:
+    """What answers. ``chosen``: the client named the model, so no routing changes it (L-13)."""
+
+    agent: str
+    provider: str
+    model: str
+    chosen: bool
+
+
+async def resolve_model(studio: Engine, name: str, folder: Path) -> ModelTarget:
+    """What a model's name stands for.
+
+    ``agent/NAME`` or ``PROVIDER/MODEL``, as they are listed; an agent's name
+    alone and the id of a model that a connected provider lists are understood
+    too. Raises BadRequest for any other, ConfigurationError where an agent has
+    no model.
+    """
+    wanted = name.strip()
+    if len(wanted) > LONGEST or not wanted.isprintable():  # it is shown in the window
+        raise _unknown(name)
+    provider, _, model = wanted.partition("/")
+    if provider in PROVIDER_TITLES and model:
+        return ModelTarget(PLAIN, provider, model, chosen=True)
+    marked = wanted.casefold().startswith(AGENT)
+    agent = (await studio.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
+    if agent is not None:
+        choice = await studio.choose(agent=agent.name, folder=folder)
+        return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)
+    provider = "" if marked or not wanted else await _listing(studio, wanted)
+    if not provider:
+        raise _unknown(name)
+    return ModelTarget(PLAIN, provider, wanted, chosen=True)
+
+
+async def _listing(studio: Engine, model: str) -> str:
+    """The connected provider that lists a model of this id; empty if none does."""
+    first = studio.settings.values.default_provider
+    providers = sorted(studio.connected, key=lambda name: name != first)
+    await studio.catalogue.load()
+    if found := _lists(studio, providers, model):
+        return found
+    unasked = [name for name in providers if not studio.catalogue.listing(name).models]
+    asking = [asyncio.ensure_future(_asked(studio, name)) for name in unasked]
+    if asking:
+        try:
+            await asyncio.wait(asking, timeout=_PATIENCE)
+        finally:
+            for task in asking:
+                task.cancel()
+    return _lists(studio, unasked, model)
+
+
+async def _asked(studio: Engine, provider: str) -> None:
+    try:
+        await studio.list_models(provider)
+    except ConfigurationError:
+        return
+
+
+def _lists(studio: Engine, providers: Sequence[str], model: str) -> str:
+    own = studio.settings.values.own_models
+    for name in providers:
+        listed = studio.catalogue.listing(name).models
+        if model in own.get(name, ()) or any(one.id == model for one in listed):
+            return name
+    return ""
+
+
+def _unknown(name: str) -> BadRequest:
+    shown = name if len(name) <= 100 else f"{name[:99]}…"
+    return BadRequest(
+        f"The model “{shown}” does not exist here. GET /v1/models lists those that do: "
+        "agent/NAME and PROVIDER/MODEL.",
+        status=404,
+        param="model",
+        code="model_not_found",
+    )
+
+
+OWNER = "agent-studio"
+SINCE = 1_767_225_600
+"""2026-01-01: APIs want a time of making, which nobody knows of most models."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """One name that a client can send as ``model``."""
+
+    id: str
+    title: str
+    owner: str
+
+    def openai(self) -> JsonObject:
+        """OpenAI has no ``name``; what lets people choose shows it, as Open WebUI does."""
+        return {
+            "id": self.id,
+            "object": "model",
+            "created": SINCE,
+            "owned_by": self.owner,
+            "name": self.title,
+        }
+
+    def anthropic(self) -> JsonObject:
+        made = datetime.fromtimestamp(SINCE, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "type": "model",
+            "id": self.id,
+            "display_name": self.title,
+            "created_at": made,
+        }
+
+
+async def list_models(studio: Engine, folder: Path) -> list[ListedModel]:
+    """Agents by name, then the models of connected providers that the person offers.
+
+    What the catalogue knows now: a provider is asked again, where its list is
+    old, and not waited for.
+    """
+    await studio.refresh_lists()
+    found = await studio.agents(folder)
+    agents = sorted(name for name in found.by_name if name != PLAIN)
+    return [
+        *(ListedModel(f"{AGENT}{name}", name, OWNER) for name in agents),
+        *(model for provider in studio.connected for model in _models(studio, provider)),
+    ]
+
+
+def _models(studio: Engine, provider: str) -> list[ListedModel]:
+    title = PROVIDER_TITLES.get(provider, provider)
+    return [
+        ListedModel(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
+        for model in studio.offered(provider)
+    ]
+
+
+def openai_list(models: list[ListedModel]) -> JsonObject:
+    return {"object": "list", "data": [model.openai() for model in models]}
+
+
+def anthropic_list(models: list[ListedModel]) -> JsonObject:
+    data: list[Json] = [model.anthropic() for model in models]
+    ids = [model.id for model in models]
+    return {
+        "data": data,
+        "has_more": False,
+        "first_id": ids[0] if ids else None,
+        "last_id": ids[-1] if ids else None,
+    }

@@ -1,0 +1,177 @@
+"""The body of a request: read within bounds, and JSON of the plainest kind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from starlette.types import Receive
+
+from studio.domain.jsonvalue import Json, JsonObject
+
+from .contract import BadRequest
+
+T = TypeVar("T")
+
+DEEPEST = 100
+"""Levels of lists and objects within each other."""
+PATIENCE = 30.0
+"""Seconds for which a client may send nothing of a body that it has announced."""
+LONGEST = 120.0
+"""Seconds in which all of a body has to be there, for it takes a place meanwhile."""
+MOST = 30_000
+"""Objects in a body: some thousands of messages, which is more than any model reads."""
+BRACKETS = 250_000
+"""Lists in a body at most, for brackets in its words count too: a million tokens or so."""
+BIG = 100_000
+"""Bytes from which on a body is read in a thread, and so is what is made of it."""
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Written so, half of a character can come in ASCII; elsewhere UTF-8 forbids it."""
+
+
+class Gone(Exception):
+    """The client went away; nobody waits for an answer."""
+
+
+async def read(receive: Receive, limit: int) -> bytes:
+    """The whole body; raises BadRequest (413, 408) and Gone."""
+    found = bytearray()
+    try:
+        async with asyncio.timeout(LONGEST):
+            while True:
+                async with asyncio.timeout(PATIENCE):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                found += message.get("body", b"")
+                if len(found) > limit:
+                    raise too_large(limit)
+                if not message.get("more_body", False):
+                    return bytes(found)
+    except TimeoutError:
+        raise BadRequest("The request did not arrive in time.", status=408) from None
+
+
+def too_large(limit: int) -> BadRequest:
+    return BadRequest(
+        f"The request is larger than {limit:,} bytes.", status=413, code="request_too_large"
+    )
+
+
+async def parsed(data: bytes) -> JsonObject:
+    """The object that a body holds; raises BadRequest."""
+    return await read_from(data, lambda: parse(data))
+
+
+async def read_from(data: bytes, work: Callable[[], T]) -> T:
+    """What ``work`` makes of a body."""
+    return await run_off_loop(work, big=len(data) > BIG)
+
+
+async def run_off_loop(work: Callable[[], T], *, big: bool) -> T:
+    """What ``work`` makes of much: in a thread, so that nobody else waits."""
+    return await asyncio.to_thread(work) if big else work()
+
+
+def parse(data: bytes) -> JsonObject:
+    """Strict JSON: UTF-8, whole characters, finite numbers, not nested without end."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise _broken(f"it is not UTF-8 at byte {error.start}") from None
+    if data.count(b"[") > BRACKETS:  # a list takes thirty times the memory of its two bytes
+        raise _too_many("square brackets", BRACKETS)
+    try:
+        value: Json = json.loads(
+            text,
+            object_hook=_Objects().met,
+            parse_constant=_constant,
+            parse_float=_number,
+            parse_int=_whole_number,
+        )
+    except RecursionError:
+        raise _too_deep() from None
+    except json.JSONDecodeError as error:
+        raise _broken(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except ValueError as error:  # a number without end; our own words
+        raise _broken(str(error).partition(";")[0]) from None
+    _check(value, halves=_HALF.search(data) is not None)
+    if not isinstance(value, dict):
+        raise BadRequest("The body has to be a JSON object.", code="invalid_json")
+    return value
+
+
+class _Objects:
+    """Counts the objects of a body while it is read."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def met(self, value: JsonObject) -> JsonObject:
+        """Raises BadRequest for one too many."""
+        self._count += 1
+        if self._count > MOST:
+            raise _too_many("objects", MOST)
+        return value
+
+
+def _check(value: Json, halves: bool) -> None:
+    """Raises BadRequest for what is nested too deeply, and for halves of characters."""
+    level = [value]
+    depth = 0
+    while level:
+        if depth > DEEPEST:
+            raise _too_deep()
+        if halves:
+            for one in level:
+                _whole(one)
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one if isinstance(one, list) else one.values())
+            if halves or isinstance(inner, list | dict)
+        ]
+        depth += 1
+
+
+def _whole(value: Json) -> None:
+    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else ()
+    try:
+        for text in texts:
+            text.encode()
+    except UnicodeEncodeError:
+        raise _broken("it holds half of a character (a lone surrogate)") from None
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _whole_number(text: str) -> int:
+    """In Python, so that a thread which reads millions of them lets others run between two."""
+    return int(text)
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _broken(why: str) -> BadRequest:
+    return BadRequest(f"The body is not valid JSON: {why}.", code="invalid_json")
+
+
+def _too_many(what: str, most: int) -> BadRequest:
+    why = f"The request has more than {most:,} {what}."
+    return BadRequest(why, status=413, code="request_too_large")
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(f"The body is nested more than {DEEPEST} levels deep.", code="invalid_json")

@@ -1,0 +1,230 @@
+"""Who answers a request: an agent, in a session that the person can look at (S-1, S-2).
+
+What was done for a request whose answer cannot be told or gone on with any more.
+
+The audit knows: it outlives the chats, also those that are not kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from studio.agent.engine import Engine
+from studio.agent.permission.approval import UNANSWERED
+from studio.agent.permission.visible_text import escape_line
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    CompletionReason,
+    Event,
+    TurnStarted,
+)
+from studio.domain.redaction import without_secrets
+from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
+
+from . import errors
+from .client_policy import PermissionForwarder, client_policy
+from .contract import ApiRequest, BadRequest, DialectName, ResponsePart, TurnRef
+from .conversation_match import split_conversation
+from .event_mapper import EventMapper, events_of_response
+from .model_names import resolve_model
+from .request_body import run_off_loop
+from .session_lookup import SessionLookup, SessionMatch
+
+SHOWN = 5
+"""Calls that are named."""
+_CLIENT = "the client"
+"""Who runs the calls that were handed over, in the audit."""
+_ENDED = "Agent Studio ended in the middle of it, and it is not known all that was done. "
+
+
+async def refuse_if_tools_ran(
+    studio: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
+) -> None:
+    """Raises BadRequest (409) if a tool has run for a request: it would run twice.
+
+    ``since`` is when the request first came, in seconds since the epoch. ``turns``
+    are those of its answer, where they are known; else the session's all count, but
+    what may be the person's own there is not named to a client.
+    """
+    store, wanted = studio.sessions.store, AuditFilter(session_id=place.session_id, since=since)
+    own = turns or {place.turn_id}
+    calls: list[str] = []
+    unnamed = 0
+    beyond = 0
+    while page := await store.audit(wanted, beyond=beyond, newest_first=False):
+        beyond = page[-1].id
+        for entry in filter(_ran, page):
+            if entry.turn_id in own or not place.turn_id:
+                calls.append(without_secrets(escape_line(f"{entry.tool} {entry.target}", 100)))
+            elif not turns:
+                unnamed += 1
+    if calls or unnamed or not place.turn_id:
+        raise _done(calls, unnamed, broken=not place.turn_id)
+
+
+def _ran(entry: AuditEntry) -> bool:
+    """Whether a call was begun here; one that was allowed and then cut off may have been."""
+    if entry.decided_by == _CLIENT:
+        return False
+    cut = entry.state in ("cancelled", "queued") and entry.decided_at is not None
+    return cut or entry.state in ("running", "done", "error")
+
+
+def _done(calls: list[str], unnamed: int, *, broken: bool) -> BadRequest:
+    count = len(calls[SHOWN:]) + unnamed
+    more = f" and {count} more" if count else ""
+    ran = "Tools have run. " if count else ""
+    if calls:
+        ran = f"These tools have run: {', '.join(calls[:SHOWN])}{more}. "
+    return BadRequest(
+        "This request came before under the same Idempotency-Key, and its answer is no longer "
+        f"here. {_ENDED if broken else ''}{ran}To have it done again, use a new key.",
+        status=409,
+        code="idempotency_key_used",
+    )
+
+
+CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error")
+"""Ends of a turn that are gone on from when a request is repeated."""
+
+Begun: TypeAlias = Callable[[TurnRef], None]
+
+
+class Responder:
+    """Answers the requests of one server; ``folder`` is where its agents work. See ``Answers``."""
+
+    def __init__(self, studio: Engine, folder: Path) -> None:
+        self._studio = studio
+        self._folder = folder
+        self._placing = SessionLookup(studio, folder)
+
+    @property
+    def lookup(self) -> SessionLookup:
+        return self._placing
+
+    async def answer(
+        self, asked: ApiRequest, door: DialectName, begun: Begun
+    ) -> AsyncGenerator[ResponsePart, None]:
+        """See ``Answers``."""
+        runs = await resolve_model(self._studio, asked.model, self._folder)
+        placed = await self._placing.find(asked, door, runs)
+        answer = self._making(asked, door, begun)
+        try:
+            async with aclosing(self._in(placed, answer)) as parts:
+                async for part in parts:
+                    yield part
+        except ConfigurationError:
+            if answer.place or not placed.found or asked.previous:
+                raise
+            # The person goes on in it at this moment, or it is damaged.
+            placed = await self._placing.create(asked, runs)
+            async with aclosing(self._in(placed, answer)) as parts:
+                async for part in parts:
+                    yield part
+
+    async def again(
+        self, asked: ApiRequest, door: DialectName, place: TurnRef, since: float, begun: Begun
+    ) -> AsyncGenerator[ResponsePart, None]:
+        """See ``Answers``."""
+        await self._placing.wait_until_free(place.session_id)
+        stored = await self._studio.sessions.store.events(place.session_id)
+        events = events_of_response(stored, place.turn_id)
+        answer = self._making(asked, door, begun)
+        earlier = [part for event in events for part in answer.telling.feed(event)]
+        if events and answer.telling.reason not in CUT_SHORT:
+            begun(place)
+            for part in [*earlier, *answer.telling.end()]:
+                yield part
+            return
+        placed = await self._placing.reopen_interrupted(place) if events else None
+        if placed is None:
+            turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
+            await refuse_if_tools_ran(self._studio, place, since, turns)
+            async with aclosing(self.answer(asked, door, begun)) as parts:
+                async for part in parts:
+                    yield part
+            return
+        answer.earlier = earlier
+        # If it was cut before it took them.
+        results = (
+            await run_off_loop(lambda: split_conversation(asked.messages), big=asked.big)
+        ).results
+        async with aclosing(self._in(replace(placed, results=results), answer)) as parts:
+            async for part in parts:
+                yield part
+
+    def _making(self, asked: ApiRequest, door: DialectName, begun: Begun) -> _Answer:
+        structured = asked.generation.schema is not None
+        steps = self._studio.settings.values.server_steps
+        return _Answer(asked, door, begun, EventMapper(structured=structured, steps=steps))
+
+    async def _in(
+        self, placed: SessionMatch, answer: _Answer
+    ) -> AsyncGenerator[ResponsePart, None]:
+        """Answer in this session, and leave it as it has to be."""
+        session, telling = placed.session, answer.telling
+        asker = PermissionForwarder(self._studio, session)
+        ends: list[ResponsePart] = []
+        try:
+            async with aclosing(self._turn(placed, answer.asked)) as events:
+                async for event in events:
+                    match event:
+                        case TurnStarted() if answer.place is None:
+                            placed.claim.begun.set()
+                            answer.begin(TurnRef(session.info.id, event.turn_id))
+                            for part in answer.earlier:
+                                yield part
+                        case AwaitingPermission():
+                            asker.ask(event.question)
+                        case AwaitingReply():
+                            session.answer_question(event.call_id, UNANSWERED)
+                        case _:
+                            pass
+                    for part in telling.feed(event):
+                        yield part
+            ends = telling.end()
+            await self._placing.remember(answer.asked, answer.door, telling.message, session)
+        except Exception as error:
+            if answer.place is None:
+                raise
+            ends = [errors.error_from_exception(error).outcome()]
+        finally:
+            asker.close()
+            used = placed.found or answer.place is not None
+            await self._placing.release(session.info.id, used=used)
+        for part in ends:  # a client may go on from it as soon as it has the last one
+            yield part
+
+    def _turn(self, placed: SessionMatch, asked: ApiRequest) -> AsyncGenerator[Event, None]:
+        session = placed.session
+        return session.turn(
+            placed.said,
+            mode="background",
+            within=client_policy(self._studio),
+            tools=asked.tools,
+            results=placed.results,
+            generation=asked.generation,
+        )
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer in the making."""
+
+    asked: ApiRequest
+    door: DialectName
+    begun: Begun
+    telling: EventMapper
+    earlier: Sequence[ResponsePart] = ()
+    """What was told before it was cut short."""
+    place: TurnRef | None = None
+
+    def begin(self, place: TurnRef) -> None:
+        self.place = place
+        self.begun(place)

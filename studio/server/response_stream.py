@@ -1,0 +1,250 @@
+"""One answer while it is made, for everybody who waits for it.
+
+An answer on its way to the client, for as long as the client is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import uuid
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from typing import Any, TypeAlias
+
+from starlette.types import Receive, Send
+
+from studio.domain.jsonvalue import JsonObject
+
+from .contract import (
+    ApiRequest,
+    Outcome,
+    ProgressPart,
+    ReasoningPart,
+    ResponseInfo,
+    ResponsePart,
+    ResponseWriter,
+    TextPart,
+    TurnRef,
+)
+from .errors import ApiError, error_from_exception, error_from_outcome
+
+STOPPED = ApiError("The answer was stopped.", 503, "stopped")
+STOPPING = ApiError("The server is being stopped.", 503, "busy", retry_after=1.0)
+_SMALL = 200
+"""Bytes that a part takes besides its words, roughly."""
+
+Begin: TypeAlias = Callable[[Callable[[TurnRef], None]], AsyncGenerator[ResponsePart, None]]
+"""Begins an answer; what it is given hears where the answer is made."""
+
+
+class ResponseStream:
+    """The parts of an answer, as they come, for any number of readers.
+
+    The turn goes on as long as somebody reads; when the last reader leaves it
+    before its end, it is stopped. ``created`` is in seconds since the epoch.
+    """
+
+    def __init__(
+        self, asked: ApiRequest, created: float, begin: Begin, place: TurnRef | None
+    ) -> None:
+        """``place`` is where the answer is, as far as that is known before ``begin``."""
+        self.size = 0
+        """Bytes of memory, roughly."""
+        self._model = asked.model
+        self._stored = asked.stored
+        self._created = int(created)
+        self._place = place
+        self._parts: list[ResponsePart] = []
+        self._more = asyncio.Event()
+        self._readers = 0
+        self._fault: ApiError | None = None
+        self._task = asyncio.create_task(self._collect(begin(self._begun)))
+
+    @property
+    def about(self) -> ResponseInfo:
+        """What the answer says of itself; known with its first part."""
+        if self._place is None:
+            number = uuid.uuid4().hex
+        else:
+            number = self._place.number if self._stored else self._place.sealed
+        return ResponseInfo(number, self._model, self._created)
+
+    @property
+    def fault(self) -> ApiError | None:
+        """The error that ended it, once it has."""
+        if self._fault is None and self._parts:
+            last = self._parts[-1]
+            if isinstance(last, Outcome) and last.stop == "error":
+                self._fault = error_from_outcome(last)
+        return self._fault
+
+    @property
+    def ended(self) -> bool:
+        return bool(self._parts) and isinstance(self._parts[-1], Outcome)
+
+    @contextmanager
+    def read(self) -> Generator[None]:
+        """Be one of its readers."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            if not self._readers:
+                self.stop(STOPPED)
+
+    async def after(self, count: int, within: float | None = None) -> Sequence[ResponsePart]:
+        """The parts that follow the first ``count``, as soon as there are any.
+
+        Nothing if none came ``within`` seconds, or if there are no more to come.
+        """
+        if len(self._parts) <= count and not self.ended:
+            try:
+                async with asyncio.timeout(within):
+                    await self._more.wait()
+            except TimeoutError:
+                return ()
+        return self._parts[count:]
+
+    def stop(self, why: ApiError) -> None:
+        """End it, if it has not ended, with this as its outcome."""
+        if not self.ended:
+            self._fault = why
+            self._add(why.outcome())
+            self._task.cancel()
+
+    @property
+    def over(self) -> bool:
+        """Whether its turn is over, and saved."""
+        return self._task.done()
+
+    def when_over(self, then: Callable[[], None]) -> None:
+        self._task.add_done_callback(lambda _: then())
+
+    async def settled(self) -> None:
+        """Wait until its turn is over, and saved."""
+        await asyncio.wait([self._task])
+
+    def _begun(self, place: TurnRef) -> None:
+        self._place = place
+
+    async def _collect(self, parts: AsyncGenerator[ResponsePart, None]) -> None:
+        try:
+            async with aclosing(parts):
+                async for part in parts:
+                    if not self.ended:
+                        self._add(part)
+            if not self.ended:
+                raise RuntimeError("an answer without an end")
+        except Exception as error:
+            fault = error_from_exception(error)
+            if not self.ended:
+                self._fault = fault
+                self._add(fault.outcome())
+
+    def _add(self, part: ResponsePart) -> None:
+        self._parts.append(part)
+        words = (
+            part.text if isinstance(part, TextPart | ReasoningPart | ProgressPart) else str(part)
+        )
+        self.size += _SMALL + len(words)
+        more, self._more = self._more, asyncio.Event()
+        more.set()
+
+
+PAUSE = 15.0
+"""Seconds without a word after which something is sent, so that proxies keep the stream open."""
+
+_STREAM = (
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+)
+
+
+class HttpResponse:
+    """Sends one answer, streamed or whole, and stops when the client goes away.
+
+    ``speak`` makes the dialect's words once the answer has begun, ``ping`` is
+    what fills a pause.
+    """
+
+    def __init__(
+        self, run: ResponseStream, speak: Callable[[], ResponseWriter], *, stream: bool, ping: bytes
+    ) -> None:
+        self._run = run
+        self._speak = speak
+        self._stream = stream
+        self._ping = ping
+
+    async def __call__(self, receive: Receive, send: Send) -> ApiError | None:
+        """Returns the error that kept the answer from beginning; then nothing was sent."""
+        with self._run.read():
+            work = self._streamed(send) if self._stream else self._whole(send)
+            return await _while_there(receive, work)
+
+    async def _streamed(self, send: Send) -> ApiError | None:
+        """The status goes out with the first part, or after a pause."""
+        taken, parts = 0, await self._run.after(0, PAUSE)
+        if parts and isinstance(parts[0], Outcome) and self._run.fault is not None:
+            return self._run.fault
+        await send({"type": "http.response.start", "status": 200, "headers": [*_STREAM]})
+        spoken: ResponseWriter | None = None
+        while True:
+            if parts and spoken is None:
+                spoken = self._speak()
+            data = b"".join(spoken.frames(part) for part in parts) if spoken else b""
+            taken += len(parts)
+            ended = bool(parts) and isinstance(parts[-1], Outcome)
+            if data or ended or not parts:
+                body = data or (b"" if ended else self._ping)
+                await send({"type": "http.response.body", "body": body, "more_body": not ended})
+            if ended:
+                return None
+            parts = await self._run.after(taken, PAUSE)
+
+    async def _whole(self, send: Send) -> ApiError | None:
+        taken = 0
+        spoken: ResponseWriter | None = None
+        while True:
+            parts = await self._run.after(taken)
+            if isinstance(parts[-1], Outcome) and self._run.fault is not None:
+                return self._run.fault
+            spoken = spoken or self._speak()
+            for part in parts:
+                spoken.frames(part)
+            taken += len(parts)
+            if isinstance(parts[-1], Outcome):
+                await _send(send, spoken.body())
+                return None
+
+
+async def _send(send: Send, body: JsonObject) -> None:
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(data)).encode()),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def _while_there(
+    receive: Receive, work: Coroutine[Any, Any, ApiError | None]
+) -> ApiError | None:
+    """Do the work until it is done or the client has gone; then nobody is told anything."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_leaves(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.wait({working, leaving})
+    return None if working.cancelled() else working.result()
+
+
+async def _leaves(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,343 @@
+"""Finds the session that a request is answered in, or makes it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
+from studio.agent.session.titles import title_from_messages
+from studio.domain.blocks import (
+    AgentBlock,
+    EndBlock,
+    FailureBlock,
+    ToolBlock,
+    TranscriptBlock,
+    UserBlock,
+)
+from studio.domain.blocks_to_messages import blocks_to_messages
+from studio.domain.errors import ConfigurationError
+from studio.domain.messages import Message, Said, Text, ToolResult
+from studio.domain.sessions import SessionInfo
+from studio.storage.sessions.idempotency_keys import IdempotencyStore
+
+from .contract import ApiRequest, BadRequest, DialectName, TurnRef
+from .conversation_match import (
+    KnownConversations,
+    SplitConversation,
+    check_tool_results,
+    conversation_digest,
+    split_conversation,
+)
+from .model_names import ModelTarget
+from .request_body import run_off_loop
+
+_NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
+
+
+@dataclass(slots=True)
+class SessionHold:
+    """A session that is being answered in. Nobody else goes on in it meanwhile.
+
+    Without ``keeps`` it is deleted when that is over.
+    """
+
+    keeps: bool
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMatch:
+    """Where a request is answered, and what is new in it."""
+
+    session: Session
+    claim: SessionHold
+    said: tuple[Said, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+    found: bool = False
+    """The session was there before."""
+
+
+class SessionLookup:
+    """The sessions of one server. ``folder`` is where its agents work."""
+
+    def __init__(self, studio: Engine, folder: Path) -> None:
+        self._studio = studio
+        self._folder = folder
+        self._requests = IdempotencyStore(studio.database)
+        self._answered = KnownConversations()
+        self._claims: dict[str, SessionHold] = {}
+
+    async def find(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
+        """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
+        if asked.previous:
+            return await self._after(asked, door, runs)
+        parts = await run_off_loop(lambda: _checked_split(asked.messages, door), big=asked.big)
+        return await self._known(asked, door, runs, parts) or await self.create(asked, runs, parts)
+
+    async def create(
+        self, asked: ApiRequest, runs: ModelTarget, parts: SplitConversation | None = None
+    ) -> SessionMatch:
+        """A session of its own, told of what was before."""
+        if parts is None:
+            parts = await run_off_loop(
+                lambda: _sound(split_conversation(asked.messages)), big=asked.big
+            )
+        for block in [one for one in parts.said if not isinstance(one, Text)]:
+            if reason := await self._studio.refuses(runs.provider, runs.model, block):
+                raise BadRequest(reason, code="unsupported_content")
+        told = await run_off_loop(lambda: parts.history, big=asked.big)
+        making = asyncio.ensure_future(
+            self._studio.sessions.create(
+                folder=str(self._folder),
+                agent=runs.agent,
+                provider=runs.provider,
+                model=runs.model,
+                model_chosen=runs.chosen,
+                title=title_from_messages((*told, Message("user", parts.said))),
+                origin="server",
+                instructions=asked.instructions,
+                told=told,
+            )
+        )
+        try:
+            session = await asyncio.shield(making)
+        except asyncio.CancelledError:  # nobody would ever delete it
+            await self._studio.sessions.delete((await making).info.id)
+            raise
+        keeps = self._studio.settings.values.server_keep
+        claim = self._claim(session.info.id, keeps=keeps)
+        if not keeps:
+            try:
+                await self._requests.passes(session.info.id)
+            except BaseException:
+                await self.release(session.info.id)
+                raise
+        return SessionMatch(session, claim, parts.said)
+
+    async def clear_up(self) -> None:
+        """Delete what should not be kept, and was left by a server that ended during an answer."""
+        for session_id in await self._requests.left_over():
+            await self._requests.cut_short(session_id)
+            await self._studio.sessions.delete(session_id)
+
+    async def wait_until_free(self, session_id: str) -> None:
+        """Return when nothing is answered in a session."""
+        while claim := self._claims.get(session_id):
+            await claim.ended.wait()
+
+    async def reopen_interrupted(self, place: TurnRef) -> SessionMatch | None:
+        """The session in which an answer was cut short, if that is the last thing there."""
+
+        def stuck(session: Session) -> bool:
+            blocks = session.transcript.blocks
+            here = session.info.folder == str(self._folder)
+            return here and _after(blocks, place.turn_id) == len(blocks)
+
+        return await self._hold_if(place.session_id, stuck)
+
+    async def remember(
+        self, asked: ApiRequest, door: DialectName, answer: Message, session: Session
+    ) -> None:
+        """Remember where a conversation stands now."""
+        if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
+            return
+        messages = (*asked.messages, answer)
+        known = await _digest(asked, door, messages)
+        self._answered.keep(known, TurnRef(session.info.id, session.transcript.turn_id))
+
+    async def release(self, session_id: str, *, used: bool = True) -> None:
+        """Nothing is answered in a session any more; one that was not ``used`` is deleted."""
+        claim = self._claims[session_id]
+        try:
+            if claim.keeps and used:
+                await self._studio.sessions.put_away(session_id)
+            else:
+                await self._studio.sessions.delete(session_id)
+        finally:
+            del self._claims[session_id]
+            claim.begun.set()
+            claim.ended.set()
+
+    async def _known(
+        self, asked: ApiRequest, door: DialectName, runs: ModelTarget, parts: SplitConversation
+    ) -> SessionMatch | None:
+        """The session that stands exactly where the conversation does."""
+        if not parts.before:
+            return None
+        known = await _digest(asked, door, parts.before)
+        place = self._answered.take(known)
+        if place is None:
+            return None
+
+        def stands(session: Session) -> bool:
+            last = session.transcript.turn_id == place.turn_id
+            return last and self._fits(session.info, asked, runs)
+
+        placed = await self._hold_if(place.session_id, stands)
+        return placed and replace(placed, said=parts.said, results=parts.results)
+
+    async def _hold_if(
+        self, session_id: str, fits: Callable[[Session], bool]
+    ) -> SessionMatch | None:
+        """A session in which nothing happens now, and that is as it has to be."""
+        if session_id in self._claims:
+            return None
+        claim, placed = self._claim(session_id), None
+        try:
+            session = await self._studio.sessions.open(session_id)
+            if not session.running and fits(session):
+                placed = SessionMatch(session, claim, found=True)
+        except ConfigurationError:  # it was deleted
+            pass
+        finally:
+            if placed is None:
+                await self.release(session_id)
+        return placed
+
+    async def _after(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
+        """Goes on from an answer by its number."""
+        match = _NUMBER.fullmatch(asked.previous)
+        if not self._studio.settings.values.server_keep:
+            raise BadRequest(
+                "Answers are not kept here, so none can be gone on from. Send the whole "
+                "conversation, or turn on “Keep requests as chats” in the settings.",
+                param="previous_response_id",
+                code="previous_response_not_found",
+            )
+        place = TurnRef(match[1], match[2]) if match else TurnRef("", "")
+        info = await self._studio.sessions.store.get(place.session_id)
+        if info is None or info.origin != "server":
+            raise _no_answer(asked.previous)
+        while (held := self._claims.get(place.session_id)) and not held.begun.is_set():
+            await held.begun.wait()  # whoever comes first goes on in it, the others in branches
+        claim = None if held else self._claim(place.session_id)
+        mine = False
+        try:
+            session = await self._studio.sessions.open(place.session_id)
+            placed = await self._gone_on(asked, door, runs, session, place, claim)
+            mine = placed.session is session
+            return placed
+        finally:
+            if claim is not None and not mine:
+                await self.release(place.session_id)
+
+    async def _gone_on(
+        self,
+        asked: ApiRequest,
+        door: DialectName,
+        runs: ModelTarget,
+        session: Session,
+        place: TurnRef,
+        claim: SessionHold | None,
+    ) -> SessionMatch:
+        """In the session itself, in a branch of it, or in one that is told of it."""
+        transcript = session.transcript
+        after = _after(transcript.blocks, place.turn_id)
+        if after is None:
+            raise _no_answer(asked.previous)
+        new = _sound(split_conversation(asked.messages))
+        last = after == len(transcript.blocks)
+        if last and (session.running or claim is None):
+            raise BadRequest(
+                f"The answer “{asked.previous}” is not complete yet.",
+                status=409,
+                param="previous_response_id",
+                code="response_in_progress",
+            )
+        if self._fits(session.info, asked, runs) and not new.before:
+            if last and claim is not None:
+                check_tool_results(
+                    asked.messages, door, [call.call_id for call in transcript.handed_over]
+                )
+                return SessionMatch(session, claim, new.said, new.results, found=True)
+            if not new.results:
+                turn_id = _turn_of(transcript.blocks[after])
+                branch = await self._studio.sessions.branch(session.info.id, turn_id)
+                return SessionMatch(branch, self._claim(branch.info.id), new.said)
+        whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
+        check_tool_results(whole, door)
+        return await self.create(asked, runs, _sound(split_conversation(whole)))
+
+    def _claim(self, session_id: str, *, keeps: bool = True) -> SessionHold:
+        claim = self._claims[session_id] = SessionHold(keeps)
+        return claim
+
+    def _fits(self, info: SessionInfo, asked: ApiRequest, runs: ModelTarget) -> bool:
+        """Whether a session is still what the request asks for: the person may have changed it."""
+        routed = self._studio.routing.on and not (runs.chosen or info.model_chosen)
+        same_model = (info.provider, info.model) == (runs.provider, runs.model)
+        return (
+            (info.agent, info.folder) == (runs.agent, str(self._folder))
+            and (same_model or routed)
+            and info.instructions == asked.instructions
+        )
+
+
+async def _digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
+    return await run_off_loop(lambda: conversation_digest(asked, door, messages), big=asked.big)
+
+
+def _checked_split(messages: Sequence[Message], door: DialectName) -> SplitConversation:
+    """Where a conversation stands; raises BadRequest for one that cannot be."""
+    check_tool_results(messages, door)
+    return _sound(split_conversation(messages))
+
+
+def _sound(parts: SplitConversation) -> SplitConversation:
+    """Without words that are none; raises BadRequest where nothing is left to be answered."""
+    if all(isinstance(block, Text) and not block.text.strip() for block in parts.said):
+        parts = replace(parts, said=())
+    if not (parts.said or parts.results or any(one.blocks for one in parts.before)):
+        raise BadRequest("There is nothing to answer: the conversation is empty.", param="messages")
+    return parts
+
+
+def _after(blocks: Sequence[TranscriptBlock], turn_id: str) -> int | None:
+    """The index behind an answer that begins with this turn; None for one that is not there.
+
+    A turn that went on from where that one stuck is of the same answer.
+    """
+    inside = False
+    for index, block in enumerate(blocks):
+        if isinstance(block, AgentBlock) and block.turn_id == turn_id:
+            inside = True
+        elif isinstance(block, UserBlock) and inside and not block.steered:
+            return index
+        elif isinstance(block, AgentBlock) and inside:
+            stuck = isinstance(blocks[index - 1], EndBlock | FailureBlock)
+            if not stuck:
+                return index
+    return len(blocks) if inside else None
+
+
+def _turn_of(block: TranscriptBlock) -> str:
+    assert isinstance(block, AgentBlock | UserBlock)
+    return block.turn_id
+
+
+def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:
+    """The conversation with its last calls that were handed over still open."""
+    last = max(n for n, block in enumerate(blocks) if isinstance(block, AgentBlock))
+    handed = {b.call_id for b in blocks[last:] if isinstance(b, ToolBlock) and b.external}
+    whole = blocks_to_messages(blocks)
+    if not handed:
+        return whole
+    message = whole[-1]
+    kept = tuple(
+        one for one in message.blocks if not (isinstance(one, ToolResult) and one.call_id in handed)
+    )
+    return [*whole[:-1], *([replace(message, blocks=kept)] if kept else [])]
+
+
+def _no_answer(previous: str) -> BadRequest:
+    return BadRequest(
+        f"Previous response with id '{previous[:100]}' not found.",
+        param="previous_response_id",
+        code="previous_response_not_found",
+    )

@@ -1,0 +1,136 @@
+"""Answers that were given before: ``GET`` and ``DELETE /v1/responses/{id}``.
+
+What an answer was is read from its session, in which the person may look at it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from studio.agent.engine import Engine
+from studio.agent.loop.structured_output import FREE
+from studio.domain.events import Event, Told, TurnComplete, TurnStarted
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.ledger import LedgerEntry
+from studio.domain.sessions import SessionInfo
+
+from .contract import BadRequest, Outcome, ResponseInfo, TurnRef
+from .dialects.responses.request import deleted_response, stored_response
+from .dialects.responses.response import PREFIX
+from .event_mapper import EventMapper, events_of_response
+from .model_names import AGENT, PLAIN
+from .session_lookup import SessionLookup
+
+_ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
+
+
+class StoredResponses:
+    """The answers in the sessions of the server; each method raises BadRequest for others."""
+
+    def __init__(self, studio: Engine, placing: SessionLookup) -> None:
+        self._studio = studio
+        self._placing = placing
+
+    async def get(self, answer: str) -> JsonObject:
+        """The response with this id, as far as it has come."""
+        place, info = await self._place(answer)
+        store = self._studio.sessions.store
+        events = await store.events(info.id)
+        own = events_of_response(events, place.turn_id)
+        if not own:
+            raise _unknown(answer)
+        telling = EventMapper(structured=_structured(events, own[-1]))
+        parts = [part for event in own for part in telling.feed(event)]
+        turns = [event for event in own if isinstance(event, TurnStarted | TurnComplete)]
+        ended = isinstance(turns[-1], TurnComplete)
+        crashed = not ended and info.id in await store.interrupted()
+        if ended:
+            parts += telling.end()
+        elif crashed:
+            parts.append(Outcome("limit"))
+        ids = {event.turn_id for event in turns if isinstance(event, TurnStarted)}
+        requests = [one for one in await store.ledger(info.id) if one.turn_id in ids]
+        began, last = _times(requests, info)
+        about = ResponseInfo(place.number, _model(own), int(began))
+        known: JsonObject = {
+            "instructions": info.instructions or None,
+            "previous_response_id": _previous(events, place),
+        }
+        body = stored_response(parts, about, last, known)
+        if crashed or (ended and telling.reason == "cancelled"):
+            body |= {"status": "cancelled", "incomplete_details": None}
+        return body
+
+    async def delete(self, answer: str) -> JsonObject:
+        """Delete the conversation that this answer ends.
+
+        What goes on from an answer, the person's own words perhaps, is nothing
+        that a client may delete with it.
+        """
+        place, _ = await self._place(answer)
+        placed = await self._placing.reopen_interrupted(place)
+        if placed is None:
+            raise BadRequest(
+                "The conversation goes on after this answer, or it is still being made. Only the"
+                " last answer of a conversation can be deleted, and all before it goes with it.",
+                status=409,
+                param="response_id",
+                code="response_in_use",
+            )
+        placed.claim.keeps = False
+        await self._placing.release(place.session_id)
+        return deleted_response(place.number)
+
+    async def _place(self, answer: str) -> tuple[TurnRef, SessionInfo]:
+        match = _ID.fullmatch(answer)
+        info = await self._studio.sessions.store.get(match[1]) if match else None
+        if match is None or info is None or info.origin != "server":
+            raise _unknown(answer)
+        return TurnRef(match[1], match[2]), info
+
+
+def _unknown(answer: str) -> BadRequest:
+    return BadRequest(
+        f"Response with id '{answer[:100]}' not found.",
+        status=404,
+        param="response_id",
+        code="response_not_found",
+    )
+
+
+def _structured(events: Sequence[Event], last: Event) -> bool:
+    """Whether a schema held when this happened: then the last step's words are the answer."""
+    form = FREE
+    for event in events:
+        if isinstance(event, Told) and event.topic == "schema":
+            form = event.text
+        if event is last:
+            break
+    return form != FREE
+
+
+def _model(own: Sequence[Event]) -> str:
+    """What answered, by a name that a client can ask for."""
+    first = next(event for event in own if isinstance(event, TurnStarted))
+    if first.agent == PLAIN:
+        return f"{first.provider}/{first.model}"
+    return f"{AGENT}{first.agent}"
+
+
+def _previous(events: Sequence[Event], place: TurnRef) -> str | None:
+    """The answer before this one in its session."""
+    before = ""
+    for event in events:
+        if isinstance(event, TurnStarted):
+            if event.turn_id == place.turn_id:
+                break
+            before = event.turn_id
+    return f"{PREFIX}{TurnRef(place.session_id, before).number}" if before else None
+
+
+def _times(requests: Sequence[LedgerEntry], info: SessionInfo) -> tuple[float, float]:
+    """When an answer was begun and ended."""
+    if not requests:
+        return info.created, info.updated
+    return requests[0].at - requests[0].seconds, requests[-1].at

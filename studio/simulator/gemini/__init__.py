@@ -1,0 +1,7 @@
+"""Gemini.
+
+- ``content``: Gemini generateContent.
+- ``output``: Gemini generateContent.
+- ``rules``: Gemini generateContent.
+- ``surface``: Gemini generateContent.
+"""

@@ -1,0 +1,255 @@
+"""Gemini generateContent: what is refused about parameters and single parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from studio.simulator import media
+from studio.simulator.json_read import Body, obj, objs, text
+from studio.simulator.request_view import RequestView
+from studio.simulator.rules import RequestRefused, word_set
+from studio.simulator.state import ServerState
+
+_PARTS = (
+    "Unable to submit request because it must include at least one parts field, which describes "
+    "the prompt input."
+)
+_LEVELS = ("minimal", "low", "medium", "high", "xhigh", "thinking_level_unspecified")
+_NAME = re.compile(r"[A-Za-z_][\w.:-]{0,63}", re.ASCII)
+_MEDIA = re.compile(r"(image|audio|video|text)/|application/(pdf|json|rtf|x-javascript|x-python)")
+_IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+_ABOUT = ("thought", "thoughtSignature", "thought_signature", "partMetadata", "part_metadata")
+_DATA = word_set(
+    "text inlineData inline_data fileData file_data functionCall function_call functionResponse "
+    "function_response executableCode executable_code codeExecutionResult code_execution_result "
+    "toolCall tool_call toolResponse tool_response videoMetadata video_metadata mediaResolution "
+    "media_resolution surprise"
+)
+_PARAMETERS = word_set(
+    "contents tools toolConfig tool_config safetySettings safety_settings systemInstruction "
+    "system_instruction generationConfig generation_config cachedContent cached_content labels "
+    "model store serviceTier service_tier modelArmorConfig"
+)
+
+
+def contents(view: RequestView) -> list[Body]:
+    """The request's contents."""
+    return objs(view.body.get("contents"))
+
+
+def call_of(part: Body) -> Body:
+    """A part's function call in either spelling; empty if it is none."""
+    return obj(part.get("functionCall") or part.get("function_call"))
+
+
+def response_of(part: Body) -> Body:
+    """A part's function response in either spelling; empty if it is none."""
+    return obj(part.get("functionResponse") or part.get("function_response"))
+
+
+def _parts(view: RequestView) -> Iterator[tuple[str, Body]]:
+    for index, content in enumerate(contents(view)):
+        for number, part in enumerate(objs(content.get("parts"))):
+            yield f"contents[{index}].parts[{number}]", part
+
+
+def some_contents(view: RequestView, maker: ServerState) -> None:
+    """There is something to answer."""
+    if not contents(view):
+        raise RequestRefused(
+            "empty", "* GenerateContentRequest.contents: contents is not specified\n"
+        )
+
+
+def roles(view: RequestView, maker: ServerState) -> None:
+    """Contents are the user's or the model's."""
+    for content in contents(view):
+        if content.get("role", "user") not in ("user", "model"):
+            raise RequestRefused("role", "Please use a valid role: user, model.")
+
+
+def parts_given(view: RequestView, maker: ServerState) -> None:
+    """No content is empty."""
+    if any(not objs(content.get("parts")) for content in contents(view)):
+        raise RequestRefused("empty", _PARTS)
+
+
+def parts_have_data(view: RequestView, maker: ServerState) -> None:
+    """A part is something."""
+    for place, part in _parts(view):
+        if not set(part) - set(_ABOUT):
+            raise RequestRefused(
+                "empty",
+                f"* GenerateContentRequest.{place}.data: required oneof "
+                "field 'data' must have one initialized field\n",
+            )
+
+
+def _inline(view: RequestView) -> Iterator[tuple[str, Body]]:
+    """Everything that travels as base64, in responses too."""
+    for place, part in _parts(view):
+        inner = [
+            (f"{place}.function_response", row) for row in objs(response_of(part).get("parts"))
+        ]
+        for where, holder in [(place, part), *inner]:
+            if data := obj(holder.get("inlineData") or holder.get("inline_data")):
+                yield f"{where}.inline_data", data
+
+
+def base64_sound(view: RequestView, maker: ServerState) -> None:
+    """What travels as base64 is base64, in either alphabet."""
+    for place, data in _inline(view):
+        raw = text(data.get("data"))
+        if media.decoded(raw.replace("-", "+").replace("_", "/")) is None:
+            raise RequestRefused(
+                "media",
+                f"Invalid value at '{place}.data' (TYPE_BYTES), Base64 decoding failed for "
+                f'"{raw[:40]}"',
+            )
+
+
+def media_types(view: RequestView, maker: ServerState) -> None:
+    """Pictures, sounds, films, text and PDF can be read."""
+    for _, data in _inline(view):
+        kind = text(data.get("mimeType") or data.get("mime_type"))
+        if not _MEDIA.match(kind) or (kind.startswith("image/") and kind not in _IMAGES):
+            raise RequestRefused("media", f"Unsupported MIME type: {kind}")
+
+
+def args_are_objects(view: RequestView, maker: ServerState) -> None:
+    """A call's arguments are an object."""
+    for place, part in _parts(view):
+        if not isinstance(call_of(part).get("args") or {}, dict):
+            raise RequestRefused(
+                "content",
+                f"Invalid value at '{place}.function_call.args' "
+                "(type.googleapis.com/google.protobuf.Struct)",
+            )
+
+
+def responses_are_objects(view: RequestView, maker: ServerState) -> None:
+    """A response is an object."""
+    for place, part in _parts(view):
+        answer = response_of(part)
+        if answer and not isinstance(answer.get("response"), dict):
+            raise RequestRefused(
+                "content",
+                f"Invalid value at '{place}.function_response.response' "
+                "(type.googleapis.com/google.protobuf.Struct)",
+            )
+
+
+def _functions(view: RequestView) -> Iterator[tuple[str, str]]:
+    for index, tool in enumerate(objs(view.body.get("tools"))):
+        rows = objs(tool.get("functionDeclarations") or tool.get("function_declarations"))
+        for number, one in enumerate(rows):
+            yield f"tools[{index}].function_declarations[{number}]", text(one.get("name"))
+
+
+def functions_named(view: RequestView, maker: ServerState) -> None:
+    """A function's name is plain and not too long."""
+    for place, name in _functions(view):
+        if not _NAME.fullmatch(name):
+            raise RequestRefused(
+                "tools",
+                f"* GenerateContentRequest.{place}.name: Invalid function name. Must start with a "
+                "letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), "
+                "dots (.), colons (:), or dashes (-), with a maximum length of 64.\n",
+            )
+
+
+def functions_unique(view: RequestView, maker: ServerState) -> None:
+    """No two functions of one name."""
+    seen: set[str] = set()
+    for _, name in _functions(view):
+        if name in seen:
+            raise RequestRefused("tools", f"Duplicate function declaration found: {name}")
+        seen.add(name)
+
+
+def _config(view: RequestView) -> Body:
+    return obj(view.body.get("generationConfig") or view.body.get("generation_config"))
+
+
+def _thinking(view: RequestView) -> tuple[object, object]:
+    """The level and the budget of thinking that the request asks for."""
+    config = _config(view)
+    thinking = obj(config.get("thinkingConfig") or config.get("thinking_config"))
+    level = thinking.get("thinkingLevel", thinking.get("thinking_level"))
+    return level, thinking.get("thinkingBudget", thinking.get("thinking_budget"))
+
+
+def level_or_budget(view: RequestView, maker: ServerState) -> None:
+    """Thinking has a level or a budget."""
+    level, budget = _thinking(view)
+    if level is not None and budget is not None:
+        raise RequestRefused(
+            "parameter", "You can only set only one of thinking budget and thinking level."
+        )
+
+
+def levels(view: RequestView, maker: ServerState) -> None:
+    """The level of thinking is a known one."""
+    level, _ = _thinking(view)
+    if level is not None and text(level).lower() not in _LEVELS:
+        raise RequestRefused(
+            "parameter",
+            "Invalid value at 'generation_config.thinking_config.thinking_level' "
+            f'(type.googleapis.com/google.ai.generativelanguage.v1beta.ThinkingLevel), "{level}"',
+        )
+
+
+def level_supported(view: RequestView, maker: ServerState) -> None:
+    """Models before the third generation have budgets only."""
+    level, _ = _thinking(view)
+    if level is not None and view.model.startswith(("gemini-2", "sim-gemini-25")):
+        raise RequestRefused("parameter", "Thinking level is not supported for this model.")
+
+
+def budgets(view: RequestView, maker: ServerState) -> None:
+    """A budget is within the model's range; 0 is none, -1 the model's own choice."""
+    _, budget = _thinking(view)
+    if not isinstance(budget, int) or budget == -1:
+        return
+    pro = "-pro" in view.model
+    most, least = (32_768, 128) if pro else (24_576, 0)
+    if not least <= budget <= most:
+        raise RequestRefused(
+            "parameter",
+            f"The thinking budget {budget} is invalid. Please choose a value between {least} and "
+            f"{most}.",
+        )
+
+
+def temperature(view: RequestView, maker: ServerState) -> None:
+    """The temperature is 0 to 2."""
+    value = _config(view).get("temperature")
+    if isinstance(value, int | float) and not 0 <= value <= 2:
+        raise RequestRefused(
+            "parameter",
+            "* GenerateContentRequest.generation_config.temperature: temperature must be in the "
+            "range [0.0, 2.0].\n",
+        )
+
+
+def known_parameters(view: RequestView, maker: ServerState) -> None:
+    """House rule: nothing is sent that the API has no name for."""
+    for key in view.body:
+        if key not in _PARAMETERS:
+            raise RequestRefused(
+                "house",
+                f'Invalid JSON payload received. Unknown name "{key}": Cannot find field.',
+            )
+
+
+def known_keys(view: RequestView, maker: ServerState) -> None:
+    """House rule: parts hold nothing that the API has no name for."""
+    for place, part in _parts(view):
+        for key in part:
+            if key not in _DATA.union(_ABOUT):
+                raise RequestRefused(
+                    "house",
+                    f"Invalid JSON payload received. Unknown name \"{key}\" at '{place}': Cannot "
+                    "find field.",
+                )

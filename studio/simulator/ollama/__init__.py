@@ -1,0 +1,5 @@
+"""Ollama.
+
+- ``rules``: Ollama /api/chat.
+- ``surface``: Ollama /api/chat.
+"""

@@ -1,0 +1,6 @@
+"""Openai.
+
+- ``content``: OpenAI Responses.
+- ``rules``: OpenAI Responses.
+- ``surface``: OpenAI Responses.
+"""

@@ -1,0 +1,72 @@
+"""The secret that clients of the server show (S-4)."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from studio.storage.paths import private_folder
+
+from .keychain import Keychain, KeychainUnavailable
+
+ENTRY = "server"
+"""Its name in the keychain."""
+
+
+class ServerToken:
+    """Made when it is first needed, and kept in the keychain.
+
+    Several programs may use it: one that makes another leaves a mark in ``folder``,
+    by which the rest know that theirs is worth nothing any more.
+    """
+
+    def __init__(self, keychain: Keychain, folder: Path) -> None:
+        self.keychain = keychain
+        self._mark = folder / "server-token-renewed"
+        self._seen = self._marked()
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> str:
+        """The token that counts now."""
+        async with self._lock:
+            if (marked := self._marked()) != self._seen:
+                self.keychain.forget(ENTRY)
+                self._seen = marked
+            return await self.keychain.get(ENTRY) or await self._make()
+
+    async def renew(self) -> str:
+        """A new one; the old one is worth nothing from now on."""
+        async with self._lock:
+            return await self._make()
+
+    @property
+    def kept(self) -> bool:
+        """Whether it outlives the program; else it has to be shown now."""
+        return self.keychain.source(ENTRY) == "keychain"
+
+    async def _make(self) -> str:
+        token = f"as-{secrets.token_urlsafe(32)}"
+        try:
+            if self.keychain.status not in ("ready", "untried"):
+                raise KeychainUnavailable(self.keychain.status)
+            await self.keychain.set(ENTRY, token)
+        except KeychainUnavailable:  # what it may hold is not overwritten later
+            self.keychain.keep_for_session(ENTRY, token)
+            return token
+        await asyncio.to_thread(self._leave_mark)
+        self._seen = self._marked()
+        return token
+
+    def _marked(self) -> int:
+        """When another one was made last: one look at a file's date, as quick as can be."""
+        with suppress(OSError):
+            return self._mark.stat().st_mtime_ns
+        return 0
+
+    def _leave_mark(self) -> None:
+        with suppress(OSError):  # then the others learn of it when they start again
+            private_folder(self._mark.parent)
+            self._mark.write_text(f"{time.time()}\n")

@@ -1,0 +1,345 @@
+"""The person's settings, one JSON file that may be edited by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+
+from studio.domain.agents import PermissionMode
+from studio.domain.errors import StorageError
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import ModelInfo
+from studio.storage.files import exclusive_access, unused_name, write_atomically
+
+from .model_overrides import read_overrides
+
+ThemeName: TypeAlias = Literal["system", "light", "dark"]
+RECENT = 10  # folders that are remembered
+_OLD_WINDOWS = "context_windows"
+
+
+@dataclass(slots=True)
+class Settings:
+    """Everything the program remembers between starts, except keys and sessions.
+
+    Dictionaries are by provider's name.
+    """
+
+    theme: ThemeName = "system"
+    text_size: int = 100
+    """Per cent."""
+    reduced_motion: bool = False
+
+    default_provider: str = ""
+    default_model: dict[str, str] = field(default_factory=dict[str, str])
+    default_agent: str = ""
+    default_permission_mode: PermissionMode = "ask"
+    base_urls: dict[str, str] = field(default_factory=dict[str, str])
+    enabled_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Models offered in menus; a provider that is not here offers all of its own."""
+    own_models: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Models the person typed, listed or not."""
+    models: dict[str, object] = field(default_factory=dict[str, object])
+    """Facts by ``provider/model`` where the person knows better, as they wrote them (P-5);
+    see ``model_facts``."""
+    ollama_connected: bool = False
+    builtin_model: str = ""
+    """Path of a GGUF file for the built-in model; empty for the one that ships."""
+
+    inline_steps: int = 5
+    inline_seconds: float = 30.0
+    background_steps: int = 20
+    background_seconds: float = 180.0
+    """Ends of a turn in the two modes (L-1, L-11)."""
+    parallel_tools: int = 5
+    """Calls of one reply that run at a time (L-3)."""
+    turn_tokens: int = 0
+    turn_dollars: float = 5.0
+    session_tokens: int = 0
+    session_dollars: float = 0.0
+    day_tokens: int = 0
+    day_dollars: float = 25.0
+    requests_per_hour: int = 0
+    """Caps (L-14); 0 is no cap."""
+    summarise: bool = True
+    """Sum up a conversation that outgrows the model's context (L-10)."""
+
+    sandbox: bool = True
+    """Run commands in a sandbox where the system has one."""
+    fetch_private: bool = False
+    """Let pages be fetched from this computer and its network (T-8)."""
+    web_search: Literal["ddgs", "brave", "tavily", "searxng", "provider", "off"] = "ddgs"
+    searxng_url: str = ""
+    mask: list[str] = field(default_factory=list[str])
+    """Kinds of personal data that models do not get from outside (T-9)."""
+
+    routing: bool = False
+    """Choose mode and model by how hard a message looks (L-13)."""
+    routing_model: str = ""
+    """``provider/model`` that is asked how hard it is; empty for rules alone."""
+    tiers: dict[str, str] = field(default_factory=dict[str, str])
+    """``provider/model`` for ``small``, ``large`` and ``cloud``."""
+
+    notify: bool = True
+    """Tell through the desktop when a chat out of sight is done or needs an answer."""
+    trace_endpoint: str = ""
+    """Where OpenTelemetry spans go, over OTLP; empty for nowhere (L-15)."""
+    trace_content: bool = False
+
+    server_on: bool = False
+    """Run the server beside the window, as long as that is open (S-3)."""
+    server_host: str = "127.0.0.1"
+    server_port: int = 8765
+    server_token: bool = True
+    """Clients have to show the token; those of other computers have to in any case (S-4)."""
+    server_body_limit: int = 20_000_000
+    """Bytes of one request at most."""
+    server_at_once: int = 64
+    """Requests that are answered at the same time."""
+    server_folder: str = ""
+    """Where agents work for clients; empty for an empty folder of the program's own."""
+    server_rules: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """What clients may have agents do, by ``allow``, ``ask`` and ``deny`` (S-4)."""
+    server_steps: bool = False
+    """Show clients what agents' tools do, apart from the answer."""
+    server_keep: bool = True
+    """Keep requests as chats."""
+    server_hosts: list[str] = field(default_factory=list[str])
+    """Names, besides its own address, under which the server may be asked for."""
+    server_origins: list[str] = field(default_factory=list[str])
+    """Web pages, as ``https://host``, that may ask the server."""
+
+    last_folder: str = ""
+    recent_folders: list[str] = field(default_factory=list[str])
+
+    window_geometry: str = ""
+    """Qt's own bytes, in base64."""
+    sidebar_width: int = 0
+    """As the person dragged it; 0 for the usual."""
+    sidebar_open: bool = True
+    inspector_width: int = 320
+    inspector_open: bool = False
+    first_run_done: bool = False
+
+    unknown: JsonObject = field(default_factory=dict[str, Json])
+    """Keys of another version; written back as they were."""
+
+    def use_folder(self, folder: str) -> None:
+        """Remember a folder as the last one used."""
+        self.last_folder = folder
+        others = [known for known in self.recent_folders if known != folder]
+        self.recent_folders = [folder, *others][:RECENT]
+
+    def model_facts(self, provider: str) -> Mapping[str, ModelInfo]:
+        """What the person says of a provider's models, by id; entries with mistakes left out."""
+        return read_overrides(self.models)[0].get(provider, {})
+
+    @classmethod
+    def from_json(cls, data: JsonObject) -> Settings:
+        """Settings of a JSON object; a value of the wrong kind counts as not given."""
+        hints = field_types()
+        known = {
+            name: value
+            for name, value in data.items()
+            if name in hints and matches_type(value, hints[name])
+        }
+        settings = cls(**cast("dict[str, Any]", known))
+        settings.unknown = {
+            name: value
+            for name, value in data.items()
+            if name not in hints and name != _OLD_WINDOWS
+        }
+        settings.models = _with_windows(settings.models, data.get(_OLD_WINDOWS))
+        return settings
+
+    def to_json(self) -> JsonObject:
+        """What the file holds; shares nothing with this object."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "unknown"}
+        return cast("JsonObject", json.loads(json.dumps({**own, **self.unknown})))
+
+
+def _with_windows(models: dict[str, object], windows: Json) -> dict[str, object]:
+    """The entries with what an older version kept of them elsewhere: windows by name."""
+    whole = dict(models)
+    for name, size in (windows if isinstance(windows, dict) else {}).items():
+        entry = whole.get(name, {})
+        if matches_type(size, int) and isinstance(entry, dict):
+            whole[name] = {"context_window": size, **cast("JsonObject", entry)}
+    return whole
+
+
+def field_types() -> dict[str, Any]:
+    """The type of each setting, by its name."""
+    hints = get_type_hints(Settings)
+    del hints["unknown"]
+    return hints
+
+
+def matches_type(value: object, hint: Any) -> bool:
+    """Whether a JSON value fits a field's type."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in parts
+    if origin in (Union, UnionType):
+        return any(matches_type(value, part) for part in parts)
+    if origin is list:
+        return isinstance(value, list) and all(
+            matches_type(item, parts[0]) for item in cast("list[object]", value)
+        )
+    if origin is dict:
+        return isinstance(value, dict) and all(
+            matches_type(item, parts[1]) for item in cast("dict[str, object]", value).values()
+        )
+    if hint in (int, float):
+        kinds = (int, float) if hint is float else (int,)
+        return isinstance(value, kinds) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+_GONE = ...
+
+
+def _both(mine: object, theirs: object, before: object) -> object:
+    """What two programs made of a value: groups entry by entry; else mine, where both changed it.
+
+    Shares nothing with ``theirs``.
+    """
+    if mine == before:
+        return deepcopy(theirs)
+    if theirs == before or not (isinstance(mine, dict) and isinstance(theirs, dict)):
+        return cast("object", mine)
+    ours, others = cast("JsonObject", mine), cast("JsonObject", theirs)
+    old = cast("JsonObject", before) if isinstance(before, dict) else {}
+    found = {
+        name: _both(ours.get(name, _GONE), others.get(name, _GONE), old.get(name, _GONE))
+        for name in {**others, **ours}
+    }
+    return {name: value for name, value in found.items() if value is not _GONE}
+
+
+class SettingsFile:
+    """Loads and saves settings, in a thread."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.values = Settings()
+        """The settings in force: defaults until ``load``. Change them, then ``save``."""
+        self.notice = ""
+        """After ``load``: what the person should know, a broken file for example."""
+        self._filed: JsonObject = {}
+        """What the file held when it was last read or written here."""
+        self._lock = asyncio.Lock()
+        self._listeners: list[Callable[[], None]] = []
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Hear when ``values`` took something that another program had changed."""
+        self._listeners.append(listener)
+
+    async def load(self) -> Settings:
+        """Read the file into ``values``, and return them; defaults if there is none yet.
+
+        A file that is no JSON object is kept under another name, see
+        ``notice``. Raises StorageError if the file exists and cannot be read.
+        """
+        async with self._lock:
+            try:
+                self.values, self.notice = await asyncio.to_thread(self._load)
+                self._filed = self.values.to_json()
+            except OSError as error:
+                raise StorageError(
+                    f"{self.path} cannot be read ({error.strerror or error})."
+                ) from error
+        return self.values
+
+    async def save(self) -> None:
+        """Write ``values``; raises StorageError, and the old file stays.
+
+        What another program changed in the file meanwhile, and this one did not,
+        is kept and counts here too. A file that somebody broke is kept aside. Saves
+        happen in the order of the calls. One that was begun is finished even if the
+        caller is cancelled.
+        """
+        await asyncio.shield(asyncio.ensure_future(self._save()))
+
+    async def refresh(self) -> bool:
+        """After ``load``: take what others changed in the file; whether there was anything.
+
+        What was changed here and is not saved yet stays, and so does everything
+        where the file is gone or cannot be read.
+        """
+        async with self._lock:
+            try:
+                theirs = await asyncio.to_thread(self._read)
+            except OSError:
+                return False
+            if theirs is None:
+                return False
+            before, self._filed = self._filed, Settings.from_json(theirs).to_json()
+            self._take(self._filed, before)
+            return self._filed != before
+
+    async def _save(self) -> None:
+        async with self._lock:  # the save before this one says what was changed since
+            mine = self.values.to_json()
+            try:
+                merged = await asyncio.to_thread(self._write, mine, self._filed)
+            except OSError as error:
+                raise StorageError(
+                    f"{self.path} cannot be written ({error.strerror or error}). "
+                    "The settings hold until the program ends."
+                ) from error
+            self._filed = merged
+            self._take(merged, mine)
+
+    def _write(self, mine: JsonObject, before: JsonObject) -> JsonObject:
+        """Write what is ours where we changed it, else what is in the file; returns all of it."""
+        with exclusive_access(self.path):
+            merged, theirs = mine, self._read()
+            if theirs is not None:
+                theirs = Settings.from_json(theirs).to_json()
+                merged = cast("JsonObject", _both(mine, theirs, before))
+            elif self.path.exists():
+                shutil.copy2(self.path, unused_name(self.path, "broken"))
+            write_atomically(self.path, json.dumps(merged, indent=2).encode() + b"\n")
+        return merged
+
+    def _take(self, theirs: JsonObject, before: JsonObject) -> None:
+        """What is theirs counts here too, but for what was changed here since ``before``."""
+        mine = self.values.to_json()
+        both = cast("JsonObject", _both(mine, theirs, before))
+        if both == mine:
+            return
+        for name in field_types():
+            if both[name] != mine[name]:
+                setattr(self.values, name, both[name])
+        self.values.unknown = {name: both[name] for name in both if name not in field_types()}
+        for listener in self._listeners:
+            listener()
+
+    def _read(self) -> JsonObject | None:
+        """The file as it is now; None where there is none, or it is no JSON object."""
+        try:
+            data = json.loads(self.path.read_bytes().decode("utf-8-sig"))
+        except (FileNotFoundError, ValueError, RecursionError):
+            return None
+        return cast("JsonObject", data) if isinstance(data, dict) else None
+
+    def _load(self) -> tuple[Settings, str]:
+        if not self.path.exists():
+            return Settings(), ""
+        if (data := self._read()) is not None:
+            settings = Settings.from_json(data)
+            problems = read_overrides(settings.models)[1]
+            return settings, " ".join([f"{self.path}:", *problems] if problems else [])
+        kept = unused_name(self.path, "broken")
+        self.path.rename(kept)
+        return Settings(), (
+            f"The settings could not be read, so the defaults are used. The file is kept as {kept}."
+        )

@@ -1,0 +1,270 @@
+"""The audit trail: one row for each call of a tool, whoever made it (L-15).
+
+Rows come from the same events as everything else of a session, and are written
+in the same transaction. Arguments and summaries are kept without secrets. A
+row outlives its session: an audit that goes when a chat is deleted is none.
+What the session was called is then in the row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from sqlite3 import Connection
+from typing import Any, Literal, TypeAlias, cast
+
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    DraftCreated,
+    DraftResolved,
+    Event,
+    PermissionResolved,
+    ReplyGiven,
+    ToolFinished,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.ledger import canonical_json
+from studio.domain.redaction import arguments_without_secrets, without_secrets
+
+from .search import sanitise_text
+
+AuditState: TypeAlias = Literal[
+    "queued", "waiting", "running", "done", "error", "denied", "refused", "cancelled"
+]
+"""``denied``: the person said no, or nobody was there to ask. ``refused``: it never
+began, for a rule forbids it or the call was wrong; the summary says which.
+``cancelled``: the turn ended first."""
+PAGE = 500
+_COLUMNS = (
+    "a.id, a.at, a.session_id, coalesce(s.title, a.title), a.turn_id, a.call_id, a.agent, a.tool, "
+    "a.effect, a.target, a.arguments, a.state, a.summary, a.seconds, a.decided_by, a.decided_at, "
+    "a.draft, a.draft_at"
+)
+_LAST = "(SELECT max(id) FROM audit WHERE session_id = ? AND call_id = ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One call. Times are seconds since the epoch, None where nothing happened yet.
+
+    ``decided_by`` says who or what allowed it, or refused it, at ``decided_at``:
+    “you, once”, “your rule run(pytest *)”. ``draft`` is what became of the file
+    change it proposed, at ``draft_at``; empty where it proposed none.
+    """
+
+    id: int
+    at: float
+    session_id: str
+    title: str
+    turn_id: str
+    call_id: str
+    agent: str
+    tool: str
+    effect: str
+    target: str
+    arguments: JsonObject
+    state: AuditState
+    summary: str
+    seconds: float | None
+    decided_by: str
+    decided_at: float | None
+    draft: str
+    draft_at: float | None
+
+    def to_json(self) -> JsonObject:
+        return cast("JsonObject", asdict(self))
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which calls; what is empty, or 0, leaves nothing out.
+
+    From the time ``since`` on and before ``until``. ``text`` is looked for in
+    tool, target, arguments, summary, title and who decided, in any case of letters.
+    """
+
+    session_id: str = ""
+    tool: str = ""
+    agent: str = ""
+    states: tuple[AuditState, ...] = ()
+    since: float = 0.0
+    until: float = 0.0
+    text: str = ""
+
+
+EVERYTHING = AuditFilter()
+
+
+def record(db: Connection, session_id: str, turn_id: str, at: float, event: Event) -> None:
+    """Bring the audit up to one more event (in the writer's transaction)."""
+    match event:
+        case ToolQueued():
+            arguments = arguments_without_secrets(event.arguments)
+            texts = (session_id, turn_id, event.call_id, event.name, event.effect)
+            texts += (without_secrets(event.target), canonical_json(arguments))
+            db.execute(
+                """INSERT INTO audit (session_id, turn_id, call_id, tool, effect, target, arguments,
+                at, agent, state) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(max(agent), ''),
+                'queued' FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+                (*map(sanitise_text, texts), at),
+            )
+            if event.external:
+                db.execute(
+                    f"""UPDATE audit SET state = 'running', decided_by = 'the client',
+                    decided_at = ? WHERE id = {_LAST}""",
+                    (at, session_id, event.call_id),
+                )
+        case ToolStarted():
+            db.execute(
+                f"""UPDATE audit SET state = 'running', decided_by = ?,
+                decided_at = coalesce(decided_at, ?) WHERE id = {_LAST}""",
+                (sanitise_text(without_secrets(event.allowed_by)), at, session_id, event.call_id),
+            )
+        case ToolFinished():
+            db.execute(
+                f"""UPDATE audit SET finished = ?, seconds = ?, summary = ?, state = CASE
+                WHEN state = 'denied' THEN state
+                WHEN ? = 0 THEN 'done' WHEN state = 'running' THEN 'error' ELSE 'refused' END
+                WHERE id = {_LAST}""",
+                (at, event.seconds, sanitise_text(without_secrets(event.summary)), event.is_error,
+                 session_id, event.call_id),
+            )  # fmt: skip
+            if event.refused_by:
+                db.execute(
+                    f"UPDATE audit SET decided_by = ?, decided_at = ? WHERE id = {_LAST}",
+                    (
+                        sanitise_text(without_secrets(event.refused_by)),
+                        at,
+                        session_id,
+                        event.call_id,
+                    ),
+                )
+        case AwaitingPermission():
+            _put_state(db, session_id, event.question.call_id, "waiting")
+        case PermissionResolved():
+            denied = event.answer == "deny"
+            db.execute(
+                """UPDATE audit SET state = ?, decided_by = ?, decided_at = ? WHERE id = (
+                SELECT max(a.id) FROM audit a JOIN approvals q ON q.session_id = a.session_id
+                AND q.call_id = a.call_id WHERE q.session_id = ? AND q.question_id = ?)""",
+                ("denied" if denied else "queued",
+                 sanitise_text(event.by or "you") if denied else "",
+                 at, session_id, event.question_id),
+            )  # fmt: skip
+        case AwaitingReply():
+            _put_state(db, session_id, event.call_id, "waiting")
+        case ReplyGiven():
+            _put_state(db, session_id, event.call_id, "running")
+        case DraftCreated():
+            db.execute(
+                f"UPDATE audit SET draft = ? WHERE id = {_LAST}",
+                (event.draft.status, session_id, event.call_id),
+            )
+        case DraftResolved():
+            db.execute(
+                """UPDATE audit SET draft = ?, draft_at = ? WHERE id = (
+                SELECT max(a.id) FROM audit a JOIN drafts d ON d.session_id = a.session_id
+                AND d.turn_id = a.turn_id AND d.call_id = a.call_id
+                WHERE d.session_id = ? AND d.draft_id = ?)""",
+                (event.status, at, session_id, event.draft_id),
+            )
+        case TurnComplete() if event.reason != "handed_over":
+            # A question that falls away with its turn was nobody's no.
+            db.execute(
+                """UPDATE audit SET state = 'cancelled', decided_by = CASE WHEN state = 'denied'
+                THEN '' ELSE decided_by END WHERE session_id = ? AND finished IS NULL
+                AND state != 'cancelled'""",
+                (session_id,),
+            )
+        case _:
+            pass
+
+
+def _put_state(db: Connection, session_id: str, call_id: str, state: AuditState) -> None:
+    db.execute(f"UPDATE audit SET state = ? WHERE id = {_LAST}", (state, session_id, call_id))
+
+
+def read(
+    db: Connection,
+    wanted: AuditFilter,
+    *,
+    beyond: int = 0,
+    limit: int = PAGE,
+    newest_first: bool = True,
+) -> list[AuditEntry]:
+    """A page of calls; ``beyond`` is the id of the page's before last, 0 for the first."""
+    where, values = _where(wanted)
+    if beyond:
+        where.append("a.id < ?" if newest_first else "a.id > ?")
+        values.append(beyond)
+    rows = db.execute(
+        f"""SELECT {_COLUMNS} FROM audit a LEFT JOIN sessions s ON s.id = a.session_id
+        WHERE {" AND ".join(where)} ORDER BY a.id {"DESC" if newest_first else ""} LIMIT ?""",
+        (*values, limit),
+    )
+    return [_entry(row) for row in rows]
+
+
+def count(db: Connection, wanted: AuditFilter) -> int:
+    """How many calls a filter leaves."""
+    where, values = _where(wanted)
+    found = db.execute(
+        f"""SELECT count(*) FROM audit a LEFT JOIN sessions s ON s.id = a.session_id
+        WHERE {" AND ".join(where)}""",
+        values,
+    )
+    return int(found.fetchone()[0])
+
+
+def sessions(db: Connection, start: str) -> list[str]:
+    """The sessions whose calls are known, and whose id begins so."""
+    rows = db.execute(
+        "SELECT DISTINCT session_id FROM audit WHERE session_id LIKE ? ESCAPE '\\'",
+        (f"{_escaped(sanitise_text(start))}%",),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def _where(wanted: AuditFilter) -> tuple[list[str], list[str | float]]:
+    where: list[str] = ["1"]
+    values: list[str | float] = []
+
+    def put(condition: str, *given: str | float) -> None:
+        where.append(condition)
+        values.extend(given)
+
+    for column in ("session_id", "tool", "agent"):
+        if value := getattr(wanted, column):
+            put(f"a.{column} = ?", value)
+    if wanted.states:
+        put(f"a.state IN ({', '.join('?' * len(wanted.states))})", *wanted.states)
+    if wanted.since:
+        put("a.at >= ?", wanted.since)
+    if wanted.until:
+        put("a.at < ?", wanted.until)
+    for word in wanted.text.split():
+        like = "%" + _escaped(sanitise_text(word)) + "%"
+        columns = ("a.tool", "a.target", "a.arguments", "a.summary", "a.agent", "a.decided_by")
+        named = " OR ".join(f"{column} LIKE ? ESCAPE '\\'" for column in columns)
+        put(f"({named} OR coalesce(s.title, a.title) LIKE ? ESCAPE '\\')", *[like] * 7)
+    return where, values
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _entry(row: Sequence[Any]) -> AuditEntry:
+    """A row as well as it can be read: a damaged one must not hide the others."""
+    try:
+        found = json.loads(row[10])
+    except (ValueError, TypeError, RecursionError):
+        found = None
+    whole = cast("JsonObject", found) if isinstance(found, dict) else {"arguments": str(row[10])}
+    cells: list[Any] = [*row[:10], whole, *row[11:]]
+    return AuditEntry(*cells)

@@ -1,0 +1,144 @@
+"""A transcript's rows on disk: one for each event, and a sum that proves each whole."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from sqlite3 import Connection
+from typing import get_args
+
+from studio.domain.agents import PermissionMode
+from studio.domain.codec import decode_event
+from studio.domain.events import Event
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import EFFORTS
+
+from .search import Passage, sanitise_text
+
+
+def insert_event(
+    db: Connection, session_id: str, seq: int, turn_id: str, at: float, body: str
+) -> None:
+    """Add the row number ``seq``; ``body`` is the event's JSON."""
+    turn_id = sanitise_text(turn_id)
+    db.execute(
+        """INSERT INTO transcript (session_id, seq, turn_id, at, body, sum)
+        VALUES (?, ?, ?, ?, ?, ?)""",
+        (session_id, seq, turn_id, at, body, checksum(seq, turn_id, body)),
+    )
+
+
+def insert_passages(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
+    """Add what can be found from row ``seq`` on."""
+    if not passages:
+        return
+    db.executemany(
+        "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
+        [(session_id, seq, kind, text) for kind, text in passages],
+    )
+
+
+def read_data(body: object) -> JsonObject | None:
+    """The JSON of an event of any version; None if it cannot be read."""
+    try:
+        data: Json = json.loads(body) if isinstance(body, str) else None
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) and isinstance(data.get("event"), str) else None
+
+
+def read_event(body: object) -> Event | None:
+    """An event from its JSON; None if a newer version wrote it, or it is damaged."""
+    try:
+        data = read_data(body)
+        return None if data is None else decode_event(data)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def events(db: Connection, session_id: str) -> list[Event]:
+    """What can be read of a session's transcript, in order."""
+    rows = db.execute(
+        "SELECT body FROM transcript WHERE session_id = ? ORDER BY seq", (session_id,)
+    )
+    return [event for (body,) in rows if (event := read_event(body)) is not None]
+
+
+def describe_damage(db: Connection, session_id: str) -> str:
+    """What is wrong with what is stored of a session, in words for the person; empty if sound.
+
+    An event of a newer version is sound: its sum says that it is as it was written.
+    """
+    found: list[str] = []
+    fields = _unreadable_fields(db, session_id)
+    if fields:
+        found.append(f"the chat's {' and '.join(fields)} cannot be read")
+    unreadable = changed = 0
+    missing: list[int] = []
+    last = 0
+    rows = db.execute(
+        "SELECT seq, turn_id, body, sum FROM transcript WHERE session_id = ? ORDER BY seq",
+        (session_id,),
+    )
+    for seq, turn_id, body, total in rows:
+        if seq != last + 1:
+            missing.append(last)
+        last = seq
+        if total == checksum(seq, turn_id, body):
+            continue
+        if read_data(body) is None:
+            unreadable += 1
+        elif total is not None:  # without one: written by an older version beside this one
+            changed += 1
+    if unreadable:
+        found.append(f"{_entries(unreadable)} cannot be read")
+    if changed:
+        found.append(f"{_entries(changed)} {'was' if changed == 1 else 'were'} changed")
+    if missing:
+        found.append(f"entries are missing after number {missing[0]}")
+    return ", ".join(found)
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
+def checksum(seq: int, turn_id: object, body: object) -> int:
+    """The CRC-32 that a row is stored with; see step 2 of ``migrations``."""
+    return zlib.crc32(f"{seq}\n{turn_id}\n{body}".encode())
+
+
+def _unreadable_fields(db: Connection, session_id: str) -> list[str]:
+    names = ("title", "folder", "agent", "provider", "model", "state", "parent")
+    raw = ", ".join(f"cast({name} AS BLOB)" for name in names)
+    row = db.execute(
+        f"SELECT created, updated, permission_mode, effort, {raw} FROM sessions WHERE id = ?",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return []
+    created, updated, mode, effort, *texts = row
+    wrong = [name for name, text in zip(names, texts, strict=True) if not _is_text(text)]
+    if mode not in get_args(PermissionMode):
+        wrong.append("permission mode")
+    if effort is not None and effort not in EFFORTS:
+        wrong.append("effort")
+    if not is_time(created) or not is_time(updated):
+        wrong.append("date")
+    return wrong
+
+
+def _is_text(raw: object) -> bool:
+    if not isinstance(raw, bytes):
+        return False
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def is_time(value: object) -> bool:
+    """Whether this can be seconds since the epoch, in this or the next few centuries."""
+    return isinstance(value, float | int) and math.isfinite(value) and 0 <= value < 1e10

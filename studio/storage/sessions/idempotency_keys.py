@@ -1,0 +1,79 @@
+"""Requests of the server's clients, known again when they are repeated (``Idempotency-Key``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+from studio.storage.database import Database
+
+KEPT_SECONDS = 24 * 3600.0
+KEPT_REQUESTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyRow:
+    """What is known of a request: the digest of its body, when it first came, where it was
+    answered.
+
+    ``at`` is in seconds since the epoch; the ids are empty as long as no turn has begun.
+    ``turn_id`` alone is empty where the program ended during the answer, and nothing of
+    it is kept: then nobody knows what was done.
+    """
+
+    body: str
+    at: float
+    session_id: str = ""
+    turn_id: str = ""
+
+
+class IdempotencyStore:
+    """Table ``requests``: digests and ids, for a day, whatever becomes of the session.
+
+    And table ``passing``: sessions that are deleted when their answer is out.
+    Every coroutine raises StorageError.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    async def begin(self, key: str, body: str, now: float) -> IdempotencyRow:
+        """The row of this key; a new one if there was none. ``key`` and ``body`` are digests."""
+
+        def found_or_new(db: Connection) -> IdempotencyRow:
+            db.execute("DELETE FROM requests WHERE at < ?", (now - KEPT_SECONDS,))
+            query = "SELECT body, at, session_id, turn_id FROM requests WHERE key = ?"
+            if row := db.execute(query, (key,)).fetchone():
+                return IdempotencyRow(*row)
+            db.execute("INSERT INTO requests (key, body, at) VALUES (?, ?, ?)", (key, body, now))
+            db.execute(
+                """DELETE FROM requests WHERE key NOT IN
+                (SELECT key FROM requests ORDER BY at DESC, rowid DESC LIMIT ?)""",
+                (KEPT_REQUESTS,),
+            )
+            return IdempotencyRow(body, now)
+
+        return await self._db.write(found_or_new)
+
+    def answered_in(self, key: str, session_id: str, turn_id: str) -> None:
+        """Say where a request is answered; written before anything that the turn writes later."""
+        query = "UPDATE requests SET session_id = ?, turn_id = ? WHERE key = ?"
+        self._db.submit(lambda db: db.execute(query, (session_id, turn_id, key)) and None)
+
+    async def passes(self, session_id: str) -> None:
+        """A session goes when its answer is out, or else with the next start of the server."""
+        query = "INSERT OR REPLACE INTO passing VALUES (?, ?)"
+        await self._db.write(lambda db: db.execute(query, (session_id, self._db.owner)) and None)
+
+    async def left_over(self) -> list[str]:
+        """Sessions that should be gone, but their program ended first."""
+        rows: list[tuple[str, str]] = await self._db.read(
+            lambda db: db.execute("SELECT session_id, owner FROM passing").fetchall()
+        )
+        alive = await self._db.alive({owner for _, owner in rows})
+        return [session_id for session_id, owner in rows if owner not in alive]
+
+    async def cut_short(self, session_id: str) -> None:
+        """The answer in this session broke off with its program, and will not be kept."""
+        query = "UPDATE requests SET turn_id = '' WHERE session_id = ?"
+        await self._db.write(lambda db: db.execute(query, (session_id,)) and None)

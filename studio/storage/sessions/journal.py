@@ -1,0 +1,295 @@
+"""A session's events on their way to the disk."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from sqlite3 import Connection
+
+from studio.domain.codec import encode_event, event_name
+from studio.domain.errors import StorageError
+from studio.domain.events import (
+    Event,
+    Notice,
+    ReasoningDelta,
+    Silent,
+    TextDelta,
+    ToolOutput,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.ledger import canonical_json
+from studio.storage.database import Database
+
+from .event_rows import insert_event, insert_passages, read_event
+from .projections import update_projections
+from .search import Indexer, Passage
+from .session_lock import ExternalActivity, acquire_lock, release_lock
+
+FLUSH_AFTER = 0.2  # s; with the write itself below the promised 250 ms
+RETRY_AFTER = 2.0  # s after a failed write
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One row to be: an event, or several deltas that are one."""
+
+    event: Event
+    at: float
+    turn_id: str
+    passages: list[Passage]
+    more: list[str] = field(default_factory=list[str])
+
+    def whole(self) -> Event:
+        event = self.event
+        if not self.more:
+            return event
+        match event:
+            case TextDelta():
+                return TextDelta(event.text + "".join(self.more))
+            case ReasoningDelta():
+                return ReasoningDelta(event.text + "".join(self.more))
+            case ToolOutput():
+                return ToolOutput(event.call_id, event.text + "".join(self.more))
+            case _:
+                return event
+
+
+class Journal:
+    """Takes a session's events as they happen and writes them in small batches.
+
+    An event is on disk at most 250 ms after ``append``, or when ``flush``
+    returns. A write that fails is never silent: ``on_error`` hears of it, the
+    events stay here, it is tried again, and ``flush`` raises while it fails.
+    All methods are called on the event loop.
+    """
+
+    def __init__(self, db: Database, session_id: str, owner: str) -> None:
+        self.session_id = session_id
+        self.on_error: Callable[[StorageError], None] | None = None
+        self.closed = False
+        self.running = False
+        """Whether a turn was started here and is not complete."""
+        self.claimed = False
+        """Whether the session is this program's at the moment, see ``claim``."""
+        self.newest: int | None = None
+        """The number of the newest event that is known here; None before anything is.
+
+        -1 where another program has written between two of ours.
+        """
+        self._db = db
+        self._owner = owner
+        self._indexer = Indexer()
+        self._turn_id = ""
+        self._buffer: list[_Entry] = []
+        self._appended = 0
+        self._stored = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Future[int | None] | None = None
+        self._first = True
+        self._leaving = False
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything appended so far is stored."""
+        return self._stored == self._appended
+
+    def append(self, event: Event) -> None:
+        """Take one event; returns at once. Raises StorageError after ``close``."""
+        if self.closed:
+            raise StorageError("This chat is closed.")
+        match event:
+            case TurnStarted():
+                self._turn_id, self.running = event.turn_id, True
+            case TurnComplete():
+                self.running = False
+            case Silent():  # of this moment, and of no use later
+                return
+            case _:
+                pass
+        self._appended += 1
+        passages = self._indexer.feed(event)
+        last = self._buffer[-1] if self._buffer else None
+        if last is not None and _joins(last.event, event):
+            assert isinstance(event, TextDelta | ReasoningDelta | ToolOutput)
+            last.more.append(event.text)
+            last.passages += passages
+        else:
+            self._buffer.append(_Entry(event, time.time(), self._turn_id, passages))
+        self._wake(FLUSH_AFTER)
+
+    async def flush(self) -> None:
+        """Return when everything appended so far is stored; raises StorageError if it is not."""
+        target = self._appended
+        while self._stored < target or self._leaving:
+            if self._writing is None:
+                self._write()
+            assert self._writing is not None
+            if self._writing.done():  # to await it would not let ``_written`` run
+                await asyncio.sleep(0)
+            else:
+                await asyncio.shield(self._writing)
+
+    async def flush_with(self, work: Callable[[Connection], None]) -> None:
+        """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""
+        await self._written_out()
+        self._write(work)
+        assert self._writing is not None
+        await asyncio.shield(self._writing)
+
+    async def claim(self) -> ExternalActivity:
+        """Take the session for this program, until ``release``; what else is done with it.
+
+        It is taken if that is nothing, in the same transaction. A caller that is
+        cancelled may have taken it. Raises StorageError.
+        """
+        await self._written_out()  # then ``newest`` is what is stored
+        if self.closed:
+            raise StorageError("This chat is closed.")
+        self.claimed, self._leaving = True, False
+        work = partial(acquire_lock, self.session_id, self._owner, self.newest, self._db.living)
+        found = await self._db.write(work)
+        self.claimed = not (found.running or found.changed)
+        return found
+
+    def release(self) -> None:
+        """Let other programs have the session, with all that is appended so far."""
+        if self.claimed:
+            self.claimed, self._leaving = False, True
+            self._wake(FLUSH_AFTER)
+
+    async def close(self) -> None:
+        """Flush and stop. Raises StorageError, and stays open, if that fails."""
+        if not self.closed:
+            self.release()
+            while self._stored < self._appended or self._leaving:  # also what comes while we wait
+                await self.flush()
+            self.discard()
+
+    def discard(self) -> None:
+        """Stop and forget what is not written: the session was deleted."""
+        self.closed, self.running = True, False
+        self.claimed = self._leaving = False
+        self._buffer = []
+        self._stored = self._appended
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _written_out(self) -> None:
+        """Return when no write is under way."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+            await asyncio.sleep(0)  # lets ``_written`` run
+
+    def _wake(self, after: float) -> None:
+        if self._timer is None and self._writing is None and not self.closed:
+            self._timer = asyncio.get_running_loop().call_later(after, self._write)
+
+    def _write(self, work: Callable[[Connection], None] | None = None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._writing is not None or not (self._buffer or work or self._leaving):
+            return
+        batch, upto, leaving = self._buffer, self._appended, self._leaving
+        self._buffer = []
+        save = partial(store, self.session_id, self._owner, batch, recover=self._first)
+
+        def job(db: Connection) -> int | None:
+            newest = save(db) if batch else None
+            if work is not None:
+                work(db)
+            if leaving:
+                release_lock(self.session_id, self._owner, db)
+            return newest
+
+        # A future, no task: whoever cancels every task at the end must not cut this short.
+        self._writing = asyncio.wrap_future(self._db.submit(job))
+        self._writing.add_done_callback(partial(self._written, batch, upto, leaving))
+
+    def _written(
+        self, batch: list[_Entry], upto: int, leaving: bool, done: asyncio.Future[int | None]
+    ) -> None:
+        self._writing = None
+        error = done.exception()
+        if self.closed:
+            return
+        if error is None:
+            self._first = self._first and not batch
+            self._stored = upto
+            if (last := done.result()) is not None:
+                alone = self.newest in (None, last - len(batch))
+                self.newest = last if alone else -1
+            if leaving:
+                self._leaving = False
+            if self._buffer or self._leaving:
+                self._wake(FLUSH_AFTER)
+            return
+        self._buffer = batch + self._buffer
+        self._wake(RETRY_AFTER)
+        if self.on_error is not None:
+            self.on_error(error if isinstance(error, StorageError) else _unsaved(error))
+
+
+def _unsaved(error: BaseException) -> StorageError:
+    return StorageError(f"This chat could not be saved: {error}")
+
+
+def _joins(last: Event, event: Event) -> bool:
+    match event:
+        case TextDelta() | ReasoningDelta():
+            return type(last) is type(event)
+        case ToolOutput():
+            return isinstance(last, ToolOutput) and last.call_id == event.call_id
+        case _:
+            return False
+
+
+def store(
+    session_id: str, owner: str, batch: list[_Entry], db: Connection, *, recover: bool
+) -> int:
+    """Write a batch with everything derived from it (in the writer's transaction).
+
+    Returns the number of its last event.
+    """
+    if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
+        raise StorageError("This chat was deleted, so its latest messages cannot be saved.")
+    row = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
+    seq: int = row.fetchone()[0] or 0
+    if recover:
+        _index_rest(db, session_id, seq)
+    for entry in batch:
+        seq += 1
+        event, body = _encoded(entry.whole())
+        insert_event(db, session_id, seq, entry.turn_id, entry.at, body)
+        update_projections(db, session_id, owner, entry.turn_id, entry.at, event)
+        insert_passages(db, session_id, seq, entry.passages)
+    return seq
+
+
+def _encoded(event: Event) -> tuple[Event, str]:
+    """An event and its JSON; one that has none must not hold up all the others."""
+    try:
+        return event, canonical_json(encode_event(event))
+    except (RecursionError, TypeError, ValueError):
+        lost = Notice(f"A part of this chat could not be saved ({event_name(type(event))}).")
+        return lost, canonical_json(encode_event(lost))
+
+
+def _index_rest(db: Connection, session_id: str, last: int) -> None:
+    """Index a block that was still growing when the program ended."""
+    rows = db.execute(
+        """SELECT body FROM transcript WHERE session_id = ?1 AND seq >
+        (SELECT coalesce(max(seq), 0) FROM said WHERE session_id = ?1) ORDER BY seq""",
+        (session_id,),
+    )
+    indexer = Indexer()
+    for (body,) in rows.fetchall():
+        event = read_event(body)
+        if event is not None:
+            insert_passages(db, session_id, last, indexer.feed(event))
+    insert_passages(db, session_id, last, indexer.finish())

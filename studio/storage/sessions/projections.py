@@ -1,0 +1,140 @@
+"""The tables that are sums and lists of events."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from sqlite3 import Connection
+
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    DraftCreated,
+    DraftResolved,
+    Event,
+    PermissionResolved,
+    ReplyGiven,
+    Routed,
+    StepEnded,
+    TurnComplete,
+    TurnStarted,
+)
+
+from . import audit_log
+from .search import sanitise_text
+
+
+def update_projections(
+    db: Connection, session_id: str, owner: str, turn_id: str, at: float, event: Event
+) -> None:
+    """Bring them up to one more event of a turn that ``owner`` runs."""
+    match event:
+        case TurnStarted():
+            _run(
+                db,
+                """INSERT INTO turns (session_id, turn_id, agent, provider, model, mode, owner,
+                started) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (session_id, turn_id, event.agent, event.provider, event.model, event.mode,
+                 owner, at),
+            )  # fmt: skip
+            _state(db, session_id, "running", at)
+        case TurnComplete():
+            _run(
+                db,
+                """UPDATE turns SET ended = ?, reason = ?, detail = ?, steps = ?, seconds = ?
+                WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?)""",
+                (at, event.reason, event.detail, event.steps, event.seconds, session_id),
+            )
+            _state(db, session_id, event.reason, at)
+        case StepEnded():
+            used, sent = event.usage, astuple(event.sent) if event.sent else (None,) * 6
+            _run(
+                db,
+                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
+                cache_read, cache_write, output, reasoning, seconds, cost, agent, epoch, items,
+                prefix, expected, broke, lost)
+                SELECT ?1, ?2, ?3, coalesce(max(provider), ''), coalesce(max(model), ''), ?4, ?5,
+                ?6, ?7, ?8, ?9, ?10, ?11, coalesce(max(agent), ''), ?12, ?13, ?14, ?15, ?16, ?17
+                FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+                (session_id, turn_id, at, event.step, used.input, used.cache_read,
+                 used.cache_write, used.output, used.reasoning, event.seconds, event.cost, *sent),
+            )  # fmt: skip
+        case Routed() if event.asked:
+            used, (provider, _, model) = event.usage, event.asked.partition("/")
+            _run(
+                db,
+                """INSERT INTO usage (session_id, turn_id, at, provider, model, step, input,
+                cache_read, cache_write, output, reasoning, seconds, cost, agent)
+                SELECT ?1, ?2, ?3, ?4, ?5, 0, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+                coalesce(max(agent), '')
+                FROM turns WHERE id = (SELECT max(id) FROM turns WHERE session_id = ?1)""",
+                (session_id, turn_id, at, provider, model, used.input, used.cache_read,
+                 used.cache_write, used.output, used.reasoning, event.seconds, event.cost),
+            )  # fmt: skip
+        case AwaitingPermission():
+            asked = event.question
+            _run(
+                db,
+                """INSERT INTO approvals (session_id, turn_id, question_id, call_id, tool, title,
+                detail, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)""",
+                (session_id, turn_id, asked.id, asked.call_id, asked.tool, asked.title,
+                 asked.detail, at),
+            )  # fmt: skip
+            _state(db, session_id, "waiting", at)
+        case PermissionResolved():
+            _run(
+                db,
+                """UPDATE approvals SET resolved = ?, answer = ? WHERE id =
+                (SELECT max(id) FROM approvals WHERE session_id = ? AND question_id = ?)""",
+                (at, event.answer, session_id, event.question_id),
+            )
+            _resume(db, session_id)
+        case AwaitingReply():
+            _state(db, session_id, "waiting", at)
+        case ReplyGiven():
+            _resume(db, session_id)
+        case DraftCreated():
+            draft = event.draft
+            _run(
+                db,
+                """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
+                detail, created, action, target) VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?)""",
+                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at,
+                 draft.action, draft.target),
+            )  # fmt: skip
+        case DraftResolved():
+            _run(
+                db,
+                """UPDATE drafts SET status = ?, detail = ?, resolved = ? WHERE id =
+                (SELECT max(id) FROM drafts WHERE session_id = ? AND draft_id = ?)""",
+                (event.status, event.detail, at, session_id, event.draft_id),
+            )
+        case _:
+            pass
+    audit_log.record(db, session_id, turn_id, at, event)
+
+
+def _state(db: Connection, session_id: str, state: str, at: float) -> None:
+    db.execute(
+        "UPDATE sessions SET state = ?, updated = max(updated, ?) WHERE id = ?",
+        (state, at, session_id),
+    )
+
+
+def _resume(db: Connection, session_id: str) -> None:
+    """After an answer; one that falls away when the turn ends changes nothing."""
+    db.execute(
+        "UPDATE sessions SET state = 'running' WHERE id = ? AND state = 'waiting'", (session_id,)
+    )
+
+
+def _run(db: Connection, statement: str, values: tuple[str | float | None, ...]) -> None:
+    """Execute with values that SQLite may not take as they are: odd text, huge numbers."""
+    db.execute(statement, [_fitting(value) for value in values])
+
+
+def _fitting(value: str | float | None) -> str | float | None:
+    if isinstance(value, str):
+        return sanitise_text(value)
+    if isinstance(value, int):
+        return max(-(2**63), min(value, 2**63 - 1))
+    return value

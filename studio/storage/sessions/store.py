@@ -1,0 +1,404 @@
+"""Saved sessions: what is in them, what they used, what was said in them.
+
+The lists of drafts: what waits for the person, and what became of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from sqlite3 import Connection
+from typing import Any, TypeAlias, TypedDict, Unpack, get_args
+
+from studio.domain.agents import Caps, PermissionMode
+from studio.domain.errors import StorageError
+from studio.domain.events import Event
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.ledger import LedgerEntry, UsageRow
+from studio.domain.models import EFFORTS, Effort, Usage
+from studio.domain.sessions import DraftEntry, Origin, SearchHit, SessionInfo
+from studio.storage.config.permission_rules import SessionRuleStore
+from studio.storage.database import Database
+from studio.storage.snapshots.file_changes import FileChangeStore
+
+from . import audit_log, branch, event_rows, native_history, usage
+from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
+from .event_rows import is_time
+from .journal import Journal
+from .native_history import EpochInfo, StoredHistory
+from .search import find, sanitise_text
+from .session_lock import ExternalActivity, read_lock_state
+from .usage import UsageKey, sums
+
+_OPEN = "('waiting', 'conflict')"
+_DONE = "('approved', 'discarded', 'undone')"
+
+
+def list_drafts(db: Connection, session_id: str, done: bool, limit: int) -> tuple[DraftEntry, ...]:
+    """Newest first: by when they were made, or when they were decided."""
+    states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
+    rows = db.execute(
+        f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
+        CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
+        CAST(d.detail AS TEXT), d.created, d.resolved
+        FROM drafts d JOIN sessions s ON s.id = d.session_id
+        WHERE d.status IN {states} AND (?1 = '' OR s.id = ?1)
+        ORDER BY {order} DESC, d.id DESC LIMIT ?2""",
+        (session_id, limit),
+    )
+    return tuple(DraftEntry(*row) for row in rows)
+
+
+# ``list`` is a method's name in the class below.
+_Sessions: TypeAlias = list[SessionInfo]
+_Events: TypeAlias = list[Event]
+_Hits: TypeAlias = list[SearchHit]
+_Ids: TypeAlias = list[str]
+_Epochs: TypeAlias = list[EpochInfo]
+_Usage: TypeAlias = list[UsageRow]
+_Entries: TypeAlias = list[LedgerEntry]
+_Audit: TypeAlias = list[AuditEntry]
+_Rows: TypeAlias = list[tuple[Any, ...]]
+
+
+class SessionChanges(TypedDict, total=False):
+    """Fields of a session that may change."""
+
+    title: str
+    folder: str
+    agent: str
+    provider: str
+    model: str
+    permission_mode: PermissionMode
+    effort: Effort | None
+    state: str
+    unread: bool
+    updated: float
+    caps: Caps
+    model_chosen: bool
+    instructions: str
+
+
+_COLUMNS = (
+    "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
+    "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions"
+)
+
+
+class SessionStore:
+    """The sessions in a database. Every coroutine raises StorageError."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self.changes = FileChangeStore(db)
+        """What turns changed in their folders."""
+        self.rules = SessionRuleStore(db)
+        """The rules that count in one session."""
+        self._journals: dict[str, Journal] = {}
+
+    async def create(self, info: SessionInfo) -> None:
+        """Add a session; its id must be new."""
+        await self._db.write(partial(_create, info))
+
+    async def branch(self, source_id: str, info: SessionInfo, before_turn: str = "") -> None:
+        """Add a session that begins as another did: up to, not including, ``before_turn``.
+
+        All of it when that is empty. What cannot be read is left out, so that
+        the branch is sound. Native history, usage and approvals are not copied,
+        and drafts that wait there are superseded here. ``info.parent`` is set.
+        Raises StorageError if session or turn are gone; nothing is then added.
+        """
+        await self._flush(source_id)
+
+        def write(db: Connection) -> None:
+            if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (source_id,)).fetchone():
+                raise StorageError("This chat was deleted, so it cannot be continued.")
+            _create(replace(info, parent=source_id), db)
+            branch.copy_session(db, source_id, info.id, before_turn)
+            db.execute(
+                "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
+                (info.state, info.updated, info.id),
+            )
+
+        await self._db.write(write)
+
+    async def get(self, session_id: str) -> SessionInfo | None:
+        """The session, or None if there is none with this id."""
+        rows = await self._rows(f"SELECT {_COLUMNS} FROM sessions WHERE id = ?", session_id)
+        return _info(rows[0]) if rows else None
+
+    async def list(self) -> _Sessions:
+        """All sessions, the one used last first."""
+        rows = await self._rows(
+            f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
+        )
+        return [_info(row) for row in rows]
+
+    async def update(self, session_id: str, **changes: Unpack[SessionChanges]) -> None:
+        """Change some fields; nothing happens if the session is gone."""
+        unknown = changes.keys() - SessionChanges.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"a session has no {', '.join(sorted(unknown))}")
+        if not changes:
+            return
+        row: dict[str, Any] = {**changes}
+        if caps := changes.get("caps"):
+            del row["caps"]
+            row |= {"cap_tokens": caps.tokens, "cap_dollars": caps.dollars}
+        columns = ", ".join(f"{name} = ?" for name in row)
+        values = [sanitise_text(v) if isinstance(v, str) else v for v in row.values()]
+        await self._db.write(
+            lambda db: (
+                db.execute(f"UPDATE sessions SET {columns} WHERE id = ?", (*values, session_id))
+                and None
+            )
+        )
+
+    async def delete(self, session_id: str) -> None:
+        """Remove a session and everything in it for good, but for its rows in the audit."""
+        journal = self._journals.pop(session_id, None)
+        if journal is not None:
+            journal.discard()
+        await self._db.write(
+            lambda db: db.execute("DELETE FROM sessions WHERE id = ?", (session_id,)) and None
+        )
+
+    def journal(self, session_id: str) -> Journal:
+        """Where the session's events go; the same one until it is closed."""
+        journal = self._journals.get(session_id)
+        if journal is None or journal.closed:
+            journal = self._journals[session_id] = Journal(self._db, session_id, self._db.owner)
+        return journal
+
+    def let_go(self, session_id: str) -> None:
+        """Forget the journal of a session, once that is closed."""
+        journal = self._journals.get(session_id)
+        if journal is not None and journal.closed:
+            del self._journals[session_id]
+
+    async def close(self) -> None:
+        """Flush and close every journal; the database stays open."""
+        for journal in tuple(self._journals.values()):
+            await journal.close()
+        self._journals.clear()
+
+    async def newest(self, session_id: str) -> int:
+        """The number of a session's newest event; 0 before any."""
+        rows = await self._rows("SELECT max(seq) FROM transcript WHERE session_id = ?", session_id)
+        return int(rows[0][0] or 0)
+
+    async def elsewhere(self, session_id: str) -> ExternalActivity:
+        """Whether others have a turn in a session, or went on with it while it is open here.
+
+        That changes with the transcript, so whoever follows that misses nothing.
+        """
+        journal = self._journals.get(session_id)
+        if journal is not None and (journal.closed or not journal.settled):
+            journal = None
+        known = journal.newest if journal is not None else None
+        newest, owner, _ = await self._db.read(lambda db: read_lock_state(db, session_id))
+        # What was written here meanwhile is no news.
+        still = journal is not None and journal.settled and journal.newest == known
+        changed = still and known is not None and newest != known
+        theirs = owner not in ("", self._db.owner)
+        return ExternalActivity(theirs and bool(await self._db.alive({owner})), changed)
+
+    async def events(self, session_id: str) -> _Events:
+        """Everything that happened, in order; what cannot be read is left out.
+
+        That is events of a newer version, and damaged ones: see ``damage``.
+        """
+        await self._flush(session_id)
+        return await self._db.read(lambda db: event_rows.events(db, session_id))
+
+    async def damage(self, session_id: str) -> str:
+        """What is wrong with the stored session, in words for the person; empty if sound (H-5).
+
+        Of its row and its transcript; see ``StoredHistory.damage`` for the native history.
+        """
+        await self._flush(session_id)
+        return await self._db.read(lambda db: event_rows.describe_damage(db, session_id))
+
+    async def native(self, session_id: str, epoch: int | None = None) -> StoredHistory | None:
+        """An epoch of the provider's history, the last if not named; None if there is none."""
+        return await self._db.read(lambda db: native_history.read(db, session_id, epoch))
+
+    async def epochs(self, session_id: str) -> _Epochs:
+        """Every epoch of the session, oldest first; all stay readable (H-9)."""
+        return await self._db.read(lambda db: native_history.epochs(db, session_id))
+
+    async def begin_epoch(
+        self,
+        session_id: str,
+        provider: str,
+        protocol: str,
+        model: str,
+        system: str,
+        tools: Sequence[JsonObject],
+        items: Sequence[JsonObject],
+        why: str = "",
+    ) -> int:
+        """Begin the native history anew with ``items``; returns the epoch's number.
+
+        ``why`` is for the person, and empty for a session's first. Older epochs
+        stay stored (H-9). System prompt and tools belong to the epoch: they are
+        what later requests of it must repeat.
+        """
+        await self._flush(session_id)
+        made_by = (provider, protocol, model)
+        return await self._db.write(
+            lambda db: native_history.begin(db, session_id, made_by, system, tools, items, why)
+        )
+
+    async def append_native(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> None:
+        """Add items to an epoch; stored when this returns, with every event before them."""
+        work = partial(native_history.append, session_id, epoch, tuple(items))
+        journal = self._journals.get(session_id)
+        if journal is None or journal.closed:
+            await self._db.write(work)
+        else:
+            await journal.flush_with(work)
+
+    async def search(self, text: str, limit: int = 50) -> _Hits:
+        """Sessions whose title or content has the words of ``text``; see ``search.find``."""
+        return await self._db.read(lambda db: find(db, text, limit))
+
+    async def drafts(
+        self, session_id: str = "", *, done: bool = False, limit: int = 500
+    ) -> tuple[DraftEntry, ...]:
+        """The drafts that wait for the person, or those that are decided, newest first.
+
+        Of one session or of all.
+        """
+        return await self._db.read(lambda db: list_drafts(db, session_id, done, limit))
+
+    async def usage(self, session_id: str) -> Usage:
+        """What a session's requests used so far."""
+        rows = await self._rows(f"SELECT {sums()} FROM usage WHERE session_id = ?", session_id)
+        return Usage(*rows[0])
+
+    async def usage_by(
+        self, by: UsageKey, session_id: str = "", since: float = 0.0, sizes: Sequence[int] = ()
+    ) -> _Usage:
+        """Sums by turn, session, agent, day (the local date, ``2026-11-22``) or model.
+
+        Each by the model too, as prices need it, and apart for requests above
+        and below each of ``sizes``, in tokens sent; what was used first comes
+        first. Of one session or of all, from the time ``since`` on.
+        """
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.usage_by(db, by, session_id, since, sizes))
+
+    async def ledger(self, session_id: str = "", *, since: float = 0.0) -> _Entries:
+        """Every request that was answered, oldest first.
+
+        Of one session or of all, from the time ``since`` on.
+        """
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.ledger(db, session_id, since))
+
+    async def last_sent(self, session_id: str) -> LedgerEntry | None:
+        """The session's last request of which is known what was sent."""
+        await self._flush(session_id)
+        return await self._db.read(lambda db: usage.last_sent(db, session_id))
+
+    async def audit(
+        self,
+        wanted: AuditFilter = EVERYTHING,
+        *,
+        beyond: int = 0,
+        limit: int = PAGE,
+        newest_first: bool = True,
+    ) -> _Audit:
+        """A page of the calls of tools that a filter leaves (L-15); see ``audit.read``."""
+        await self._flush_all()
+        return await self._db.read(
+            lambda db: audit_log.read(
+                db, wanted, beyond=beyond, limit=limit, newest_first=newest_first
+            )
+        )
+
+    async def audit_count(self, wanted: AuditFilter = EVERYTHING) -> int:
+        """How many calls of tools a filter leaves."""
+        await self._flush_all()
+        return await self._db.read(lambda db: audit_log.count(db, wanted))
+
+    async def audited(self, start: str) -> _Ids:
+        """The sessions in the audit, deleted ones too, whose id begins with ``start``."""
+        await self._flush_all()
+        return await self._db.read(lambda db: audit_log.sessions(db, start))
+
+    async def interrupted(self) -> _Ids:
+        """Sessions whose last turn never ended because its program did (a crash, a kill)."""
+        rows = await self._rows(
+            """SELECT session_id, owner FROM turns WHERE reason IS NULL AND id IN
+            (SELECT max(id) FROM turns GROUP BY session_id) ORDER BY id"""
+        )
+        running = {name for name, journal in self._journals.items() if journal.running}
+        alive = await self._db.alive({owner for _, owner in rows})
+        return [
+            session_id
+            for session_id, owner in rows
+            if session_id not in running and (owner == self._db.owner or owner not in alive)
+        ]
+
+    async def running_elsewhere(self, session_id: str) -> bool:
+        """Whether another program that has the database open runs a turn of this session."""
+        return (await self.elsewhere(session_id)).running
+
+    async def _flush(self, session_id: str) -> None:
+        journal = self._journals.get(session_id)
+        if journal is not None:
+            await journal.flush()
+
+    async def _flush_all(self) -> None:
+        for session_id in tuple(self._journals):
+            await self._flush(session_id)
+
+    async def _rows(self, query: str, *values: str | float) -> _Rows:
+        return await self._db.read(lambda db: db.execute(query, values).fetchall())
+
+
+def _create(info: SessionInfo, db: Connection) -> None:
+    values = (
+        info.id, sanitise_text(info.title), sanitise_text(info.folder), info.agent, info.provider,
+        info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
+        info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
+        info.origin, sanitise_text(info.instructions),
+    )  # fmt: skip
+    marks = ", ".join("?" * len(values))
+    db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
+
+
+def _info(row: tuple[Any, ...]) -> SessionInfo:
+    """A session as well as its row can be read: a damaged one must not hide the others."""
+    session_id, title, folder, agent, provider, model = map(_text, row[:6])
+    mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
+    origin, instructions = row[16:]
+    return SessionInfo(
+        session_id,
+        title,
+        folder,
+        agent,
+        provider,
+        model,
+        mode if mode in get_args(PermissionMode) else "ask",
+        created if is_time(created) else 0.0,
+        updated if is_time(updated) else 0.0,
+        _text(state),
+        bool(unread),
+        effort if effort in EFFORTS else None,
+        _text(parent),
+        Caps(
+            tokens if isinstance(tokens, int) else 0,
+            dollars if isinstance(dollars, int | float) else 0.0,
+        ),
+        bool(chosen),
+        origin if origin in get_args(Origin) else "window",
+        _text(instructions),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,299 @@
+"""What is in a folder, looked at again and again: each look says what changed.
+
+Nothing is known of a file that a command will change, so each file's content
+is kept before (``BlobStore``). A later look reads only the files whose
+signature changed, and lists only the folders whose did: ten thousand files
+cost ten thousand calls of ``lstat``, made from C. A signature that is as young
+as the look itself proves nothing (the file may change again within the same
+tick of the clock), so such a file is read again with the next look.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from studio.domain.errors import StorageError
+
+from .blob_store import BlobStore, SeenRow
+from .file_state import (
+    UNFINISHED,
+    Change,
+    FileState,
+    FileStateReader,
+    Signature,
+    settled,
+    signature_of,
+    signatures_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a folder may hold for its commands to be undone; sizes in bytes."""
+
+    files: int = 50_000
+    file_size: int = 5_000_000
+    size: int = 500_000_000
+
+
+class TooMuch(Exception):
+    """The folder is beyond the bounds."""
+
+
+@dataclass(slots=True)
+class _Folder:
+    signature: Signature | None
+    entry: FileState
+    folders: list[str]
+    files: list[str]
+
+
+class FolderSnapshot:
+    """One folder as it was at the last look. Methods block, and may be called in any thread.
+
+    Folders with a name in ``ignored`` and those at ``excluded`` places are not
+    looked into. They raise StorageError and OSError; a tree that did must look
+    anew from the start, which it does by itself.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        contents: BlobStore,
+        *,
+        ignored: Collection[str] = (),
+        excluded: Iterable[Path] = (),
+        bounds: Bounds | None = None,
+    ) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.refused = ""
+        """Why the folder as a whole cannot be watched; then every look is empty."""
+        self._contents = contents
+        self._ignored = frozenset(ignored)
+        self._excluded = frozenset(os.path.realpath(place) for place in excluded)
+        self._bounds = bounds or Bounds()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._top = str(self.root)
+        self._cut = len(self._top.rstrip(os.sep)) + 1
+        self._looked = False
+        self._folders: dict[str, _Folder] = {}
+        self._seen: dict[str, Signature | None] = {}
+        self._entries: dict[str, FileState] = {}
+        self._unsaved: set[str] = set()
+
+    def scan(self) -> dict[str, Change]:
+        """What changed since the last look, by relative path; empty for the first one."""
+        with self._lock:
+            if self.refused:
+                return {}
+            try:
+                return self._look()
+            except TooMuch as reason:
+                self.refused = str(reason)
+                self._forget()
+                return {}
+            except BaseException:
+                self._forget()
+                raise
+
+    def look_at(
+        self, paths: Iterable[str]
+    ) -> tuple[dict[str, FileState | None], dict[str, Change]]:
+        """What is at these paths and the folders above them now, and what of it changed.
+
+        Of any size, in ignored folders too; only what ``look`` sees can have changed.
+        """
+        with self._lock:
+            wanted = {path: None for each in paths for path in _lineage(each)}
+            reader = FileStateReader(self._contents, None)
+            state: dict[str, FileState | None] = {}
+            changes: dict[str, Change] = {}
+            for path in wanted:
+                place = self._place(path)
+                entry, signature = reader.read(place)
+                state[path] = entry
+                old = self._entries.get(place)
+                if self._looked and self._watches(path, place):
+                    self._set(place, entry, signature)
+                    if entry != old:
+                        changes[path] = (old, entry)
+            reader.flush()
+            return state, changes
+
+    def save(self) -> None:
+        """Keep what was seen, so that the next program need not read the files again."""
+        with self._lock:
+            if not self._looked or not self._unsaved:
+                return
+            rows: list[SeenRow] = []
+            gone: list[bytes] = []
+            for place in self._unsaved:
+                path, entry = os.fsencode(self._relative(place)), self._entries.get(place)
+                signature = self._seen.get(place)
+                if entry is None or entry.kind == "folder":
+                    gone.append(path)
+                else:  # one without a signature is read again, and its content kept until then
+                    proof = " ".join(map(str, signature or ()))
+                    rows.append((path, proof, str(entry), entry.digest))
+            self._contents.keep_seen(self._top, rows, gone)
+            self._unsaved.clear()
+
+    def stop(self) -> None:
+        """End a look that runs, and have no more."""
+        self._stopped.set()
+
+    def _forget(self) -> None:
+        self._looked = False
+        for known in (self._folders, self._seen, self._entries, self._unsaved):
+            known.clear()
+
+    def _look(self) -> dict[str, Change]:
+        if not self._looked:
+            self._load()
+        folders = self._listed()
+        if self._top not in folders:
+            raise StorageError(f"The folder {self._top} is not there any more.")
+        places = [place for folder in folders.values() for place in folder.files]
+        signatures = signatures_of(places)
+        self._check(places, signatures)
+        seen = self._seen
+        new: dict[str, FileState | None] = {}
+        if (
+            folders.keys() != self._folders.keys()
+            or len(places) != len(seen)
+            or any(folders[place] is not folder for place, folder in self._folders.items())
+        ):
+            gone = (self._entries.keys() | seen.keys()) - folders.keys() - set(places)
+            new.update(dict.fromkeys(gone))
+            new.update((place, f.entry) for place, f in folders.items() if place != self._top)
+        reader = FileStateReader(self._contents, self._bounds.file_size)
+        young: dict[str, Signature | None] = {}
+        for place, signature in zip(places, signatures, strict=True):
+            if signature is None or seen.get(place) != signature:
+                if self._stopped.is_set():
+                    raise TooMuch("the program is ending")
+                new[place], young[place] = reader.read(place, signature)
+        reader.flush()
+        changes: dict[str, Change] = {}
+        for place, entry in new.items():
+            old = self._entries.get(place)
+            self._set(place, entry, young.get(place))
+            if entry != old and self._looked:
+                changes[self._relative(place)] = (old, entry)
+        self._folders, self._looked = folders, True
+        return changes
+
+    def _set(self, place: str, entry: FileState | None, signature: Signature | None) -> None:
+        self._unsaved.add(place)
+        if entry is None:
+            self._entries.pop(place, None)
+        else:
+            self._entries[place] = entry
+        if signature is None and (entry is None or entry.kind == "folder"):
+            self._seen.pop(place, None)
+        else:
+            self._seen[place] = signature
+
+    def _load(self) -> None:
+        for path, signature, entry, _ in self._contents.seen(self._top):
+            place = self._place(os.fsdecode(path))
+            try:
+                known = FileState.parse(entry)
+                numbers = tuple(map(int, signature.split(" ")))
+            except ValueError:
+                continue
+            self._entries[place] = known
+            self._seen[place] = cast("Signature", numbers)
+
+    def _listed(self) -> dict[str, _Folder]:
+        """Every folder by its place; those that did not change as they were."""
+        known = self._folders
+        now = dict(zip(known, signatures_of(list(known)), strict=True))
+        found: dict[str, _Folder] = {}
+        waiting = [self._top]
+        count = 0
+        while waiting:
+            place = waiting.pop()
+            folder = known.get(place)
+            if folder is None or folder.signature is None or folder.signature != now[place]:
+                folder = self._list(place)
+            if folder is None:
+                continue
+            found[place] = folder
+            waiting += folder.folders
+            count += 1 + len(folder.files)
+            if count > self._bounds.files:
+                raise TooMuch("it has too many files")
+            if self._stopped.is_set():
+                raise TooMuch("the program is ending")
+        return found
+
+    def _list(self, place: str) -> _Folder | None:
+        began = time.time_ns()
+        signature = signature_of(place)
+        if signature is None or not stat.S_ISDIR(signature[4]):
+            return None
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if not _is_folder(entry):
+                        if not entry.name.endswith(UNFINISHED):
+                            files.append(entry.path)
+                    elif entry.name not in self._ignored and entry.path not in self._excluded:
+                        folders.append(entry.path)
+        except FileNotFoundError:
+            return None
+        except OSError:  # nobody may look into it
+            folders, files = [], []
+        itself = FileState("folder", stat.S_IMODE(signature[4]))
+        return _Folder(settled(signature, began), itself, folders, files)
+
+    def _check(self, places: Sequence[str], signatures: Sequence[Signature | None]) -> None:
+        bounds = self._bounds
+        sizes = (signature[2] for signature in signatures if signature is not None)
+        if sum(size for size in sizes if size <= bounds.file_size) > bounds.size:
+            raise TooMuch("its files are too big together")
+
+    def _watches(self, path: str, place: str) -> bool:
+        """Whether a look comes to this place."""
+        above = path.split("/")
+        there = signature_of(place)
+        is_folder = there is not None and stat.S_ISDIR(there[4])
+        inside = above if is_folder else above[:-1]
+        if not self._ignored.isdisjoint(inside):
+            return False
+        return not any(
+            place == other or place.startswith(other + os.sep)
+            for other in self._excluded
+            if other.startswith(self._top + os.sep)
+        )
+
+    def _place(self, path: str) -> str:
+        return self._top.rstrip(os.sep) + os.sep + path.replace("/", os.sep)
+
+    def _relative(self, place: str) -> str:
+        path = place[self._cut :]
+        return path.replace(os.sep, "/") if os.sep != "/" else path
+
+
+def _lineage(path: str) -> list[str]:
+    """The folders above a relative path, outermost first, and the path."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False

@@ -1,0 +1,277 @@
+"""Files changed in one step each: a crash leaves the old or the new, never a half (T-5).
+
+Everything here blocks on the disk: call it in a thread. What a killed program
+leaves behind is a hidden file of our own, which the next change in that folder
+removes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import re
+import shutil
+import stat
+import sys
+import time
+import uuid
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.domain.errors import StudioError, ToolFailed
+from studio.tools.workspace.folder import reason
+
+_IN_USE = 0.5
+"""Seconds that another program on Windows is given to close a file."""
+_OURS = re.compile(r"\..*\.[0-9a-f]{8}\.studio-tmp", re.S)
+_ABANDONED = 60.0
+"""Seconds after which nobody works on such a file any more."""
+_NO_LINKS = frozenset(
+    {errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
+)
+"""What a file system says that knows no hard links, or not here."""
+
+
+class DraftConflict(StudioError):
+    """The file is no longer what the draft was made of; nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """A file as it was looked at: the SHA-256 hex of its bytes, and what its entry said."""
+
+    digest: str
+    entry: tuple[int, int, int, int]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_stamp(path: Path, name: str) -> FileStamp | None:
+    """An ordinary file as it is now, None if there is none.
+
+    Raises DraftConflict if something else is there, ToolFailed if it cannot be read.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise DraftConflict(f"{name} is no ordinary file. Nothing was changed.")
+        with path.open("rb") as file:
+            entry = _entry(os.fstat(file.fileno()))
+            return FileStamp(hashlib.file_digest(file, "sha256").hexdigest(), entry)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ToolFailed(f"{name} cannot be read: {reason(error)}.") from error
+
+
+def replace(path: Path, name: str, data: bytes, seen: FileStamp | None) -> None:
+    """Make ``data`` all that is in the file; missing folders are made.
+
+    ``seen`` is the file as it was looked at, None where there was none. Mode,
+    owner and extended attributes stay. Another hard link to the file keeps the
+    old bytes: what is outside of the folder is never written to. Raises
+    DraftConflict if the file changed since, ToolFailed if it cannot be written.
+    """
+    with _told(name, "written"):
+        if seen is not None and not os.access(path, os.W_OK):
+            raise ToolFailed(f"{name} is read-only.")
+        with _beside(path) as temporary:
+            _write(temporary, data, like=path if seen is not None else None)
+            if seen is None:
+                _put(temporary, path, name)
+            else:
+                _still(path, name, seen)
+                _rename(temporary, path)
+
+
+def relocate(source: Path, target: Path, name: str, seen: FileStamp, data: bytes | None) -> None:
+    """Give a file another place, with other bytes if ``data`` is given.
+
+    Until the last step the file is whole at its old place. Raises DraftConflict
+    if it changed since it was ``seen``, or if something is at the new place.
+    """
+    with _told(name, "moved"):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if is_other_spelling(source, target):
+            if data is not None:
+                replace(source, name, data, seen)
+            _rename(source, target)
+        else:
+            with _beside(target) as temporary:
+                if data is not None:
+                    _write(temporary, data, like=source)
+                elif not _linked(source, temporary):
+                    _copy(source, temporary)
+                _still(source, name, seen)
+                _put(temporary, target, target.name)
+            source.unlink()
+        _settle(source.parent)
+
+
+def remove(path: Path, name: str, seen: FileStamp) -> None:
+    """Delete a file; DraftConflict if it changed since, ToolFailed if it cannot be deleted."""
+    with _told(name, "deleted"):
+        _still(path, name, seen)
+        path.unlink()
+        _settle(path.parent)
+
+
+def copy(source: Path, target: Path, name: str, *, over: bool) -> None:
+    """A second file with the same bytes, times, mode and owner; whole or not there.
+
+    Raises DraftConflict if ``target`` is there and not to be written ``over``.
+    """
+    with _told(name, "copied"), _beside(target) as temporary:
+        _copy(source, temporary)
+        if over:
+            _rename(temporary, target)
+        else:
+            _put(temporary, target, name)
+
+
+def is_other_spelling(source: Path, target: Path) -> bool:
+    """Whether both name one file, where capital and small letters are the same."""
+    if source.parent != target.parent or source == target:
+        return False
+    if source.name.casefold() != target.name.casefold():
+        return False
+    with contextlib.suppress(OSError):
+        return source.samefile(target) and target.name not in _names(target.parent)
+    return False
+
+
+def _names(folder: Path) -> set[str]:
+    return {place.name for place in folder.iterdir()}
+
+
+@contextlib.contextmanager
+def _told(name: str, done: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ToolFailed(f"{name} cannot be {done}: {reason(error)}.") from error
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Generator[Path]:
+    """A name in the same folder that nobody has; what is there in the end is removed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path.parent)
+    temporary = path.parent / f".{path.name[:60]}.{uuid.uuid4().hex[:8]}.studio-tmp"
+    try:
+        yield temporary
+        _settle(path.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed program left here. A file's ctime nobody can set."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _OURS.fullmatch(entry.name):
+                with contextlib.suppress(OSError):
+                    about = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(about.st_mode) and time.time() - about.st_ctime > _ABANDONED:
+                        Path(entry.path).unlink()
+
+
+def _write(path: Path, data: bytes, like: Path | None) -> None:
+    # Until it has the mode of the file it replaces nobody else may read it.
+    handle = os.open(path, _NEW, 0o666 if like is None else 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if like is not None:
+        _resemble(path, like)
+        os.utime(path)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with source.open("rb") as old, os.fdopen(os.open(target, _NEW, 0o600), "wb") as new:
+        shutil.copyfileobj(old, new, 1 << 20)
+        new.flush()
+        os.fsync(new.fileno())
+    _resemble(target, source)
+
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+def _resemble(path: Path, other: Path) -> None:
+    """Take over owner, mode, times and, where Python can, extended attributes."""
+    about = other.stat()
+    if sys.platform != "win32" and (about.st_uid, about.st_gid) != (os.getuid(), os.getgid()):
+        with contextlib.suppress(OSError):  # only root may give a file away
+            os.chown(path, about.st_uid, about.st_gid)
+    shutil.copystat(other, path)
+
+
+def _put(temporary: Path, path: Path, name: str) -> None:
+    """Give a finished file its name, which must be free."""
+    try:
+        if sys.platform == "win32":
+            temporary.rename(path)
+        elif not _linked(temporary, path):
+            if os.path.lexists(path):
+                raise FileExistsError
+            temporary.rename(path)
+    except FileExistsError:
+        raise DraftConflict(f"{name} exists by now. Nothing was changed.") from None
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Give a file a second name, unless this file system cannot."""
+    if sys.platform == "win32":
+        return False
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            return False
+        raise
+    return True
+
+
+def _still(path: Path, name: str, seen: FileStamp) -> None:
+    """Raises DraftConflict if the file is another than the one that was seen."""
+    try:
+        same = _entry(path.lstat()) == seen.entry
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise DraftConflict(f"{name} changed this moment. Nothing was changed.")
+
+
+def _entry(about: os.stat_result) -> tuple[int, int, int, int]:
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+
+
+def _rename(source: Path, target: Path) -> None:
+    deadline = time.monotonic() + _IN_USE
+    while True:
+        try:
+            source.replace(target)
+            return
+        except PermissionError:
+            if sys.platform != "win32" or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)  # an indexer or scanner holds the file for a moment
+
+
+def _settle(folder: Path) -> None:
+    """Make names in a folder durable, where the system can."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

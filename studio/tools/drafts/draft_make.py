@@ -1,0 +1,178 @@
+"""Drafts made, and put before the person (T-5).
+
+Everything here but ``propose`` blocks on the disk: call it in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from studio.domain.errors import ToolFailed
+from studio.domain.tools import Draft
+from studio.tools.sdk.context import Context
+from studio.tools.sdk.result import Result, size
+from studio.tools.workspace.folder import Workspace
+from studio.tools.workspace.text_files import WHOLE, NotText, decode, encode, read_whole
+
+from .atomic_files import digest, is_other_spelling, read_stamp
+from .draft_apply import is_done
+
+LARGEST = 200_000_000
+"""Bytes of the largest file that is deleted: it is kept so that it can be restored."""
+
+
+def current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]:
+    """A file as a draft needs it: relative path, text or None, digest, encoding.
+
+    Raises ToolFailed if it is no text file, too big, or outside the folder.
+    """
+    place = workspace.resolve(path, write=True)
+    name = _file_name(workspace, path, place)
+    if not os.path.lexists(place):
+        return name, None, "", "utf-8"
+    data = read_whole(workspace.file(path, write=True), name)
+    text, encoding = decode(data, name)
+    return name, text, digest(data), encoding
+
+
+def make_draft(workspace: Workspace, path: str, after: str) -> Draft:
+    """A draft that would make ``after`` the text of the file at ``path``.
+
+    Raises ToolFailed as ``current`` does, or if the text cannot be encoded.
+    """
+    name, before, base, encoding = current(workspace, path)
+    encode(after, encoding)
+    return Draft(_new_id(), name, before, after, base, encoding)
+
+
+def make_further(draft: Draft, after: str) -> Draft:
+    """A draft that goes on from one that waits.
+
+    Both rest on the same file: one that changed since is noticed, not overwritten.
+    A moved file gets the text at its new place.
+    """
+    if draft.action == "move" and draft.before is None:
+        raise NotText(f"{draft.path} is no text file.")
+    encode(after, draft.encoding)
+    return replace(draft, id=_new_id(), after=after)
+
+
+def make_delete(workspace: Workspace, path: str) -> Draft:
+    """A draft that would delete a file, of text or not; raises ToolFailed."""
+    draft = _as_it_is(workspace, path)
+    length = (workspace.root / draft.path).stat().st_size
+    if length > LARGEST:
+        raise ToolFailed(f"{draft.path} is too big to be kept for undo ({size(length)}).")
+    return replace(draft, action="delete", after="")
+
+
+def make_move(workspace: Workspace, path: str, to: str, waiting: Draft | None = None) -> Draft:
+    """A draft that would give a file another place, where nothing is yet.
+
+    ``waiting`` is the draft of that file which waits: what it changes goes
+    along. Raises ToolFailed.
+    """
+    target = workspace.place(to, write=True)
+    name = _file_name(workspace, to, target)
+    if waiting is not None and not waiting.base_digest:  # a file that is not there yet
+        draft = replace(waiting, id=_new_id(), path=name)
+        source = target
+    else:
+        draft = replace(waiting, id=_new_id()) if waiting else _as_it_is(workspace, path)
+        source = workspace.place(draft.path, write=True)
+        if source == target and not draft.rewrites:
+            raise ToolFailed(f"{name} is where the file is already.")
+        if source == target:  # back from where a draft moved it, and changed there
+            return replace(draft, action="write", target="")
+        draft = replace(draft, action="move", target=name)
+    if os.path.lexists(target) and not is_other_spelling(source, target):
+        what = "is a folder. “to” must be the whole new path" if target.is_dir() else "exists"
+        raise ToolFailed(f"{name} {what}.")
+    return draft
+
+
+def _as_it_is(workspace: Workspace, path: str) -> Draft:
+    """A draft that changes nothing of a file that is there; without text if it has none."""
+    file = workspace.file(path, write=True)
+    place = workspace.place(path, write=True)
+    name = workspace.relative(place)
+    if place.is_symlink():
+        raise ToolFailed(f"{name} is a link to {workspace.relative(file)}. Name the file itself.")
+    try:
+        if file.stat().st_size <= WHOLE:
+            data = read_whole(file, name)
+            text, encoding = decode(data, name)
+            return Draft(_new_id(), name, text, text, digest(data), encoding)
+    except NotText:
+        pass
+    seen = read_stamp(file, name)
+    if seen is None:
+        raise ToolFailed(f"There is no file {name}.")
+    return Draft(_new_id(), name, None, "", seen.digest)
+
+
+def _file_name(workspace: Workspace, path: str, place: Path) -> str:
+    """The relative path of a place where a file may be; ToolFailed if none may."""
+    name = workspace.relative(place)
+    if name == ".":
+        raise ToolFailed(f"“{path}” must name a file.")
+    if not os.path.lexists(place):
+        if path.endswith(("/", "\\")):
+            raise ToolFailed(f"“{path}” names a folder. It must name a file.")
+        for parent in place.parents:
+            if os.path.lexists(parent):
+                if not parent.is_dir():
+                    raise ToolFailed(f"{workspace.relative(parent)} is a file, not a folder.")
+                break
+    return name
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+async def pending_draft(context: Context, path: str) -> Draft | None:
+    """The waiting draft that a new text of ``path`` goes on from, if one does.
+
+    A file whose deletion waits is written instead. Raises ToolFailed if the
+    file is to move away.
+    """
+    workspace = context.workspace
+    name = workspace.relative(await asyncio.to_thread(workspace.resolve, path, write=True))
+    waiting = context.drafts.draft_of(name)
+    if waiting is None or waiting.action == "delete":
+        return None
+    if waiting.target and waiting.target != name:
+        raise ToolFailed(f"Your draft moves {name} to {waiting.target}. Use that path.")
+    return waiting
+
+
+async def propose(context: Context, draft: Draft) -> Result:
+    """Put a draft before the person and say what became of it, as a tool's result."""
+    if draft.action == "write" and draft.before == draft.after:
+        raise ToolFailed(f"{draft.path} already has exactly this text. Nothing to change.")
+    await context.drafts.propose(draft)
+    added, removed = await asyncio.to_thread(draft.counts)
+    counts = f"+{added} −{removed}"
+    lines = f"{counts} lines"
+    doing, done = "", "written"
+    if draft.action == "write":
+        lines = f"new file, {lines}" if draft.before is None else lines
+    elif draft.action == "delete":
+        doing, done = " that deletes it", "deleted"
+    else:
+        doing, done = f" that moves it to {draft.target}", f"moved to {draft.target}"
+    if context.drafts.draft_of(draft.path) is not None:
+        said = (
+            f"Draft of {draft.path}{doing} made ({lines}). "
+            f"It is not {done}: the person decides about it."
+        )
+    elif await asyncio.to_thread(is_done, context.workspace, draft):
+        said = f"{draft.path} is {done} ({lines})."
+    else:
+        raise ToolFailed(f"The draft of {draft.path} was made but could not be {done}.")
+    return Result(said, counts, tuple(filter(None, (draft.path, draft.target))))

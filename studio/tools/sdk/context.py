@@ -1,0 +1,82 @@
+"""What a tool is given for one call (T-2)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from studio.domain.errors import ToolFailed
+from studio.domain.tools import Draft
+from studio.processes.sandbox import NoSandbox, Sandbox
+from studio.tools.web import Web
+from studio.tools.workspace.folder import Workspace
+from studio.tools.workspace.notes import Notes
+
+
+class Drafts(Protocol):
+    """The session's file changes that wait for the person."""
+
+    def draft_of(self, path: str) -> Draft | None:
+        """The draft that waits for ``path``, its old or its new one; ``a/b.py``, relative."""
+        ...
+
+    async def propose(self, draft: Draft) -> None:
+        """Put a draft before the person; an older one of the same path is superseded."""
+        ...
+
+    async def withdraw(self, draft: Draft) -> None:
+        """Take back a draft that waits."""
+        ...
+
+
+class NoDrafts:
+    """Stands in where nobody can approve a draft; ``propose`` raises ToolFailed."""
+
+    def draft_of(self, path: str) -> Draft | None:
+        return None
+
+    async def propose(self, draft: Draft) -> None:
+        raise ToolFailed(f"Nobody is here to approve a draft of {draft.path}.")
+
+    async def withdraw(self, draft: Draft) -> None:
+        """There is none."""
+
+
+def _silent(text: str) -> None:
+    """Output that nobody watches."""
+
+
+async def _nobody(text: str, choices: Sequence[str]) -> str:
+    raise ToolFailed("Nobody is here to answer.")
+
+
+async def _any(target: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a tool may use, made anew for each call and never global.
+
+    ``emit`` shows output while the tool still runs; call it on the event
+    loop's thread (a tool that is a plain function may call it anywhere).
+    ``ask`` puts a question to the person and waits for the answer, one of the
+    choices or free words. ``may`` says whether the call may go on to another
+    target without a question; ToolFailed if that is refused. ``environment`` is
+    what child processes get, without keys; ``sandbox`` is where they run.
+    ``web`` fetches and searches; ``notes`` are those about the folder.
+    """
+
+    workspace: Workspace
+    drafts: Drafts = field(default_factory=NoDrafts)
+    emit: Callable[[str], None] = _silent
+    ask: Callable[[str, Sequence[str]], Awaitable[str]] = _nobody
+    may: Callable[[str], Awaitable[bool]] = _any
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    sandbox: Sandbox = field(default_factory=NoSandbox)
+    web: Web = field(default_factory=Web)
+    notes: Notes = field(default_factory=Notes)
+    agent: str = ""
+    session_id: str = ""
+    call_id: str = ""

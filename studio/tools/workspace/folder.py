@@ -1,0 +1,207 @@
+"""The folder an agent works in, and the way in and out of it (T-8)."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from pathlib import Path
+
+from studio.domain.errors import ToolFailed
+from studio.domain.tools import SKIPPED_FOLDERS
+
+_DRIVE = re.compile(r"[A-Za-z]:(?:[\\/]|$)")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\.|$)", re.I)
+
+
+def _never() -> bool:
+    return False
+
+
+def _shown(name: str) -> bool:
+    return False
+
+
+class Workspace:
+    """One folder; every path from a model goes through ``resolve``.
+
+    ``readable`` are further folders whose files may be read, never written:
+    where long results are kept whole, for example. ``hidden`` says which files
+    listing and searching leave out, by their path relative to the folder, with
+    links resolved. Methods touch the disk.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        readable: Sequence[Path] = (),
+        hidden: Callable[[str], bool] = _shown,
+    ) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.readable = tuple(Path(os.path.realpath(folder)) for folder in readable)
+        self.hidden = hidden
+
+    def opened(self, place: Path) -> Workspace:
+        """The same folder, with one more place that may be read.
+
+        As it is named: a link that takes its place meanwhile leads nowhere.
+        """
+        workspace = Workspace(self.root, (), self.hidden)
+        workspace.readable = (*self.readable, place)
+        return workspace
+
+    def hiding(self, hidden: Callable[[str], bool]) -> Workspace:
+        """The same folder, with files that listing and searching leave out."""
+        workspace = copy(self)
+        workspace.hidden = hidden
+        return workspace
+
+    def check(self) -> None:
+        """Raises ToolFailed if the folder is not there any more."""
+        if not self.root.is_dir():
+            raise ToolFailed(f"The folder {self.root} is not there any more.")
+
+    def resolve(self, path: str, *, write: bool = False) -> Path:
+        """Where ``path`` really leads, after all links; it need not exist.
+
+        Relative paths begin at the folder. Raises ToolFailed if the place is
+        outside of it, or if the text is no path.
+        """
+        found, _ = self.locate(path)
+        return self._inside(found, path, write=write)
+
+    def locate(self, path: str) -> tuple[Path, bool]:
+        """Where ``path`` really leads, and whether it may be read; it need not exist.
+
+        Raises ToolFailed if the text is no path.
+        """
+        self.check()
+        try:
+            found = Path(os.path.realpath(self._joined(path)))
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ToolFailed(f"“{path}” is not a path: {reason(error)}.") from error
+        return found, any(found.is_relative_to(one) for one in (self.root, *self.readable))
+
+    def place(self, path: str, *, write: bool = False) -> Path:
+        """As ``resolve``, but a link at the very end is not followed.
+
+        Where capital and small letters are the same, the last name stays as it
+        is written.
+        """
+        found = self.resolve(path, write=write)
+        joined = self._joined(path)
+        if joined.name in ("", "..") or found == self.root:
+            return found
+        place = Path(os.path.realpath(joined.parent)) / joined.name
+        return self._inside(place, path, write=write)
+
+    def _inside(self, found: Path, path: str, *, write: bool) -> Path:
+        places = (self.root,) if write else (self.root, *self.readable)
+        if any(found.is_relative_to(place) for place in places):
+            return found
+        raise ToolFailed(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+
+    def _joined(self, path: str) -> Path:
+        if "\0" in path:
+            raise ValueError("it holds a NUL character")
+        if path.startswith("~"):
+            raise ToolFailed(f"“{path}”: ~ is not known here. Use a path relative to the folder.")
+        if sys.platform == "win32":
+            rest = path[2:] if _DRIVE.match(path) else path
+            if ":" in rest:
+                raise ValueError("it holds a colon")
+            if any(_DEVICE.match(part.strip()) for part in re.split(r"[\\/]", rest)):
+                raise ValueError("it names a device")
+            return self.root / path
+        if _DRIVE.match(path) or path.startswith("\\\\"):
+            raise ToolFailed(f"“{path}” is outside the folder {self.root}. Use a path inside it.")
+        joined = self.root / path
+        if "\\" in path and not os.path.lexists(joined):
+            return self.root / path.replace("\\", "/")  # models mix the two up
+        return joined
+
+    def relative(self, path: Path) -> str:
+        """A resolved path as a model and a person see it: ``src/a.py``, ``.`` for the folder."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+    def folder(self, path: str) -> Path:
+        """``resolve``, and it must be a folder; raises ToolFailed."""
+        found = self.resolve(path or ".")
+        if found.is_dir():
+            return found
+        if found.exists():
+            raise ToolFailed(f"{self.relative(found)} is a file, not a folder.")
+        raise ToolFailed(self._missing(found, "folder"))
+
+    def file(self, path: str, *, write: bool = False) -> Path:
+        """``resolve``, and it must be an ordinary file; raises ToolFailed."""
+        found = self.resolve(path, write=write)
+        name = self.relative(found)
+        try:
+            mode = found.stat().st_mode
+        except FileNotFoundError:
+            raise ToolFailed(self._missing(found, "file")) from None
+        except OSError as error:
+            raise ToolFailed(f"{name} cannot be opened: {reason(error)}.") from error
+        if stat.S_ISDIR(mode):
+            raise ToolFailed(f"{name} is a folder, not a file.")
+        if not stat.S_ISREG(mode):  # opening a pipe would wait for ever
+            raise ToolFailed(f"{name} is not an ordinary file.")
+        return found
+
+    def _missing(self, path: Path, kind: str) -> str:
+        from difflib import get_close_matches
+
+        text = f"There is no {kind} {self.relative(path)}."
+        try:
+            here = [entry.name for entry in os.scandir(path.parent)][:2000]
+            near = [name for name in here if not self.hidden(self.relative(path.parent / name))]
+        except OSError:
+            return text
+        close = get_close_matches(path.name, near, n=3, cutoff=0.6)
+        if not close:
+            return text
+        names = ", ".join(self.relative(path.parent / name) for name in close)
+        return f"{text} Did you mean {names}?"
+
+    def walk(
+        self, folder: Path, *, depth: int | None = None, stop: Callable[[], bool] = _never
+    ) -> Iterator[os.DirEntry[str]]:
+        """Files and folders below ``folder`` in the order of their names, links not followed.
+
+        Steps over ``SKIPPED_FOLDERS`` folders and what cannot be opened. A folder comes
+        before what is in it. Ends early once ``stop`` says so.
+        """
+        try:
+            with os.scandir(folder) as entries:
+                here = sorted(entries, key=lambda entry: os.fsencode(entry.name))
+        except OSError:
+            return
+        for entry in here:
+            if stop():
+                return
+            try:
+                is_folder = entry.is_dir(follow_symlinks=False)
+            except OSError:
+                continue
+            if is_folder and entry.name in SKIPPED_FOLDERS:
+                continue
+            if self.hidden(self.relative(Path(entry.path))):
+                continue
+            yield entry
+            if is_folder and (depth is None or depth > 1):
+                deeper = None if depth is None else depth - 1
+                yield from self.walk(Path(entry.path), depth=deeper, stop=stop)
+
+
+def reason(error: BaseException) -> str:
+    """Why the system refused, in its own words: ``permission denied``."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return str(error)

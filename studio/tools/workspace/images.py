@@ -1,0 +1,176 @@
+"""Pictures as models take them: turned upright, small enough, without what a camera adds."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from studio.domain.errors import ToolFailed
+from studio.domain.messages import Image
+from studio.tools.sdk.result import size
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Canvas
+
+SIDE = 2000
+"""Pixels of the longer side. Anthropic refuses more than 2,000 in requests with
+more than 20 pictures ("max allowed size for many-image requests: 2000 pixels")
+and scales down what is larger than about 1,570; OpenAI scales down to 2,048."""
+WEIGHT = 3_900_000
+"""Bytes of a file. Anthropic's limit of 5 MB (5,242,880) counts base64, 4/3 of these."""
+KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
+"""Formats that are sent as they are, as Pillow names them, if nothing else is wrong."""
+PHOTOS = ("JPEG", "MPO", "HEIF", "AVIF")
+"""Formats that lost detail already: they become JPEG, others PNG where that is small enough."""
+
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "PNG"),
+    (b"\xff\xd8\xff", "JPEG"),
+    (b"GIF87a", "GIF"),
+    (b"GIF89a", "GIF"),
+    (b"II*\0", "TIFF"),
+    (b"MM\0*", "TIFF"),
+    (b"II+\0", "TIFF"),
+    (b"MM\0+", "TIFF"),
+    (b"\0\0\1\0", "ICO"),
+    (b"icns", "ICNS"),
+    (b"8BPS", "PSD"),
+    (b"\xff\x0a", "JPEG XL"),
+    (b"\0\0\0\x0cJXL ", "JPEG XL"),
+    (b"\0\0\0\x0cjP  ", "JPEG 2000"),
+)
+_BRANDS = {
+    b"avif": "AVIF",
+    b"avis": "AVIF",
+    b"heic": "HEIC",
+    b"heix": "HEIC",
+    b"heim": "HEIC",
+    b"hevc": "HEIC",
+    b"mif1": "HEIC",
+    b"msf1": "HEIC",
+}
+_NOTES = ("exif", "xmp", "XML:com.adobe.xmp", "Raw profile type exif", "comment", "photoshop")
+"""Where Pillow keeps what a camera or an editor wrote beside the picture: a place, a name."""
+
+
+class NotReadable(ToolFailed):
+    """This is no picture that this program reads; the text says why."""
+
+
+def format_of(start: bytes) -> str:
+    """The format of a picture by how its file begins (64 bytes will do), “” if it is none."""
+    for magic, name in _MAGIC:
+        if start.startswith(magic):
+            return name
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "WEBP"
+    if start[:2] == b"BM" and start[6:10] == b"\0\0\0\0":
+        return "BMP"
+    return _BRANDS.get(start[8:12], "") if start[4:8] == b"ftyp" else ""
+
+
+def normalise(data: bytes, name: str = "The picture") -> Image:
+    """The picture of a file as PNG, JPEG, WebP or GIF that providers take.
+
+    It is turned as its EXIF data say and scaled until neither ``SIDE`` nor
+    ``WEIGHT`` is passed; what a camera wrote beside it (a place, an owner) is
+    left out. A file that needs none of this is kept to the byte, a small
+    animated GIF too. Takes a while: call it in a thread. Raises NotReadable.
+    """
+    from PIL import Image as pillow
+    from PIL import UnidentifiedImageError
+
+    # Pillow's own limit, about 90 million pixels: it warns above, we refuse.
+    warnings.simplefilter("error", pillow.DecompressionBombWarning)
+    form = format_of(data[:64])
+    damaged = f"{name} is damaged or cut short; its picture cannot be read."
+    try:
+        with pillow.open(io.BytesIO(data)) as opened:
+            return _fit(opened, data)
+    except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
+        raise NotReadable(
+            f"{name} has too many pixels to be opened. Make it smaller first."
+        ) from None
+    except UnidentifiedImageError:
+        if form in KEPT:
+            raise NotReadable(damaged) from None
+        kind = f"a {form} picture that cannot" if form else "no picture that can"
+        raise NotReadable(
+            f"{name} is {kind} be opened here. Save it as PNG or JPEG first."
+        ) from None
+    except Exception as error:  # a parser of foreign files: anything may come of a damaged one
+        raise NotReadable(damaged) from error
+
+
+def dimensions(image: Image) -> tuple[int, int]:
+    """Width and height in pixels of a picture that ``normalise`` made."""
+    from PIL import Image as pillow
+
+    with pillow.open(io.BytesIO(image.data)) as opened:
+        return opened.size
+
+
+def describe_image(image: Image) -> str:
+    """A picture in a few words: ``1,200 × 800, 31 kB``."""
+    width, height = dimensions(image)
+    return f"{width:,} × {height:,}, {size(len(image.data))}"
+
+
+def _fit(opened: Any, data: bytes) -> Image:
+    from PIL import ImageOps
+
+    form = str(opened.format)
+    moves = bool(getattr(opened, "is_animated", False))
+    noted = any(opened.info.get(key) for key in _NOTES) or bool(opened.getexif())
+    small = max(opened.size) <= SIDE and len(data) <= WEIGHT
+    # A still GIF is as good as PNG, which more providers read; one that moves is not.
+    keep = form in KEPT and small and not noted and moves == (form == "GIF")
+    if form == "JPEG" and not keep:
+        opened.draft(None, (SIDE, SIDE))  # decodes a huge photo at a fraction of its size
+    opened.load()  # also of one that is kept: a file that is cut short is found out here
+    if keep:
+        return Image(KEPT[form], data)
+    picture = ImageOps.exif_transpose(opened)
+    picture.thumbnail((SIDE, SIDE))
+    return _encode(_plain(picture), form in PHOTOS)
+
+
+def _plain(picture: Canvas) -> Canvas:
+    """The same in grey or colours of 8 bits."""
+    if picture.mode in ("L", "LA", "RGB", "RGBA"):
+        return picture
+    if picture.mode[0] in "IF":  # a scan or measurement: its darkest and lightest are ours
+        low, high = (float(end) for end in picture.getextrema())  # type: ignore[arg-type]
+        scale = 255 / (high - low) if high > low else 1.0
+        stretched: Canvas = picture.convert("F").point(lambda v: v * scale + -low * scale)  # type: ignore[reportUnknownMemberType]  # half typed in Pillow
+        return stretched.convert("L")
+    if picture.mode in ("PA", "La", "RGBa") or "transparency" in picture.info:
+        return picture.convert("RGBA")
+    return picture.convert("RGB")
+
+
+def _encode(picture: Canvas, photo: bool) -> Image:
+    from PIL import Image as pillow
+
+    if not photo:
+        data = _saved(picture, "PNG", optimize=False)
+        if len(data) <= WEIGHT:
+            return Image("image/png", data)
+    if picture.mode in ("LA", "RGBA"):  # JPEG knows no transparency; white is what paper is
+        page = pillow.new("RGBA", picture.size, "white")
+        picture = pillow.alpha_composite(page, picture.convert("RGBA")).convert("RGB")
+    data = b""
+    for quality in (90, 75, 50):
+        data = _saved(picture, "JPEG", quality=quality)
+        if len(data) <= WEIGHT:
+            break
+    return Image("image/jpeg", data)
+
+
+def _saved(picture: Canvas, form: str, **options: Any) -> bytes:
+    clean = picture.copy()
+    clean.info = {}  # Pillow would write a colour profile, a comment and more from here
+    out = io.BytesIO()
+    clean.save(out, form, **options)
+    return out.getvalue()

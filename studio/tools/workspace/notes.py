@@ -1,0 +1,162 @@
+"""Notes that agents keep about a folder: markdown files that the person can read and edit.
+
+They lie in the program's own data, not in the folder. Each begins with lines
+that say who wrote it, when, and whether strangers' words had been read by
+then: such a note may be an order in disguise, and is handed on as their words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from studio.domain.errors import ToolFailed
+
+from .folder import reason
+
+LARGEST = 20_000
+"""Characters of one note."""
+MOST = 200
+"""Notes of one folder."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
+_BEFORE = ".before"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """``origin`` names what strangers' words had been read when it was written, or is empty;
+    ``written`` is seconds since 1970."""
+
+    name: str
+    text: str
+    origin: str
+    written: float
+
+    @property
+    def about(self) -> str:
+        """Its first line with words in it."""
+        lines = (line.strip("#*- \t") for line in self.text.splitlines())
+        first = next((line for line in lines if line), "")
+        return first if len(first) <= 100 else f"{first[:99]}…"
+
+
+class Notes:
+    """The notes of one folder, below ``place``. Methods touch the disk; call them in a thread.
+
+    Without a place there are none and none can be kept. ``origin`` says what strangers'
+    words the chat that writes has read.
+    """
+
+    def __init__(
+        self,
+        place: Path | None = None,
+        folder: Path = Path(),
+        origin: Callable[[], str] = lambda: "",
+    ) -> None:
+        name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.name).strip("-")[:40] or "folder"
+        digest = hashlib.sha256(str(folder).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        self.folder = place / f"{name}-{digest}" if place else None
+        self._origin = origin
+
+    def all(self) -> list[Note]:
+        """By name; files that are no notes are left alone."""
+        found: list[Note] = []
+        if self.folder is not None and self.folder.is_dir():
+            for path in sorted(self.folder.glob("*.md"))[:MOST]:
+                if _NAME.fullmatch(path.stem) and path.is_file() and not path.is_symlink():
+                    found.append(self._read(path))
+        return found
+
+    def get(self, name: str) -> Note:
+        """Raises ToolFailed that names the notes there are."""
+        path = self._path(name)
+        if not path.is_file() or path.is_symlink():
+            known = ", ".join(note.name for note in self.all()) or "none yet"
+            raise ToolFailed(f"There is no note {name}. There are: {known}.")
+        return self._read(path)
+
+    def write(self, name: str, text: str, by: str = "") -> None:
+        """Keep a note, in the place of an older one of that name; ``undo`` brings that back."""
+        path = self._path(name)
+        if len(text) > LARGEST:
+            raise ToolFailed(f"A note has {LARGEST:,} characters at most; this has {len(text):,}.")
+        if not path.exists() and len(self.all()) >= MOST:
+            raise ToolFailed(f"There are {MOST} notes already. Forget one first.")
+        head = [f"written: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"]
+        head += [f"by: {_line(by)}"] if by else []
+        if origin := self._origin() or (path.is_file() and self._read(path).origin):
+            head.append(f"origin: {_line(origin)}")
+        body = text.strip().encode("utf-8", "replace").decode()
+        self._replace(path, "\n".join(["---", *head, "---", body, ""]))
+
+    def forget(self, name: str) -> None:
+        """Take a note away; ``undo`` brings it back. Raises ToolFailed if there is none."""
+        self.get(name)
+        self._replace(self._path(name), None)
+
+    def undo(self, name: str) -> None:
+        """Put a note back as it was before the last change; ToolFailed if nothing is kept."""
+        path = self._path(name)
+        before = path.with_suffix(_BEFORE)
+        if not before.is_file():
+            raise ToolFailed(f"Nothing older is kept of the note {name}.")
+        self._replace(path, before.read_text("utf-8") or None)
+
+    def _replace(self, path: Path, text: str | None) -> None:
+        """What was there is kept beside it; an empty file stands for nothing."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            old = path.read_text("utf-8", "replace") if path.is_file() else ""
+            _write(path.with_suffix(_BEFORE), old)
+            if text is None:
+                path.unlink(missing_ok=True)
+            else:
+                _write(path, text)
+        except OSError as error:
+            raise ToolFailed(f"The note cannot be written: {reason(error)}.") from error
+
+    def _path(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ToolFailed(
+                f"“{name[:80]}” is no name for a note. Use small letters, digits and -."
+            )
+        if self.folder is None:
+            raise ToolFailed("No notes are kept here.")
+        return self.folder / f"{name}.md"
+
+    def _read(self, path: Path) -> Note:
+        try:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                text = file.read(LARGEST + 2_000)
+            written = path.stat().st_mtime
+        except OSError as error:
+            raise ToolFailed(f"The note {path.stem} cannot be read: {reason(error)}.") from error
+        head, body = _apart(text)
+        return Note(path.stem, body[:LARGEST], head.get("origin", ""), written)
+
+
+def _apart(text: str) -> tuple[dict[str, str], str]:
+    """The lines at the head, and the rest; a person may have written a note without them."""
+    lines = text.splitlines()
+    if not lines or lines[0] != "---" or "---" not in lines[1:10]:
+        return {}, text.strip()
+    end = lines.index("---", 1)
+    pairs = (line.partition(":") for line in lines[1:end])
+    head = {key.strip(): value.strip() for key, _, value in pairs}
+    return head, "\n".join(lines[end + 1 :]).strip()
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:200]
+
+
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    part = path.with_name(f"{path.name}.part")
+    part.write_text(text, encoding="utf-8", newline="\n")
+    part.replace(path)

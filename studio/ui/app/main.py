@@ -1,0 +1,85 @@
+"""Opens the window and runs until it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
+from studio.ui.theme import Theme
+
+from .main_window import MainWindow
+from .qt_loop import StudioLoop
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+
+
+def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]]) -> int:
+    """Show the window at once; the pieces are made while it is already painted.
+
+    The caller may have turned the garbage collector off, for there is none to
+    collect while everything is made; it is on again when the pieces are there.
+    """
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Agent Studio")
+    app.setDesktopFileName("agent-studio")
+    app.setQuitOnLastWindowClosed(False)
+    loop = StudioLoop(app)
+    asyncio.set_event_loop(loop)
+    with loop:
+        settings = SettingsFile(paths.settings)
+        loop.run_until_complete(settings.load())
+        theme = Theme(settings.values.theme, settings.values.text_size / 100)
+        theme.set(still=settings.values.reduced_motion)
+        theme.apply(app)
+        window = MainWindow(theme, settings)
+        for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
+            loop.add_signal_handler(name, window.close)
+        window.show()
+        code = loop.run_until_complete(_live(window, paths, settings, build))
+        loop.run_until_complete(_wind_up())
+    return code
+
+
+def _logo(theme: Theme) -> QIcon:
+    from studio.ui.widgets.logo import paint_logo
+
+    picture = QPixmap(128, 128)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    paint_logo(painter, theme, QRectF(picture.rect()))
+    painter.end()
+    return QIcon(picture)
+
+
+async def _wind_up() -> None:
+    """Nothing is left half done when the loop closes."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+async def _live(
+    window: MainWindow,
+    paths: Paths,
+    settings: SettingsFile,
+    build: Callable[[Paths, SettingsFile], Awaitable[Engine]],
+) -> int:
+    await window.painted
+    await window.load(build(paths, settings))
+    window.setWindowIcon(_logo(window.theme))
+    gc.freeze()  # what is there now stays: full collections skip it
+    gc.enable()
+    return await window.closed

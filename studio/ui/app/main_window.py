@@ -1,0 +1,376 @@
+"""The window: sidebar, pages, inspector, and what connects them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QCloseEvent, QPaintEvent
+from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+
+from studio.domain.errors import StorageError, StudioError
+from studio.storage.config.settings import SettingsFile
+from studio.ui.chat.page import ChatPage
+from studio.ui.chat.turn_runner import TurnRunner
+from studio.ui.inspector.controller import InspectorController
+from studio.ui.sidebar.chat_list_controller import ChatListController
+from studio.ui.sidebar.sidebar import Sidebar
+from studio.ui.theme import Theme
+
+from . import actions, window_state
+from .actions import RunningMenu
+from .banner import Banner
+from .dialogs import Dialogs
+from .notifications import ChatNotifications, DesktopNotifier
+from .page_stack import PageStack
+from .server_process import ServerController
+from .settings_controller import SettingsController
+from .window_layout import WindowLayout, step_focus
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
+    from studio.domain.events import Event
+    from studio.ui.inspector.inspector import Inspector
+    from studio.ui.remote_approvals.controller import RemoteApprovals
+
+
+class MainWindow(QMainWindow):
+    """Shown first, brought to life by ``live``, saved and stopped by ``close``.
+
+    ``painted`` is done after the first paint, ``ready`` when what is saved is
+    shown, ``closed`` when everything is stopped and saved; its result is the
+    exit code.
+    """
+
+    def __init__(self, theme: Theme, settings: SettingsFile) -> None:
+        super().__init__()
+        loop = asyncio.get_event_loop()
+        self.painted: asyncio.Future[None] = loop.create_future()
+        self.ready: asyncio.Future[None] = loop.create_future()
+        self.closed: asyncio.Future[int] = loop.create_future()
+        self.theme = theme
+        self.settings = settings
+        self.studio: Engine | None = None
+        self._runs = TurnRunner(self._failed, self._ran)
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._boxes = Dialogs(self)
+        self._closing = False
+        self._elsewhere: RemoteApprovals | None = None
+
+        self.setWindowTitle("Agent Studio")
+        self.setMinimumSize(900, 600)
+        self.sidebar = Sidebar(theme)
+        self.chat = ChatPage(theme)
+        self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
+        self.banner = Banner(theme)
+        middle = QWidget()
+        self._column = column = QVBoxLayout(middle)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.banner)
+        column.addWidget(self.pages, 1)
+        self.sides = WindowLayout(self.sidebar, middle, self.chat.header)
+        self.setCentralWidget(self.sides)
+        self._watching = InspectorController(theme, self.sides, self.chat, self._later)
+        self.listing = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
+        self.serving = ServerController(settings, self.sidebar)
+        self.preferences = SettingsController(
+            self, theme, settings, self.chat, self.serving, self._later
+        )
+        self.actions_by_name = actions.install(self, self._handlers())
+        named = self.actions_by_name
+        self.chat.restoring.take_actions(named["undo_files"], named["redo_files"])
+
+        self.sidebar.new_chat.connect(self.new_chat)
+        self.sidebar.open_session.connect(self.open_session)
+        self.sidebar.settings.connect(self.preferences.open)
+        self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
+        self.sidebar.page.connect(self.pages.show_page)
+        self.sidebar.rename.connect(self._rename)
+        self.sidebar.delete.connect(self._delete)
+        self.sidebar.stop.connect(self._runs.stop)
+        self.sidebar.chats.chats.progress = self._runs.progress
+        self.notifier = DesktopNotifier(self._later, self.windowIcon)
+        self._telling = ChatNotifications(self, self.pages, self.chat, settings, self.notifier)
+        self._running = RunningMenu(self, self._runs, named)
+        self.chat.session_changed.connect(self.listing.schedule_refresh)
+        self.chat.event_seen.connect(self.listing.on_event)
+        self.chat.opened.connect(self._watching.begin)
+        self.chat.settings_wanted.connect(self.preferences.open)
+        self.chat.trouble.connect(self.banner.say)
+        self.chat.open_wanted.connect(self.open_session)
+        self.chat.draft_wanted.connect(self.pages.show_drafts)
+        self.pages.open_wanted.connect(self.open_session)
+        self.pages.keys_wanted.connect(self._boxes.show_keys)
+        self.pages.decided.connect(self.listing.schedule_refresh)
+        window_state.restore(self, self.sides, self.sidebar, settings.values)
+        self.chat.composer.setFocus()  # typing begins before the pieces are there
+
+    # Coming to life
+
+    async def load(self, making: Awaitable[Engine]) -> None:
+        """Take the pieces and show what is saved; a database that cannot be used is explained."""
+        try:
+            studio = await making
+            await asyncio.to_thread(self.chat.prepare)
+        except StorageError as error:
+            self._boxes.show_fatal_error(str(error), self.close)
+            return
+        self.studio = self._watching.studio = self.listing.studio = studio
+        self.pages.set_studio(studio)
+        self.preferences.set_studio(studio)
+        studio.on_problem(self.banner.say)
+        await studio.look_for_providers()
+        self.chat.live(studio, self._runs)
+        await self.listing.refresh()
+        if studio.settings.values.first_run_done or await studio.sessions.list():
+            await self.chat.show_new_chat()
+            self._show_new()
+        else:
+            self.pages.show_welcome(self._show_new)
+        for name in studio.connected:
+            self._later(studio.refresh_models(name))
+        if studio.settings.values.inspector_open and self.sides.roomy:
+            self._watching.toggle()
+        if not self.ready.done():
+            self.ready.set_result(None)
+        self.serving.set_keychain(studio.keychain)
+        self.serving.apply_settings()
+        self._later(self._listen(studio))
+
+    async def _listen(self, studio: Engine) -> None:
+        """Hear what other programs do at the same data."""
+        from studio.ui.remote_approvals.controller import RemoteApprovals
+
+        here = self._elsewhere = RemoteApprovals(
+            self.theme, self._column, self.notifier, self.chat.composer, self._later
+        )
+        here.notified.connect(self.listing.schedule_refresh)
+        for heard in (here.notified, self.listing.ended):
+            heard.connect(lambda: self._later(self._look_elsewhere()))
+        await here.start(studio)
+
+    async def _look_elsewhere(self) -> None:
+        """The chat on screen as it is now; its row knows what that found."""
+        await self.chat.following.refresh()
+        self.listing.schedule_refresh()
+
+    # Chats
+
+    def _show_new(self) -> None:
+        """Show the new chat that the chat page holds."""
+        self._later(self._offer_last())
+        self.pages.show_chat()
+
+    async def _offer_last(self) -> None:
+        self.chat.offer(await self.listing.last())
+
+    def new_chat(self) -> None:
+        if self.studio is None:
+            return
+        self._later(self.chat.show_new_chat())
+        self._show_new()
+
+    def open_session(self, session_id: str) -> None:
+        self._later(self._open(session_id))
+
+    async def _open(self, session_id: str) -> None:
+        if self.studio is None:
+            return
+        session = await self.studio.sessions.open(session_id)
+        self.pages.setCurrentWidget(self.chat)
+        self.sides.close_overlays()
+        self.chat.open(session)
+        self.pages.mark_chat()
+        if session.info.unread:
+            await session.change(unread=False)
+            self.listing.schedule_refresh()
+
+    def _rename(self, session_id: str, title: str) -> None:
+        async def work() -> None:
+            assert self.studio is not None
+            session = await self.studio.sessions.open(session_id)
+            await session.change(title=title)
+            await self.listing.refresh()
+            self.chat.show_choices()
+
+        self._later(work())
+
+    def _delete(self, session_id: str) -> None:
+        async def work() -> None:
+            assert self.studio is not None
+            if self.chat.session is not None and self.chat.session.info.id == session_id:
+                await self.chat.show_new_chat()
+            await self.studio.sessions.delete(session_id)
+            await self.listing.refresh()
+
+        self._later(work())
+
+    # What comes of it elsewhere in the window
+
+    def _ran(self, session: Session, event: Event) -> None:
+        """Something happened in a chat, on screen or not: its row may say so."""
+        from studio.domain.events import DraftCreated, DraftResolved, TurnComplete
+
+        if isinstance(event, DraftCreated | DraftResolved):
+            self._later(self.pages.drafts_changed(session))
+        if isinstance(event, TurnComplete) and session is not self.chat.session:
+            self._later(self._ended_unseen(session))
+        self._telling.on_event(session, event)
+        self.listing.on_event(event)
+
+    async def _ended_unseen(self, session: Session) -> None:
+        if session is not self.chat.session:
+            await session.change(unread=True)
+            self.listing.schedule_refresh()
+
+    @property
+    def inspector(self) -> Inspector | None:
+        """None until it was first wanted."""
+        return self._watching.inspector
+
+    # Actions
+
+    def _handlers(self) -> dict[str, Any]:
+        return {
+            "new": self.new_chat,
+            "folder": self.chat.choices.choose_folder,
+            "settings": self.preferences.open,
+            "quit": self.close,
+            "find_chats": self._find_chats,
+            "rename": self.sidebar.edit_title,
+            "sidebar": lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
+            "inspector": self._watching.toggle,
+            "larger": lambda: self.preferences.scale(10),
+            "smaller": lambda: self.preferences.scale(-10),
+            "normal": lambda: self.preferences.scale(0),
+            "composer": self.chat.composer.setFocus,
+            "files": self.chat.choices.add_files,
+            "above": lambda: self._neighbour(-1),
+            "below": lambda: self._neighbour(1),
+            "stop": self.chat.stop,
+            "running": lambda: None,  # its menu does it all
+            "stop_all": self._runs.stop_all,
+            "next": self._next_need,
+            "undo_files": self.chat.restoring.undo_last,
+            "redo_files": self.chat.restoring.redo_last,
+            "audit": self.pages.show_audit,
+            "page_chat": self._show_chat,
+            "page_agents": lambda: self.pages.show_page("agents"),
+            "page_workflows": lambda: self.pages.show_page("workflows"),
+            "page_drafts": self.pages.show_drafts,
+            "next_pane": lambda: self._pane(1),
+            "previous_pane": lambda: self._pane(-1),
+            "keys": self._boxes.show_keys,
+            "about": self._boxes.show_about,
+        }
+
+    def _find_chats(self) -> None:
+        if not self.sides.sidebar_shown:
+            self.sides.show_sidebar(True)
+        self.sidebar.focus_search()
+
+    def _show_chat(self) -> None:
+        self.pages.show_chat()
+        self.chat.composer.setFocus()
+
+    def _neighbour(self, step: int) -> None:
+        if session_id := self.sidebar.neighbour(step):
+            self.open_session(session_id)
+
+    def _next_need(self) -> None:
+        """The question on screen, else the next chat that waits."""
+        if self._elsewhere is not None and self._elsewhere.take_focus():
+            return
+        if self.chat.session is not None and self.chat.view.needs_answer:
+            self._show_chat()
+            self.chat.view.go_to_waiting()
+            return
+
+        async def work() -> None:
+            waiting = await self.listing.waiting()
+            if waiting is not None:
+                await self._open(waiting)
+                self.chat.view.flush()
+                self.chat.view.go_to_waiting()
+
+        if self.studio is not None:
+            self._later(work())
+
+    def _pane(self, step: int) -> None:
+        panes: list[QWidget] = [self.sidebar.field, self.chat.view, self.chat.composer.editor]
+        if self.inspector is not None and self.inspector.isVisible():
+            panes.append(self.inspector)
+        step_focus(panes, step)
+
+    # The end
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Hide at once; the event loop goes on until everything is stopped and saved."""
+        if self.closed.done():
+            event.accept()
+            return
+        event.ignore()
+        if not self._closing:
+            self._closing = True
+            window_state.keep(self, self.sides, self.settings.values)
+            self.hide()
+            task = asyncio.get_event_loop().create_task(self._finish())
+            task.add_done_callback(self._finished)
+            self._tasks.add(task)
+
+    async def _finish(self) -> None:
+        await self.preferences.aclose()
+        await self.serving.aclose()
+        self._runs.leave()
+        self.listing.stop()
+        self._watching.stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
+        left = self._tasks - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self.chat.finish()
+        await self.notifier.aclose()
+        if self.studio is not None:
+            try:
+                await self.settings.save()
+                await self.studio.close()
+                await self._runs.finish()
+            except StudioError as error:
+                print(error)
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        if not self.painted.done():
+            self.painted.set_result(None)
+        self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
+
+    # Odds and ends
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if not self.painted.done():
+            QTimer.singleShot(0, lambda: self.painted.done() or self.painted.set_result(None))
+
+    def _failed(self, error: BaseException) -> None:
+        self.banner.say(str(error) or type(error).__name__)
+
+    def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
+        """Do it, unless the window is closing."""
+        if self._closing:
+            work.close()
+            return None
+        task = asyncio.get_event_loop().create_task(work)
+        self._tasks.add(task)
+
+        def done(task: asyncio.Task[Any]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                self._failed(error)
+
+        task.add_done_callback(done)
+        return task

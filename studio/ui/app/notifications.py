@@ -1,0 +1,253 @@
+"""The desktop is told when a chat out of sight is done or needs an answer.
+
+On Linux through the notification service of the session's D-Bus
+(https://specifications.freedesktop.org/notification-spec/1.2/), elsewhere, and
+where there is no such service, through the system tray. Where there is neither
+nothing happens: the sidebar says the same.
+
+Which of what happens in chats the desktop is told, and what a click on that does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QIcon
+from PySide6.QtWidgets import QApplication, QStackedWidget, QSystemTrayIcon, QWidget
+
+from studio.storage.config.settings import SettingsFile
+from studio.ui.chat.page import ChatPage
+
+if TYPE_CHECKING:
+    from studio.agent.session.session import Session
+    from studio.domain.events import Event
+    from studio.domain.sessions import SessionInfo
+
+log = logging.getLogger(__name__)
+
+TIMEOUT = 5.0
+"""Seconds after which a service that does not answer counts as absent."""
+NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+_ENDS = {"done": "is done", "error": "failed", "stalled": "got stuck", "refused": "was refused"}
+
+
+def notification_text(event: Event, info: SessionInfo) -> str:
+    """What the desktop is told of an event; nothing for most. Never what anybody wrote."""
+    from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete
+
+    if isinstance(event, AwaitingPermission | AwaitingReply):
+        return f"{info.agent} needs your answer"
+    if isinstance(event, TurnComplete) and event.reason != "cancelled":
+        return f"{info.title or 'New chat'} {_ENDS.get(event.reason, 'stopped at a limit')}"
+    return ""
+
+
+class DBusNotifications:
+    """The notification service of the session's bus; raises OSError where there is none."""
+
+    def __init__(self, clicked: Callable[[int], None]) -> None:
+        self._clicked = clicked
+        self._bus: Any = None
+        self._connection: Any = None
+        self._listening: asyncio.Task[None] | None = None
+        self._one_by_one = asyncio.Lock()
+
+    async def notify(self, text: str) -> int:
+        """Show a notification; returns its number."""
+        hints = {"desktop-entry": ("s", "agent-studio")}
+        body = ("Agent Studio", 0, "agent-studio", text, "", ["default", "Open"], hints, -1)
+        (number,) = await self._call("Notify", "susssasa{sv}i", body)
+        return int(number)
+
+    async def withdraw(self, number: int) -> None:
+        await self._call("CloseNotification", "u", (number,))
+
+    async def aclose(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+            self._listening = None
+        if self._bus is not None:
+            bus, self._bus = self._bus, None
+            with suppress(Exception):  # the bus may be gone, and said so to whoever asked
+                await bus.__aexit__(None, None, None)
+            await self._connection.close()
+
+    async def _call(self, method: str, signature: str, body: tuple[Any, ...]) -> tuple[Any, ...]:
+        from jeepney import DBusAddress, DBusErrorResponse, new_method_call
+        from jeepney.io.common import RouterClosed
+        from jeepney.wrappers import unwrap_msg
+
+        faults = (DBusErrorResponse, RouterClosed, EOFError, KeyError, ValueError, RuntimeError)
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                async with self._one_by_one:
+                    if self._bus is None:
+                        await self._connect()
+                address = DBusAddress(PATH, NAME, NAME)
+                call = new_method_call(address, method, signature, body)
+                return unwrap_msg(await self._bus.send_and_get_reply(call))
+        except faults as error:
+            raise OSError(str(error) or type(error).__name__) from error
+
+    async def _connect(self) -> None:
+        from jeepney import MatchRule, message_bus
+        from jeepney.io.asyncio import DBusRouter, Proxy, open_dbus_connection
+
+        self._connection = await open_dbus_connection(bus="SESSION")
+        self._bus = bus = DBusRouter(self._connection)
+        wanted = {"type": "signal", "interface": NAME, "member": "ActionInvoked", "path": PATH}
+        await Proxy(message_bus, bus).AddMatch(MatchRule(**wanted, sender=NAME))
+        # Messages name their sender by the number of its connection, not as asked for above.
+        listening = self._listen(bus, MatchRule(**wanted))
+        self._listening = asyncio.get_running_loop().create_task(listening)
+
+    async def _listen(self, bus: Any, rule: Any) -> None:
+        with bus.filter(rule) as queue:
+            while True:
+                number, _action = (await queue.get()).body
+                self._clicked(number)
+
+
+class DesktopNotifier(QObject):
+    """Tells, and takes back what is out of date. ``clicked`` names the chat to open.
+
+    ``later`` runs a coroutine on the event loop. Nothing is connected to before
+    there is something to tell.
+    """
+
+    clicked = Signal(str)
+
+    def __init__(
+        self, later: Callable[[Coroutine[Any, Any, Any]], object], icon: Callable[[], QIcon]
+    ) -> None:
+        super().__init__()
+        self._later, self._icon = later, icon
+        self._service = (
+            DBusNotifications(self._pressed) if sys.platform.startswith("linux") else None
+        )
+        self._tray: QSystemTrayIcon | None = None
+        self._tray_chat = ""
+        self._shown: dict[str, int] = {}
+        """Numbers of the service's notifications, by chat."""
+        self._newest: dict[str, object] = {}
+        """What is to be told, by chat: it may be out of date before the service has it."""
+
+    def notify(self, session_id: str, text: str) -> None:
+        self.withdraw(session_id)
+        self._newest[session_id] = told = object()
+        self._later(self._tell(session_id, text, told))
+
+    def withdraw(self, session_id: str) -> None:
+        """The person has seen it, or it is over."""
+        self._newest.pop(session_id, None)
+        if session_id == self._tray_chat and self._tray is not None:
+            self._tray.hide()
+        if (number := self._shown.pop(session_id, 0)) and self._service is not None:
+            self._later(self._withdraw(self._service, number))
+
+    async def aclose(self) -> None:
+        if self._tray is not None:
+            self._tray.hide()
+        if self._service is not None:
+            for number in self._shown.values():
+                await self._withdraw(self._service, number)
+            self._shown.clear()
+            await self._service.aclose()
+
+    async def _tell(self, session_id: str, text: str, told: object) -> None:
+        if self._service is not None:
+            try:
+                number = await self._service.notify(text)
+            except OSError as error:
+                log.info("the desktop was not told: %s", error)
+            else:
+                if self._newest.get(session_id) is told:
+                    self._shown[session_id] = number
+                else:
+                    await self._withdraw(self._service, number)
+                return
+        if self._newest.get(session_id) is told:
+            self._tell_by_tray(session_id, text)
+
+    async def _withdraw(self, service: DBusNotifications, number: int) -> None:
+        with suppress(OSError):
+            await service.withdraw(number)
+
+    def _tell_by_tray(self, session_id: str, text: str) -> None:
+        if not QSystemTrayIcon.isSystemTrayAvailable():
+            return
+        if self._tray is None:
+            self._tray = QSystemTrayIcon(self._icon(), self)
+            self._tray.messageClicked.connect(lambda: self.clicked.emit(self._tray_chat))
+        self._tray_chat = session_id
+        self._tray.show()
+        self._tray.showMessage("Agent Studio", text, self._icon())
+
+    def _pressed(self, number: int) -> None:
+        for session_id, shown in list(self._shown.items()):
+            if shown == number:
+                del self._shown[session_id]
+                self.clicked.emit(session_id)
+
+
+class ChatNotifications(QObject):
+    """Tells of chats that nobody looks at, and takes back what was seen or answered."""
+
+    def __init__(
+        self,
+        window: QWidget,
+        pages: QStackedWidget,
+        chat: ChatPage,
+        settings: SettingsFile,
+        notifier: DesktopNotifier,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._pages, self._chat = window, pages, chat
+        self._settings, self._notifier = settings, notifier
+        notifier.clicked.connect(self._show)
+        chat.opened.connect(self._seen)
+        window.installEventFilter(self)
+
+    def on_event(self, session: Session, event: Event) -> None:
+        """Something happened in a chat, on screen or not."""
+        from studio.domain.events import PermissionResolved, ReplyGiven, TurnStarted
+
+        if isinstance(event, PermissionResolved | ReplyGiven | TurnStarted):
+            self._notifier.withdraw(session.info.id)
+        text = notification_text(event, session.info)
+        goes_on = (text.endswith("is done") and session.transcript.queued) or session.escalating
+        if text and not goes_on and self._settings.values.notify and not self._looks_at(session):
+            self._notifier.notify(session.info.id, text)
+
+    def _looks_at(self, session: Session) -> bool:
+        return self._on_screen(session) and QApplication.activeWindow() is not None
+
+    def _on_screen(self, session: Session) -> bool:
+        return session is self._chat.session and self._pages.currentWidget() is self._chat
+
+    def _seen(self) -> None:
+        """The chat on screen needs no notification any more."""
+        session = self._chat.session
+        if session is not None and self._on_screen(session):
+            self._notifier.withdraw(session.info.id)
+
+    def _show(self, session_id: str) -> None:
+        """Bring the window to the front, with a chat."""
+        window = self._window
+        window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+        window.show()
+        window.raise_()
+        window.activateWindow()
+        self._chat.open_wanted.emit(session_id)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.WindowActivate:
+            self._seen()
+        return False

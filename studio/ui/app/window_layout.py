@@ -1,0 +1,179 @@
+"""What stands left and right of the page: beside it where there is room, else over it.
+
+From pane to pane by keyboard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QSplitter, QWidget
+
+INSPECTOR_BESIDE = 1200
+"""From this width on the inspector stands beside the page; below it lies over it."""
+SIDEBAR_BESIDE = 960
+SIDEBAR_WIDTHS = (252, 232)
+"""In a wide and in a small window, until the person drags it."""
+INSPECTOR_WIDTH = 320
+
+
+class WindowLayout(QWidget):
+    """The window's middle: sidebar, page, inspector.
+
+    In a small window the sides begin closed and are opened over the page; what
+    was open in a large one comes back with it.
+    """
+
+    changed = Signal()
+    """The inspector or the sidebar was shown or hidden."""
+
+    def __init__(self, sidebar: QWidget, page: QWidget, top: QWidget) -> None:
+        super().__init__()
+        self._sidebar, self._page = sidebar, page
+        self._inspector: QWidget | None = None
+        self._top = top
+        """A line as high as what the inspector leaves free when it lies over the page."""
+        self.sidebar_open = True
+        """Whether the sidebar is wanted where there is room."""
+        self.inspector_open = False
+        self.sidebar_width = 0
+        """As the person dragged it; 0 as long as they have not."""
+        self.inspector_width = INSPECTOR_WIDTH
+        self._before = 0
+        """The width at the last look."""
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setHandleWidth(1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.addWidget(sidebar)
+        self._splitter.addWidget(page)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.splitterMoved.connect(self._dragged)
+        sidebar.setMinimumWidth(200)
+        sidebar.setMaximumWidth(360)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._splitter)
+
+    @property
+    def roomy(self) -> bool:
+        """Whether the inspector stands beside the page."""
+        return self.width() >= INSPECTOR_BESIDE
+
+    @property
+    def inspector_shown(self) -> bool:
+        return self._inspector is not None and self._inspector.isVisibleTo(self)
+
+    @property
+    def sidebar_shown(self) -> bool:
+        return self._sidebar.isVisibleTo(self)
+
+    def set_inspector(self, inspector: QWidget) -> None:
+        """It is made when it is first wanted; still hidden."""
+        inspector.setMinimumWidth(280)
+        inspector.setMaximumWidth(480)
+        inspector.hide()
+        self._inspector = inspector
+        self._put(inspector, beside=self.roomy, at=2)
+
+    def show_inspector(self, shown: bool) -> None:
+        if self._inspector is None:
+            return
+        if self.roomy:
+            self.inspector_open = shown
+        self._inspector.setVisible(shown)
+        self._arrange()
+        self.changed.emit()
+
+    def show_sidebar(self, shown: bool) -> None:
+        if self.width() >= SIDEBAR_BESIDE:
+            self.sidebar_open = shown
+        self._sidebar.setVisible(shown)
+        self._arrange()
+        self.changed.emit()
+
+    def close_overlays(self) -> None:
+        """The person chose something in what lies over the page."""
+        if self._sidebar.parentWidget() is self and self.sidebar_shown:
+            self.show_sidebar(False)
+
+    def fit(self) -> None:
+        """Put the sides beside or over the page, as the width asks."""
+        width, before = self.width(), self._before
+        self._before = width
+        beside = width >= SIDEBAR_BESIDE
+        if not before or beside != (before >= SIDEBAR_BESIDE):
+            self._put(self._sidebar, beside=beside, at=0)
+            self._sidebar.setVisible(beside and self.sidebar_open)
+        inspector = self._inspector
+        if inspector is not None and self.roomy != (before >= INSPECTOR_BESIDE):
+            self._put(inspector, beside=self.roomy, at=2)
+            inspector.setVisible(self.roomy and self.inspector_open)
+        self._arrange()
+        if (before >= INSPECTOR_BESIDE) != self.roomy or (before >= SIDEBAR_BESIDE) != beside:
+            self.changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def _put(self, side: QWidget, *, beside: bool, at: int) -> None:
+        inside = side.parentWidget() is self._splitter
+        if beside and not inside:
+            self._splitter.insertWidget(at, side)
+        elif not beside and side.parentWidget() is not self:
+            side.setParent(self)
+
+    def _arrange(self) -> None:
+        width, height = self.width(), self.height()
+        left = self.sidebar_width or SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE]
+        if self._sidebar.parentWidget() is self:
+            self._sidebar.setGeometry(0, 0, left, height)
+            self._sidebar.raise_()
+        inspector = self._inspector
+        if inspector is not None and inspector.parentWidget() is self:
+            free = self._top.sizeHint().height()
+            place = min(self.inspector_width, width)
+            inspector.setGeometry(width - place, free, place, height - free)
+            inspector.raise_()
+        sizes: list[int] = []
+        for index in range(self._splitter.count()):
+            child = self._splitter.widget(index)
+            sizes.append(
+                left
+                if child is self._sidebar
+                else self.inspector_width
+                if child is inspector
+                else width
+            )
+        shown = sum(
+            size
+            for index, size in enumerate(sizes)
+            if self._splitter.widget(index) is not self._page
+            and not self._splitter.widget(index).isHidden()
+        )
+        page = self._splitter.indexOf(self._page)
+        sizes[page] = max(1, width - shown - self._splitter.handleWidth() * (len(sizes) - 1))
+        self._splitter.setSizes(sizes)
+
+    def _dragged(self, position: int, index: int) -> None:
+        if self._sidebar.parentWidget() is self._splitter and self.sidebar_shown:
+            self.sidebar_width = self._sidebar.width()
+        inspector = self._inspector
+        if inspector is not None and inspector.parentWidget() is self._splitter:
+            self.inspector_width = inspector.width() or self.inspector_width
+
+
+def step_focus(panes: Sequence[QWidget], step: int) -> None:
+    """Give the keyboard to the next of ``panes``, or with -1 to the one before."""
+    focus = QApplication.focusWidget()
+    here = next(
+        (
+            n
+            for n, pane in enumerate(panes)
+            if focus and (pane is focus or pane.isAncestorOf(focus))
+        ),
+        -1 if step > 0 else 0,
+    )
+    panes[(here + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)

@@ -1,0 +1,92 @@
+"""Where the parts of the chat pane are: a chat, or the place where one begins."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect
+from PySide6.QtWidgets import QWidget
+
+from studio.ui.theme import Theme
+
+from .composer import Composer
+from .message_queue import QueueView
+from .status_strip import StatusStrip
+
+COLUMN = 680
+"""The text column's width; avatars hang out of it to the left."""
+WIDTH = 716
+"""The composer's width below a column."""
+
+
+class PageLayout:
+    """Shows the parts that belong on ``page``, each in its place.
+
+    ``view`` is set when it is made; a new chat does without.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        page: QWidget,
+        *,
+        header: QWidget,
+        heading: QWidget,
+        composer: Composer,
+        suggestions: QWidget,
+        strip: StatusStrip,
+        queue: QueueView,
+    ) -> None:
+        self._theme, self._page = theme, page
+        self._header, self._heading = header, heading
+        self._composer, self._suggestions = composer, suggestions
+        self._strip, self._queue = strip, queue
+        self.view: QWidget | None = None
+        self._new = True
+        composer.resized.connect(self.place)
+        strip.changed.connect(self.place)
+        queue.changed.connect(self.place)
+
+    def show(self, *, new: bool) -> None:
+        """Show a new chat, or one that has begun."""
+        self._new = new
+        self._header.setVisible(not new)
+        if self.view is not None:
+            self.view.setVisible(not new)
+        self._heading.setVisible(new)
+        self._suggestions.setVisible(new)
+        self._composer.set_spacious(new)
+        self.place()
+
+    def place(self) -> None:
+        """Make the parts fit the page as it is now."""
+        px, width, height = self._theme.px, self._page.width(), self._page.height()
+        room = width - 2 * px(24)
+        box = min(px(COLUMN if self._new else WIDTH), room)
+        tall = self._composer.sizeHint().height()
+        if self._new:
+            top = max(px(24), int(height * 0.2285))
+            self._heading.setGeometry(0, top, width, px(34))
+            left, y = (width - box) // 2, top + px(52)
+            if not self._strip.isHidden():
+                high = self._strip.tall(box)
+                self._strip.setGeometry(left, y, box, high)
+                y += high + px(8)
+            self._composer.setGeometry(left, y, box, tall)
+            self._suggestions.setGeometry(left, y + tall + px(15), box, px(120))
+            return
+        head = self._header.sizeHint().height()
+        self._header.setGeometry(0, 0, width, head)
+        # Avatar and text edges: the box hangs 36 px out to the left of the column.
+        column = min(px(COLUMN), room - px(36)) if room < px(WIDTH) else px(COLUMN)
+        left = (width - column - px(36)) // 2 if room >= px(WIDTH) else px(24)
+        bottom = height - tall - px(18)
+        self._composer.setGeometry(left, bottom, box, tall)
+        if not self._queue.isHidden():
+            high = self._queue.tall()
+            self._queue.setGeometry(left, bottom - high - px(8), box, high)
+            bottom -= high + px(8)
+        if not self._strip.isHidden():
+            high = self._strip.tall(box)
+            self._strip.setGeometry(left, bottom - high - px(8), box, high)
+            bottom -= high + px(8)
+        if self.view is not None:
+            self.view.setGeometry(QRect(0, head, width, max(0, bottom - head - px(4))))

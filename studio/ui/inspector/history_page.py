@@ -1,0 +1,118 @@
+"""A chat's native history, as the provider gets it: the newest, or one from before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.models import PROVIDER_TITLES
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Combo, Label, MenuItem
+
+LONG = 4_000
+"""Characters of one string that are shown; pictures are base64 of megabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFacts:
+    """One epoch of a history. ``remark`` says why it began, or what is wrong with it.
+
+    ``others`` are all epochs to choose from: number, words, detail.
+    """
+
+    provider: str = ""
+    items: Sequence[JsonObject] = ()
+    number: int = 1
+    remark: str = ""
+    others: Sequence[tuple[int, str, str]] = ()
+
+
+class HistoryPage(QWidget):
+    """The provider's own items as JSON, made when the page is looked at."""
+
+    wanted = Signal(int)
+    """The number of an epoch to be shown."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        self._items: Sequence[JsonObject] = ()
+        self._stale = False
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 10, 8, 0)
+        self.epochs = Combo(theme, "History")
+        self.epochs.chosen.connect(lambda key: self.wanted.emit(int(key)))
+        self.epochs.hide()
+        chooser = QHBoxLayout()
+        chooser.setContentsMargins(0, 0, 8, 0)
+        chooser.addWidget(self.epochs)
+        column.addLayout(chooser)
+        self.remark = Label(theme, "", "small", "text2", wrap=True)
+        self.remark.hide()
+        column.addWidget(self.remark)
+        head = QHBoxLayout()
+        self.label = Label(theme, "", "small", "text2")
+        self.copy = Button(theme, "Copy", "ghost", icon="copy")
+        self.copy.clicked.connect(self._copy)
+        head.addWidget(self.label, 1)
+        head.addWidget(self.copy)
+        column.addLayout(head)
+        self.text = QPlainTextEdit()
+        self.text.setReadOnly(True)
+        self.text.setFrameShape(QFrame.Shape.NoFrame)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.setAccessibleName("History as the provider gets it")
+        self.text.setTabChangesFocus(True)
+        self.text.viewport().setAutoFillBackground(False)
+        column.addWidget(self.text, 1)
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def set(self, facts: HistoryFacts) -> None:
+        self._items = facts.items
+        self._stale = True
+        count = len(facts.items)
+        items = f"{count} {'item' if count == 1 else 'items'}"
+        provider = PROVIDER_TITLES.get(facts.provider, facts.provider)
+        self.label.setText(f"{provider}, {items}" if provider else "Nothing was sent yet")
+        self.copy.setEnabled(bool(facts.items))
+        self.remark.setText(facts.remark)
+        self.remark.setVisible(bool(facts.remark))
+        self.epochs.setVisible(len(facts.others) > 1)
+        self.epochs.set_items([MenuItem(str(n), words, detail=d) for n, words, d in facts.others])
+        self.epochs.set_current(str(facts.number))
+        current = next((words for n, words, _ in facts.others if n == facts.number), "")
+        self.epochs.set_face(current)
+        if self.isVisible():
+            self.show_now()
+
+    def show_now(self) -> None:
+        """Make the text, if it is not there yet."""
+        if self._stale:
+            self._stale = False
+            shortened = [_short(item) for item in self._items]
+            text = json.dumps(shortened, indent=2, ensure_ascii=False) if shortened else ""
+            self.text.setPlainText(text)
+
+    def _copy(self) -> None:
+        whole = json.dumps(list(self._items), indent=2, ensure_ascii=False)
+        QGuiApplication.clipboard().setText(whole)
+
+    def _follow(self) -> None:
+        self.text.setFont(self.theme.font("code"))
+
+
+def _short(value: Json) -> Json:
+    if isinstance(value, str) and len(value) > LONG:
+        return f"{value[:LONG]}… ({len(value) - LONG:,} more characters)"
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    return value

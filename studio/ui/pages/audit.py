@@ -1,0 +1,304 @@
+"""Every call of a tool, newest first: what, who allowed it, what it came to (L-15)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from pathlib import Path
+from typing import Any, get_args
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QListView,
+    QPlainTextEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.agent.audit_export import export
+from studio.agent.engine import Engine
+from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
+from studio.ui.theme import Theme, joined
+from studio.ui.widgets import (
+    Button,
+    Combo,
+    Field,
+    Hairline,
+    Label,
+    MenuItem,
+    OverlayBar,
+    paint_ends,
+)
+
+PAGE = 200
+STATES: dict[AuditState, tuple[str, str, str]] = {
+    "queued": ("Queued", "circle", "text3"),
+    "waiting": ("Waiting for you", "shield-question-mark", "warn"),
+    "running": ("Running", "circle", "accent_text"),
+    "done": ("Done", "check", "ok"),
+    "error": ("Failed", "circle-alert", "err"),
+    "denied": ("Denied by you", "x", "warn"),
+    "refused": ("Refused", "x", "warn"),
+    "cancelled": ("Stopped", "square", "text2"),
+}
+"""Words, icon and colour of what a call came to."""
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class AuditModel(QAbstractListModel):
+    """The entries so far; ``more`` is called when the end of them comes into sight."""
+
+    def __init__(self, more: Callable[[], None]) -> None:
+        super().__init__()
+        self.entries: list[AuditEntry] = []
+        self.whole = True
+        """Whether these are all there are."""
+        self._more = more
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.entries)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid():
+            return None
+        entry = self.entries[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return entry
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return joined((headline(entry), STATES[entry.state][0], *about(entry)))
+        return None
+
+    def canFetchMore(self, parent: _Index) -> bool:
+        return not parent.isValid() and not self.whole
+
+    def fetchMore(self, parent: _Index) -> None:
+        self._more()
+
+    def begin(self, entries: list[AuditEntry], whole: bool) -> None:
+        self.beginResetModel()
+        self.entries, self.whole = entries, whole
+        self.endResetModel()
+
+    def append(self, entries: list[AuditEntry], whole: bool) -> None:
+        self.whole = whole
+        first = len(self.entries)
+        if entries:
+            self.beginInsertRows(QModelIndex(), first, first + len(entries) - 1)
+            self.entries += entries
+            self.endInsertRows()
+
+
+class _Row(QStyledItemDelegate):
+    """Two lines: the call and when; who, where and what it came to."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(200, self._theme.px(46))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        t = self._theme
+        entry: AuditEntry = index.data(Qt.ItemDataRole.UserRole)
+        rect = QRectF(option.rect)
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(rect, t.color("selected"))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, t.color("hover"))
+        side, x = t.px(15), rect.x() + t.px(12)
+        _, icon, token = STATES[entry.state]
+        first = QRectF(x + side + 10, rect.y() + t.px(4), 0, t.px(20))
+        first.setRight(rect.right() - t.px(16))
+        second = first.translated(0, t.px(19))
+        mark = QRectF(x, first.center().y() - side / 2, side, side)
+        t.paint_icon(painter, mark, icon, token)
+        when = datetime.fromtimestamp(entry.at).strftime("%d %b %Y, %H:%M:%S")
+        call = (headline(entry), "ui", "text1")
+        paint_ends(painter, t, first, call, (when, "small", "text3"))
+        paint_ends(painter, t, second, ("  ·  ".join(about(entry)), "small", "text2"))
+
+
+class AuditPage(QWidget):
+    """Filtered by words and by what a call came to; ``later`` runs a coroutine."""
+
+    open_wanted = Signal(str)
+    """The id of a session to be shown."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        studio: Engine,
+        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
+    ) -> None:
+        super().__init__()
+        self._theme, self._studio, self._later = theme, studio, later
+        self._wanted = AuditFilter()
+        self._chosen = ""
+        """The state that is looked for; no state's name for any."""
+        self._work: asyncio.Task[Any] | None = None
+        self._chooser: QFileDialog | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 24, 24, 0)
+        column.setSpacing(8)
+        column.addWidget(Label(theme, "Audit", "title", "text1"))
+        line = "Every call of a tool, without secrets. It stays when a chat is deleted."
+        column.addWidget(Label(theme, line, "ui", "text2", wrap=True))
+        self.field = Field(theme, "Filter by words", icon="search")
+        self.field.setClearButtonEnabled(True)
+        self.field.textChanged.connect(lambda _: self.refresh())
+        self.state = Combo(theme, "State", width=170)
+        self.state.set_items(
+            [
+                MenuItem("any", "Any state"),
+                *(MenuItem(key, words[0]) for key, words in STATES.items()),
+            ]
+        )
+        self.state.set_current("any")
+        self.state.chosen.connect(self._state_chosen)
+        self.export = Button(theme, "Export…")
+        self.export.clicked.connect(self._choose_file)
+        bar = QHBoxLayout()
+        bar.setSpacing(8)
+        bar.addWidget(self.field, 1)
+        bar.addWidget(self.state)
+        bar.addWidget(self.export)
+        column.addLayout(bar)
+        self.count = Label(theme, "", "small", "text2")
+        column.addWidget(self.count)
+        self.model = AuditModel(self._fetch)
+        self.list = QListView()
+        self.list.setModel(self.model)
+        self.list.setItemDelegate(_Row(theme))
+        self.list.setUniformItemSizes(True)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName("Calls of tools")
+        self.list.viewport().setAutoFillBackground(False)
+        self.list.selectionModel().currentChanged.connect(self._show)
+        self.list.doubleClicked.connect(self._open)
+        self._bar = OverlayBar(self.list)
+        column.addWidget(self.list, 3)
+        self.details = QPlainTextEdit()
+        self.details.setReadOnly(True)
+        self.details.setFrameShape(QFrame.Shape.NoFrame)
+        self.details.setTabChangesFocus(True)
+        self.details.setAccessibleName("The call’s arguments")
+        self.details.viewport().setAutoFillBackground(False)
+        self.details.hide()
+        self._line = Hairline(theme)
+        self._line.hide()
+        column.addWidget(self._line)
+        column.addWidget(self.details, 1)
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def refresh(self) -> None:
+        """Show the calls as they are now, from the first."""
+        states = tuple(s for s in get_args(AuditState) if s == self._chosen)
+        self._wanted = AuditFilter(states=states, text=self.field.text())
+        self._replace(self._look())
+
+    def _state_chosen(self, key: str) -> None:
+        self._chosen = key
+        self.state.set_current(key)
+        self.refresh()
+
+    def _replace(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this; what was looked for before is not wanted any more."""
+        if self._work is not None:
+            self._work.cancel()
+        self._work = self._later(work)
+
+    async def _look(self) -> None:
+        wanted = self._wanted
+        entries = await self._studio.audit(wanted, limit=PAGE)
+        self.model.begin(entries, len(entries) < PAGE)
+        self._show(QModelIndex())
+        count = await self._studio.store.audit_count(wanted)
+        self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'}")
+        self.export.setEnabled(count > 0)
+
+    def _fetch(self) -> None:
+        if self._work is None or self._work.done():
+            self._work = self._later(self._more())
+
+    async def _more(self) -> None:
+        entries = self.model.entries
+        beyond = entries[-1].id if entries else 0
+        page = await self._studio.audit(self._wanted, beyond=beyond, limit=PAGE)
+        self.model.append(page, len(page) < PAGE)
+
+    def _show(self, index: QModelIndex) -> None:
+        entry: AuditEntry | None = index.data(Qt.ItemDataRole.UserRole)
+        for widget in (self._line, self.details):
+            widget.setVisible(entry is not None)
+        if entry is not None:
+            self.details.setPlainText(json.dumps(entry.arguments, indent=2, ensure_ascii=False))
+
+    def _open(self, index: QModelIndex) -> None:
+        self._later(self._open_chat(index.data(Qt.ItemDataRole.UserRole)))
+
+    async def _open_chat(self, entry: AuditEntry) -> None:
+        if await self._studio.store.get(entry.session_id) is None:
+            self.count.setText("This chat was deleted.")
+        else:
+            self.open_wanted.emit(entry.session_id)
+
+    def _choose_file(self) -> None:
+        chooser = QFileDialog(
+            self.window(), "Export the audit", "audit.jsonl", "JSON lines (*.jsonl)"
+        )
+        chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        chooser.setDefaultSuffix("jsonl")
+        chooser.fileSelected.connect(lambda path: self._later(self.save(Path(path))))
+        chooser.finished.connect(chooser.deleteLater)
+        self._chooser = chooser
+        chooser.open()
+
+    async def save(self, path: Path) -> None:
+        """Write what the filter leaves to a file, as JSONL; raises ConfigurationError."""
+        count = await export(self._studio.store, self._wanted, path)
+        self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'} in {path}")
+
+    def _follow(self) -> None:
+        self.details.setFont(self._theme.font("code"))
+        self.list.doItemsLayout()
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._theme.color("surface"))
+        painter.end()
+
+
+def headline(entry: AuditEntry) -> str:
+    return f"{entry.tool}  {' '.join(entry.target.split())}".rstrip()
+
+
+def about(entry: AuditEntry) -> list[str]:
+    """What else a row says, in words, without what is not known."""
+    took = f"{entry.seconds:.1f} s" if entry.seconds is not None else ""
+    draft = f"draft {entry.draft}" if entry.draft else ""
+    result = entry.summary or STATES[entry.state][0]
+    by = f"allowed: {entry.decided_by}" if entry.decided_by else ""
+    by = "denied by you" if entry.state == "denied" else by
+    parts = (entry.agent, entry.title or "New chat", by, result, draft, took)
+    return [part for part in parts if part]

@@ -1,0 +1,280 @@
+"""One draft: what it changes, and what may be done about it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+
+from studio.agent.changes.draft_review import Conflict
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft
+from studio.tools.drafts.diff import DiffLine, diff, split_lines, unified_diff
+from studio.ui.chat.header import Title
+from studio.ui.theme import Theme
+from studio.ui.transcript.items.draft_item import APPROVE, icon_of, is_editable, outcome_of
+from studio.ui.widgets import (
+    Button,
+    Card,
+    Hairline,
+    Label,
+    Mark,
+    OverlayBar,
+    Segmented,
+    Tile,
+    make_transparent,
+)
+
+from .diff_view import SIDES, DiffView, split, three, unified
+from .draft_list import heading
+
+UNDO = "You can undo for 30 days."
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDraft:
+    """What is on show; ``conflict`` where the file has changed meanwhile."""
+
+    entry: DraftEntry
+    draft: Draft
+    conflict: Conflict | None
+    icon: str
+    hue: str
+    when: str
+
+
+class DraftDetail(QWidget):
+    """Header, origin, changes. ``wanted`` tells what the person wants done."""
+
+    wanted = Signal(str)
+    """``approve``, ``edit``, ``discard``, ``undo``, ``merge`` or ``anew``."""
+    chat_wanted = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.shown: ShownDraft | None = None
+        self._lines: list[DiffLine] = []
+        self._pair = ("", "")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._header())
+        column.addWidget(Hairline(theme))
+        column.addWidget(self._body(), 1)
+        theme.changed.connect(self.update)
+        self.clear("")
+
+    # -- what it is made of -------------------------------------------------------------
+
+    def _header(self) -> QWidget:
+        t, head = self._theme, QWidget()
+        head.setFixedHeight(t.px(48))
+        self.title = Title(t, head)
+        self.buttons = {
+            "discard": Button(t, "Discard", "ghost", keycap="D"),
+            "edit": Button(t, "Edit…", keycap="E"),
+            "undo": Button(t, "Undo", icon="undo-2", keycap="Ctrl+Z"),
+            "anew": Button(t, "Draft it anew", "primary", keycap="A"),
+            "merge": Button(t, "Use merged text", "primary", keycap="A"),
+            "approve": Button(t, "Approve and write", "primary", keycap="A"),
+        }
+        row = QHBoxLayout(head)
+        row.setContentsMargins(t.px(20), 0, t.px(12), 0)
+        row.setSpacing(t.px(8))
+        row.addWidget(self.title, 1)
+        for name, button in self.buttons.items():
+            button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
+            row.addWidget(button)
+        return head
+
+    def _body(self) -> QWidget:
+        t = self._theme
+        self.tile = Tile(t, "code-xml", "blue", 22)
+        self.agent = Label(t, "", "ui_strong")
+        self.chat = Button(t, "", "link")
+        self.chat.clicked.connect(self.chat_wanted)
+        self.when = Label(t, "", "ui", "text2")
+        self.added = Label(t, "", "small_strong", "ok")
+        self.removed = Label(t, "", "small_strong", "err")
+        self.origin = QWidget()
+        origin = QHBoxLayout(self.origin)
+        origin.setContentsMargins(0, 0, 0, 0)
+        origin.setSpacing(t.px(6))
+        for widget in (self.tile, self.agent, Label(t, "in", "ui", "text2"), self.chat, self.when):
+            origin.addWidget(widget)
+        origin.addStretch(1)
+        origin.addWidget(self.added)
+        origin.addWidget(self.removed)
+        self.why = Label(t, "", "ui", "warn", wrap=True)
+        self.card = Card(t)
+        self.mark = Mark(t, "file-text")
+        self.path = Label(t, "", "code")
+        self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.view = Segmented(t, [("Unified", None), ("Split", None)])
+        self.sides = Segmented(t, [("Three sides", None), ("Merged", None)])
+        for chooser in (self.view, self.sides):
+            chooser.chosen.connect(lambda _: self._fill())
+        head = QHBoxLayout()
+        head.setContentsMargins(t.px(14), t.px(4), t.px(8), t.px(4))
+        head.setSpacing(t.px(10))
+        head.addWidget(self.mark)
+        head.addWidget(self.path, 1)
+        head.addWidget(self.sides)
+        head.addWidget(self.view)
+        self.changes = DiffView(t)
+        self.changes.unfolded.connect(self._unfold)
+        inner = QVBoxLayout(self.card)
+        inner.setContentsMargins(1, 1, 1, 3)
+        inner.setSpacing(0)
+        inner.addLayout(head)
+        inner.addWidget(Hairline(t))
+        inner.addWidget(self.changes)
+        self.note = Label(t, "", "small", "text2", wrap=True)
+        self.arrow = Mark(t, "undo-2")
+        foot = QHBoxLayout()
+        foot.setSpacing(t.px(8))
+        foot.addWidget(self.arrow)
+        foot.addWidget(self.note, 1)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(t.px(20), t.px(14), t.px(20), t.px(20))
+        column.setSpacing(t.px(10))
+        for widget in (self.origin, self.why, self.card):
+            column.addWidget(widget)
+        column.addLayout(foot)
+        column.addStretch(1)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        make_transparent(area)
+        area.setWidget(page)
+        page.setAutoFillBackground(False)  # what the area has just set
+        self._bar = OverlayBar(area)
+        self.area = area
+        return area
+
+    # -- what it shows --------------------------------------------------------------------
+
+    def clear(self, words: str) -> None:
+        """Show no draft, and say why there is none."""
+        self.shown = None
+        self.title.set_text("")
+        for button in self.buttons.values():
+            button.hide()
+        for widget in (self.origin, self.why, self.card, self.arrow):
+            widget.hide()
+        self.note.setText(words)
+
+    async def show_draft(self, shown: ShownDraft, marked: int = 0) -> None:
+        """``marked`` is how many drafts the next decision is about, if several."""
+        fresh = self.shown is None or self.shown.draft.id != shown.draft.id
+        self.shown = shown
+        draft, entry, conflict = shown.draft, shown.entry, shown.conflict
+        if conflict is not None and fresh:
+            self.sides.set_current(0)
+        lines = unified_diff if draft.rewrites else _none
+        self._lines = await asyncio.to_thread(lines, draft)
+        if self.shown is not shown:
+            return  # another was chosen meanwhile
+        self._pair = (draft.before or "", draft.after)
+        self.title.set_text(f"{marked} drafts selected" if marked > 1 else heading(entry))
+        self.tile.set(shown.icon, shown.hue)
+        self.agent.setText(entry.agent)
+        self.chat.set_text(entry.title or "New chat")
+        self.when.setText(shown.when)
+        counts = [line.kind for line in self._lines]
+        for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):
+            label.setText(f"{sign}{counts.count(kind)}" if kind in counts else "")
+        self.why.setText(entry.detail)
+        place = str(Path(entry.folder) / entry.place)
+        home = str(Path.home())
+        self.path.setText(f"~{place.removeprefix(home)}" if place.startswith(home) else place)
+        for widget in (self.origin, self.card):
+            widget.show()
+        self.why.setVisible(bool(entry.detail))
+        self._offer(shown, marked)
+        self.mark.set(icon_of(draft))
+        self.note.setText(self._said(shown))
+        self.arrow.setVisible(UNDO in self.note.text())
+        self._fill()
+        if fresh:
+            self.area.verticalScrollBar().setValue(0)
+
+    def _offer(self, shown: ShownDraft, marked: int) -> None:
+        draft, conflict = shown.draft, shown.conflict
+        merge = conflict.merge if conflict else None
+        offered = {
+            "waiting": {"discard", "edit", "approve"},
+            "conflict": {"discard", "edit", "merge"} if merge else {"discard", "edit", "anew"},
+            "approved": {"undo"},
+        }.get(draft.status, set[str]())
+        if marked > 1:
+            offered &= {"discard", "approve", "undo"}
+        if not is_editable(draft) or (conflict and conflict.theirs is None and not draft.after):
+            offered -= {"edit"}
+        for name, button in self.buttons.items():
+            button.setVisible(name in offered)
+        words = APPROVE[draft.action] if marked < 2 else f"Approve {marked} drafts"
+        self.buttons["approve"].set_text(words)
+        self.buttons["discard"].set_text("Discard" if marked < 2 else f"Discard {marked} drafts")
+        both = merge is not None and merge.conflicts > 0
+        self.buttons["merge"].setEnabled(not both)
+        self.buttons["merge"].setToolTip(
+            "Both changed the same lines. Edit the text first." if both else ""
+        )
+        self.sides.setVisible(merge is not None)
+        self.view.setVisible(merge is None and bool(self._lines))
+
+    def _said(self, shown: ShownDraft) -> str:
+        draft = shown.draft
+        if draft.status == "conflict":
+            return "The file on the disk stays as it is until you approve a draft of it."
+        if draft.status != "waiting":
+            done = outcome_of(draft)[2]
+            return f"{done}. {UNDO}" if draft.status == "approved" else f"{done}."
+        if draft.before is None and draft.base_digest:
+            return f"This file is not text, so it cannot be shown here. {UNDO}"
+        return UNDO
+
+    def _fill(self) -> None:
+        """The card's rows, as chosen."""
+        if self.shown is None:
+            return
+        draft, conflict = self.shown.draft, self.shown.conflict
+        path = draft.target or draft.path
+        merge = conflict.merge if conflict else None
+        if conflict is not None and merge is not None:
+            if self.sides.current == 0:
+                self.changes.show_rows(three(merge.hunks), path, SIDES)
+            else:
+                self.changes.show_rows(unified(diff(conflict.theirs or "", merge.text)), path)
+        elif self.view.current == 1:
+            self.changes.show_rows(split(self._lines), path)
+        else:
+            self.changes.show_rows(unified(self._lines), path)
+
+    def _unfold(self, fold: DiffLine) -> None:
+        """Show the lines that a fold stands for."""
+        if fold not in self._lines or fold.old_no is None or fold.new_no is None:
+            return
+        new, at = split_lines(self._pair[1]), self._lines.index(fold)
+        old_no, new_no = fold.old_no, fold.new_no
+        self._lines[at : at + 1] = [
+            DiffLine("same", old_no + n, new_no + n, new[new_no - 1 + n]) for n in range(fold.count)
+        ]
+        self._fill()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._theme.color("surface"))
+        painter.end()
+
+
+def _none(draft: Draft) -> list[DiffLine]:
+    return []

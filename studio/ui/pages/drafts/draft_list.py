@@ -1,0 +1,166 @@
+"""The list of drafts: rows of a plain model, painted by a delegate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
+
+from studio.domain.sessions import DraftEntry
+from studio.ui.sidebar.chat_list_model import age
+from studio.ui.theme import Theme, joined
+from studio.ui.transcript.items.draft_item import ICONS, outcome_of
+from studio.ui.widgets import OverlayBar, make_transparent, paint_check, paint_ends, paint_rounded
+
+_Index = QModelIndex | QPersistentModelIndex
+
+
+def heading(entry: DraftEntry) -> str:
+    """``Write retry.py``."""
+    return f"{entry.action.capitalize()} {entry.path.rpartition('/')[2]}"
+
+
+def origin(entry: DraftEntry) -> str:
+    """``Coder in Fix flaky retry test``."""
+    return f"{entry.agent} in {entry.title or 'New chat'}"
+
+
+class DraftListModel(QAbstractListModel):
+    """The entries; ``marked`` are the ids of those that are selected for one decision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[DraftEntry] = []
+        self.marked: set[tuple[str, str]] = set()
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.entries)
+
+    def data(self, index: _Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not index.isValid() or index.row() >= len(self.entries):
+            return None
+        entry = self.entries[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return entry
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            state = "" if entry.status == "waiting" else outcome_of(entry)[2]
+            chosen = "selected" if key_of(entry) in self.marked else ""
+            return joined((heading(entry), origin(entry), state, chosen))
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{entry.folder}/{entry.path}"
+        return None
+
+    def show(self, entries: Sequence[DraftEntry]) -> None:
+        self.beginResetModel()
+        self.entries = list(entries)
+        self.marked &= {key_of(entry) for entry in entries}
+        self.endResetModel()
+
+    def mark(self, row: int) -> None:
+        """Select a row for the next decision, or no longer."""
+        self.marked ^= {key_of(self.entries[row])}
+        self.dataChanged.emit(self.index(0), self.index(len(self.entries) - 1))
+
+
+def key_of(entry: DraftEntry) -> tuple[str, str]:
+    """A branched chat has drafts with the ids of the other's."""
+    return entry.session_id, entry.draft_id
+
+
+class _Row(QStyledItemDelegate):
+    """Two lines: what and since when; by whom, or what became of it."""
+
+    def __init__(self, theme: Theme, model: DraftListModel) -> None:
+        super().__init__()
+        self._theme, self._model = theme, model
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        t = self._theme
+        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
+        return QSize(200, max(t.px(56), lines + t.px(20)))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        t, entry = self._theme, index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
+        marked = key_of(entry) in self._model.marked
+        if option.state & QStyle.StateFlag.State_Selected:
+            paint_rounded(painter, box, 7, t.color("selected"))
+        elif marked or option.state & QStyle.StateFlag.State_MouseOver:
+            paint_rounded(painter, box, 7, t.color("hover"))
+        side = t.px(16)
+        first = QRectF(box.x() + t.px(38), box.y() + t.px(8), 0, t.px(20))
+        first.setRight(box.right() - t.px(10))
+        second = first.translated(0, t.px(19))
+        mark = QRectF(box.x() + t.px(12), first.center().y() - side / 2, side, side)
+        icon, color = ICONS[entry.action], "text1"
+        if entry.status != "waiting":
+            icon, color, _ = outcome_of(entry)
+        if self._model.marked:
+            paint_check(painter, t, mark, marked)
+        else:
+            t.paint_icon(painter, mark, icon, color)
+        when = age(time.time() - (entry.resolved or entry.created))
+        done = "" if entry.status == "waiting" else f"{outcome_of(entry)[2]}  ·  "
+        what = (heading(entry), "ui_medium", "text1")
+        paint_ends(painter, t, first, what, (when, "tiny", "text2"))
+        paint_ends(painter, t, second, (f"{done}{origin(entry)}", "small", "text2"))
+
+
+class DraftList(QListView):
+    """Keeps the chosen row by its draft while the list changes."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.drafts = DraftListModel()
+        self.setModel(self.drafts)
+        self.setItemDelegate(_Row(theme, self.drafts))
+        self.setUniformItemSizes(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Drafts")
+        self.setViewportMargins(0, theme.px(8), 0, 0)
+        make_transparent(self)
+        self._bar = OverlayBar(self)
+        theme.changed.connect(self.doItemsLayout)
+
+    @property
+    def entry(self) -> DraftEntry | None:
+        """The chosen one."""
+        return self.currentIndex().data(Qt.ItemDataRole.UserRole)
+
+    @property
+    def marked(self) -> list[DraftEntry]:
+        """Those selected, or else the chosen one; the oldest first."""
+        found = [e for e in self.drafts.entries if key_of(e) in self.drafts.marked]
+        entry = self.entry
+        return found[::-1] if found or entry is None else [entry]
+
+    def show_entries(self, entries: Sequence[DraftEntry], wanted: tuple[str, str] | None) -> None:
+        """Show these, with the one ``wanted`` chosen, or what is where the chosen one was."""
+        row, old = self.currentIndex().row(), self.entry
+        wanted = wanted or (key_of(old) if old else None)
+        self.drafts.show(entries)
+        keys = [key_of(entry) for entry in entries]
+        at = keys.index(wanted) if wanted in keys else min(max(row, 0), len(keys) - 1)
+        self.setCurrentIndex(self.drafts.index(at))
+
+    def step(self, rows: int) -> None:
+        at = self.currentIndex().row() + rows
+        if 0 <= at < len(self.drafts.entries):
+            self.setCurrentIndex(self.drafts.index(at))
+
+    def mark(self) -> None:
+        """Select the chosen one for the next decision, or no longer."""
+        if self.currentIndex().isValid():
+            self.drafts.mark(self.currentIndex().row())

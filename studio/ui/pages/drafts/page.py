@@ -1,0 +1,283 @@
+"""Drafts of all chats: chosen, shown, decided about by keys or mouse (T-5)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QShortcut
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from studio.agent.changes.draft_review import DraftDecision
+from studio.agent.engine import Engine
+from studio.agent.session.session import Session
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft
+from studio.ui.sidebar.chat_list_model import age
+from studio.ui.theme import Theme
+from studio.ui.widgets import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
+
+from .detail import DraftDetail, ShownDraft
+from .draft_list import DraftList
+
+_FOOT = (("J", "K"), "Move"), (("X",), "Select"), (("?",), "All keys")
+
+
+class _Foot(QWidget):
+    """Keys and what they do."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("J and K move, X selects, question mark shows all keys")
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self._theme.px(42))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, painter = self._theme, QPainter(self)
+        x, middle = float(t.px(16)), self.height() / 2
+        for keys, words in _FOOT:
+            for key in keys:
+                paint_keycaps(painter, t, QPointF(x, middle), key)
+                x += keycaps_width(t, key) + t.px(4)
+            painter.setFont(t.font("small"))
+            painter.setPen(t.color("text2"))
+            metrics = t.metrics("small")
+            base = middle + (metrics.ascent() - metrics.descent()) / 2
+            painter.drawText(QPointF(x + t.px(3), base), words)
+            x += metrics.horizontalAdvance(words) + t.px(16)
+        painter.end()
+
+
+class DraftsPage(QWidget):
+    """``later`` runs a coroutine and tells the person of an error it ends with."""
+
+    open_wanted = Signal(str)
+    """The id of a session to be shown."""
+    keys_wanted = Signal()
+    decided = Signal()
+    """Something was decided: counts elsewhere may be other ones."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        studio: Engine,
+        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
+    ) -> None:
+        super().__init__()
+        self._theme, self._studio, self._later = theme, studio, later
+        self._work: asyncio.Task[Any] | None = None
+        self._wanted: tuple[str, str] | None = None
+        """What is to be chosen with the next look, should another one come between."""
+        self._last: list[tuple[str, list[str]]] = []
+        """What was approved last: sessions and drafts."""
+        self.list = DraftList(theme)
+        self.list.selectionModel().currentChanged.connect(self._chosen)
+        self.detail = DraftDetail(theme)
+        self.detail.wanted.connect(self.do)
+        self.detail.chat_wanted.connect(self._open_chat)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._left())
+        row.addWidget(Hairline(theme, upright=True))
+        row.addWidget(self.detail, 1)
+        for keys, does in (
+            ("J", lambda: self.list.step(1)),
+            ("K", lambda: self.list.step(-1)),
+            ("X", self._mark),
+            ("A", self._primary),
+            ("E", lambda: self.do("edit")),
+            ("D", lambda: self.do("discard")),
+            ("Ctrl+Z", self._undo),
+            ("?", self.keys_wanted.emit),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(does)
+        theme.changed.connect(self.update)
+
+    def _left(self) -> QWidget:
+        t, left = self._theme, Column(self._theme, 300)
+        self.count = Label(t, "", "ui", "text2", digits=True)
+        self.which = Segmented(t, [("Waiting", None), ("Done", None)])
+        self.which.chosen.connect(lambda _: self.refresh())
+        head = QHBoxLayout()
+        head.setContentsMargins(t.px(16), 0, t.px(10), 0)
+        head.setSpacing(t.px(7))
+        head.addWidget(Label(t, "Drafts", "heading"))
+        head.addWidget(self.count)
+        head.addStretch(1)
+        head.addWidget(self.which)
+        top = QWidget()
+        top.setFixedHeight(t.px(48))
+        top.setLayout(head)
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for widget in (top, Hairline(t)):
+            column.addWidget(widget)
+        column.addWidget(self.list, 1)
+        column.addWidget(_Foot(t))
+        return left
+
+    # -- what it shows --------------------------------------------------------------------
+
+    def refresh(self, wanted: tuple[str, str] | None = None) -> None:
+        """Show the drafts as they are now; a session's and a draft's id choose one."""
+        if wanted is not None:
+            self.which.set_current(0)
+            self._wanted = wanted
+        self._replace(self._look())
+
+    def _replace(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._work is not None:
+            self._work.cancel()
+        self._work = self._later(work)
+
+    async def _look(self) -> None:
+        done = self.which.current == 1
+        entries = await self._studio.store.drafts(done=done)
+        self.list.selectionModel().blockSignals(True)
+        self.list.show_entries(entries, self._wanted)
+        self._wanted = None
+        self.list.selectionModel().blockSignals(False)
+        self.list.viewport().update()
+        self.count.setText(f"{len(entries):,}" if entries else "")
+        await self._show()
+
+    def _chosen(self, index: QModelIndex) -> None:
+        self._wanted = None
+        self._replace(self._show())
+
+    async def _show(self) -> None:
+        entry = self.list.entry
+        if entry is None:
+            done = self.which.current == 1
+            self.detail.clear("Nothing was decided yet." if done else "No draft waits for you.")
+            return
+        session = await self._studio.sessions.open(entry.session_id)
+        draft = session.drafts.get(entry.draft_id)
+        if draft is None:
+            raise ConfigurationError(f"The draft of {entry.path} cannot be read any more.")
+        conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
+        agents = await self._studio.agents()
+        agent = agents.get(entry.agent)
+        since = age(time.time() - (entry.resolved or entry.created))
+        shown = ShownDraft(
+            entry,
+            draft,
+            conflict,
+            agent.icon if agent else "sparkle",
+            agent.hue if agent else "slate",
+            "just now" if since == "now" else f"{since} ago",
+        )
+        await self.detail.show_draft(shown, len(self.list.drafts.marked))
+
+    # -- what the person does -------------------------------------------------------------
+
+    def do(self, action: str) -> None:
+        """What a button or a key says, if it is offered."""
+        button = self.detail.buttons.get(action)
+        if self.detail.shown is None or button is None or button.isHidden():
+            return
+        if not button.isEnabled():
+            return
+        entries = self.list.marked
+        if action in ("approve", "discard", "undo"):
+            self._later(self._decide(action, entries))  # type: ignore[arg-type]  # one of three
+        else:
+            self._later(self._rework(action, self.detail.shown))
+
+    def _primary(self) -> None:
+        for action in ("approve", "merge", "anew"):
+            self.do(action)
+
+    def _mark(self) -> None:
+        self.list.mark()
+        self._replace(self._show())
+
+    def _undo(self) -> None:
+        """What is shown as done; or else what was approved here last."""
+        if self.which.current == 1:
+            self.do("undo")
+        elif self._last:
+            last, self._last = self._last, []
+            self._later(self._carry_out("undo", last))
+
+    def _open_chat(self) -> None:
+        if self.detail.shown is not None:
+            self.open_wanted.emit(self.detail.shown.entry.session_id)
+
+    async def _decide(self, decision: DraftDecision, entries: Sequence[DraftEntry]) -> None:
+        owners = dict.fromkeys(entry.session_id for entry in entries)
+        wanted = [
+            (owner, [entry.draft_id for entry in entries if entry.session_id == owner])
+            for owner in owners
+        ]
+        await self._carry_out(decision, wanted)
+
+    async def _carry_out(
+        self, decision: DraftDecision, wanted: list[tuple[str, list[str]]]
+    ) -> None:
+        status = {"approve": "approved", "discard": "discarded", "undo": "undone"}[decision]
+        self.list.drafts.marked.clear()
+        failed: list[str] = []
+        done: list[tuple[str, list[str]]] = []
+        for owner, ids in wanted:
+            session = await self._studio.sessions.open(owner)
+            decided = await session.decide_all(decision, ids)
+            done.append((owner, [one for one, now in decided.items() if now == status]))
+            # A conflict is shown in its row, with a way out.
+            left = [one for one, now in decided.items() if now not in (status, "conflict")]
+            failed += _details(session, left)
+        if decision == "approve":
+            self._last = done
+        self.decided.emit()
+        self.refresh()
+        if failed:
+            raise ConfigurationError("\n".join(failed))
+
+    async def _rework(self, action: str, shown: ShownDraft) -> None:
+        """Give the draft another text, or make it anew on top of the file as it is now."""
+        session = await self._studio.sessions.open(shown.entry.session_id)
+        draft, conflict = shown.draft, shown.conflict
+        merge = conflict.merge if conflict else None
+        made: Draft | None = None
+        if action == "edit":
+            from studio.ui.chat.text_editor import edit_draft
+
+            text = await edit_draft(self._theme, draft, self, merge.text if merge else None)
+            if text is None:
+                return
+            resolved = session.resolve if conflict else session.edit_draft
+            made = await resolved(draft.id, text)
+        elif conflict is not None:
+            # What moves or goes as it is needs no text; a text whose file is gone does.
+            keeps = draft.action == "delete" or (draft.action == "move" and not draft.rewrites)
+            text = None if keeps else draft.after
+            if action == "merge" and merge is not None:
+                text = merge.text
+            try:
+                made = await session.resolve(draft.id, text, conflict)
+            except ConfigurationError:  # the file changed again: show what it is now
+                self.refresh()
+                raise
+        self.decided.emit()
+        self.refresh((shown.entry.session_id, made.id) if made else None)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._theme.color("surface"))
+        painter.end()
+
+
+def _details(session: Session, draft_ids: Sequence[str]) -> list[str]:
+    found = {draft.id: detail for draft, detail in session.transcript.draft_details}
+    return [found[one] or "This draft is decided already." for one in draft_ids]

@@ -1,0 +1,445 @@
+"""The first page: what the agents run on.
+
+The first run: the person chooses what agents run on, and a first chat begins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QSizePolicy,
+    QStackedLayout,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.domain.errors import StudioError
+from studio.storage.config.keychain import KeychainUnavailable
+from studio.ui.chat.page import ChatPage
+from studio.ui.settings.provider_meta import PROVIDERS, PROVIDERS_BY_NAME, provider_of_key
+from studio.ui.theme import Theme, elided, joined
+from studio.ui.widgets import (
+    Button,
+    Column,
+    Combo,
+    Field,
+    FocusRing,
+    Label,
+    MenuItem,
+    PaintedButton,
+    Status,
+    paint_keycaps,
+    paint_rounded,
+)
+from studio.ui.widgets.logo import Logo
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+
+WIDTH = 480
+
+
+class ChoiceRow(PaintedButton):
+    """A large row: a title, a line below, a key that chooses it, and perhaps a status."""
+
+    radius = 10
+
+    def __init__(
+        self, theme: Theme, icon: str, title: str, line: str, key: str, parent: QWidget
+    ) -> None:
+        super().__init__(theme, parent)
+        self._icon, self._line, self._key = icon, line, key
+        self._status, self._state = "", "off"
+        self.setText(title)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.set_status("", "off")
+
+    def set_status(self, text: str, state: str) -> None:
+        """A dot and words beside the title: ``ok``, ``warn`` or ``off``."""
+        self._status, self._state = text, state
+        self.setAccessibleName(joined((self.text(), text, self._line)))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        lines = t.metrics("heading").height() + t.metrics("ui").height()
+        return QSize(t.px(WIDTH), max(t.px(72), lines + 24))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        paint_rounded(painter, rect, self.radius, t.color("surface"), t.color("control"))
+        if over := self.overlay():
+            paint_rounded(painter, rect, self.radius, t.color(over))
+        side = t.px(36)
+        tile = QRectF(16, (rect.height() - side) / 2, side, side)
+        paint_rounded(painter, tile, 8, t.color("track"))
+        mark = QRectF(0, 0, t.px(18), t.px(18))
+        mark.moveCenter(tile.center())
+        t.paint_icon(painter, mark, self._icon, "text1")
+        x, room = tile.right() + 16, rect.width() - tile.right() - 16 - 52
+        head, line = t.metrics("heading"), t.metrics("ui")
+        y = (rect.height() - head.height() - line.height() - 4) / 2
+        painter.setFont(t.font("heading"))
+        painter.setPen(t.color("text1"))
+        painter.drawText(QPointF(x, y + head.ascent()), self.text())
+        if self._status:
+            at = x + head.horizontalAdvance(self.text()) + 12
+            dot = QRectF(at, y + head.height() / 2 - t.px(7) / 2, t.px(7), t.px(7))
+            ink = {"ok": "ok", "warn": "warn"}.get(self._state, "text3")
+            paint_rounded(painter, dot, dot.width() / 2, t.color(ink))
+            painter.setFont(t.font("small"))
+            painter.setPen(t.color("text2"))
+            small = t.metrics("small")
+            words = elided(small, self._status, x + room - dot.right() - 6)
+            painter.drawText(QPointF(dot.right() + 6, y + head.ascent()), words)
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text2"))
+        words = elided(line, self._line, room + 10)
+        painter.drawText(QPointF(x, y + head.height() + 4 + line.ascent()), words)
+        paint_keycaps(painter, t, QPointF(rect.width() - 34, rect.center().y()), self._key)
+        painter.end()
+
+
+class _Start(QWidget):
+    """Three rows, and a quieter fourth choice."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        column = QVBoxLayout(self)
+        column.setSpacing(0)
+        middle = Qt.AlignmentFlag.AlignHCenter
+        column.addStretch(10)
+        column.addWidget(Logo(theme), 0, middle)
+        column.addSpacing(18)
+        column.addWidget(Label(theme, "Welcome to Agent Studio", "display"), 0, middle)
+        column.addSpacing(4)
+        line = "Choose what your agents run on. You can change it later."
+        column.addWidget(Label(theme, line, "body", "text2"), 0, middle)
+        column.addSpacing(24)
+        self.demo = ChoiceRow(
+            theme, "play", "Try the demo", "A recorded session. No key and no network.", "1", self
+        )
+        self.key = ChoiceRow(
+            theme,
+            "key-round",
+            "Add an API key",
+            "Anthropic, OpenAI or Gemini. Kept in your system keychain.",
+            "2",
+            self,
+        )
+        self.ollama = ChoiceRow(
+            theme,
+            "laptop",
+            "Connect Ollama",
+            "Models on this computer. Nothing leaves it.",
+            "3",
+            self,
+        )
+        for row in (self.demo, self.key, self.ollama):
+            column.addWidget(row, 0, middle)
+            column.addSpacing(10)
+        column.addSpacing(6)
+        self.builtin = Button(theme, "Use the small built-in model", "link")
+        column.addWidget(self.builtin, 0, middle)
+        column.addWidget(
+            Label(theme, "Works offline. It is small and often wrong.", "small", "text3"), 0, middle
+        )
+        column.addSpacing(18)
+        line = "Your chats stay on this computer. Messages go only to the provider you choose."
+        column.addWidget(Label(theme, line, "small", "text2"), 0, middle)
+        column.addStretch(11)
+
+
+class _KeyPage(QWidget):
+    """Paste a key, see whose it is, try it once, keep it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        outer = QHBoxLayout(self)
+        outer.addStretch(1)
+        inner = Column(theme, WIDTH)
+        outer.addWidget(inner)
+        outer.addStretch(1)
+        column = QVBoxLayout(inner)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addStretch(10)
+        column.addWidget(Label(theme, "Add an API key", "title"))
+        self.note = Label(
+            theme,
+            "Paste a key from Anthropic, OpenAI or Gemini. It is tried once, then kept in your "
+            "system keychain, never in a file.",
+            "ui",
+            "text2",
+            wrap=True,
+        )
+        column.addWidget(self.note)
+        column.addSpacing(6)
+        self.field = Field(theme, "API key", secret=True)
+        column.addWidget(self.field)
+        row = QHBoxLayout()
+        self.provider = Combo(theme, "Provider", "Provider")
+        self.provider.set_items([MenuItem(k.name, k.title) for k in PROVIDERS if k.key == "needed"])
+        self.provider.hide()
+        self.status = Status(theme)
+        self.status.hide()
+        row.addWidget(self.status)
+        row.addWidget(self.provider)
+        row.addStretch(1)
+        column.addLayout(row)
+        self.error = Label(theme, "", "small", "err", wrap=True)
+        self.error.hide()
+        column.addWidget(self.error)
+        column.addSpacing(4)
+        buttons = QHBoxLayout()
+        self.back = Button(theme, "Back", "ghost")
+        self.session = Button(theme, "Keep for this session only")
+        self.session.hide()
+        self.add = Button(theme, "Add key", "primary", keycap="Enter")
+        self.add.setEnabled(False)
+        buttons.addWidget(self.back)
+        buttons.addStretch(1)
+        buttons.addWidget(self.session)
+        buttons.addWidget(self.add)
+        column.addLayout(buttons)
+        column.addStretch(14)
+
+
+class FirstRun(QWidget):
+    """The first page.
+
+    ``test_key(provider, key)`` makes one call and raises ``StudioError`` with
+    words for the person. ``keep_key(provider, key, session_only)`` keeps it and
+    raises ``KeychainUnavailable`` where the system cannot. ``key_added`` then
+    tells the provider.
+    """
+
+    demo = Signal()
+    ollama = Signal()
+    builtin = Signal()
+    key_added = Signal(str)
+
+    def __init__(
+        self,
+        theme: Theme,
+        test_key: Callable[[str, str], Awaitable[object]],
+        keep_key: Callable[[str, str, bool], Awaitable[object]],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._test_key = test_key
+        self._keep_key = keep_key
+        self._task: asyncio.Task[None] | None = None
+        self._tested = ""
+        self._start = _Start(theme)
+        self._page = _KeyPage(theme)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._start)
+        self._stack.addWidget(self._page)
+        self._start.demo.clicked.connect(self.demo)
+        self._start.key.clicked.connect(self.show_key_page)
+        self._start.ollama.clicked.connect(self.ollama)
+        self._start.builtin.clicked.connect(self.builtin)
+        page = self._page
+        page.field.textChanged.connect(self._typed)
+        page.field.returnPressed.connect(self._add)
+        page.provider.chosen.connect(lambda _key: self._typed())
+        page.provider.chosen.connect(lambda _key: page.field.setFocus())
+        page.add.clicked.connect(self._add)
+        page.session.clicked.connect(lambda: self._add(session_only=True))
+        page.back.clicked.connect(self.show_start)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        theme.changed.connect(self.update)
+
+    def set_ollama(self, text: str, found: bool = True) -> None:
+        """What the probe said: “Found, 3 models”, or “Not running”."""
+        self._start.ollama.set_status(text, "ok" if found else "off")
+
+    def show_start(self) -> None:
+        self._cancel()
+        self._page.field.clear()
+        self._stack.setCurrentWidget(self._start)
+        FocusRing.of(self.theme).give(self._start.demo)
+
+    def show_key_page(self) -> None:
+        self._stack.setCurrentWidget(self._page)
+        self._page.field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._stack.currentWidget() is self._start:
+            FocusRing.of(self.theme).give(self._start.demo)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        page, key = self._stack.currentWidget(), event.key()
+        if page is self._page:
+            if key == Qt.Key.Key_Escape:
+                self.show_start()
+                return
+            super().keyPressEvent(event)
+            return
+        rows = {
+            Qt.Key.Key_1: self._start.demo,
+            Qt.Key.Key_2: self._start.key,
+            Qt.Key.Key_3: self._start.ollama,
+        }
+        focused = self.focusWidget()
+        order = [*rows.values(), self._start.builtin]
+        if key in rows and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            rows[Qt.Key(key)].click()
+        elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up) and focused in order:
+            step = 1 if key == Qt.Key.Key_Down else -1
+            at = max(0, min(len(order) - 1, order.index(focused) + step))
+            order[at].setFocus(Qt.FocusReason.TabFocusReason)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(focused, PaintedButton):
+            focused.click()
+        else:
+            super().keyPressEvent(event)
+
+    # The key's way
+
+    def _provider(self) -> str:
+        found = provider_of_key(self._page.field.text())
+        return found or self._page.provider.current
+
+    def _typed(self) -> None:
+        self._cancel()
+        page, text = self._page, self._page.field.text().strip()
+        name = provider_of_key(text)
+        page.field.set_error()
+        page.error.hide()
+        page.session.hide()
+        page.add.show()
+        known = PROVIDERS_BY_NAME.get(name)
+        page.status.setVisible(known is not None)
+        if known is not None:
+            page.status.set(f"{known.title} key", "ok")
+        page.provider.setVisible(known is None and len(text) > 5)
+        page.add.setEnabled(bool(text) and bool(self._provider()))
+
+    def _add(self, session_only: bool = False) -> None:
+        key, name = self._page.field.text().strip(), self._provider()
+        if not key or not name or self._task is not None:
+            return
+        self._task = asyncio.ensure_future(self._try(name, key, session_only))
+
+    async def _try(self, name: str, key: str, session_only: bool) -> None:
+        page, title = self._page, PROVIDERS_BY_NAME[name].title
+        page.error.hide()
+        page.add.setEnabled(False)
+        page.session.setEnabled(False)
+        page.status.show()
+        page.status.set(f"Trying the key with {title}…", "busy")
+        try:
+            if self._tested != f"{name}\0{key}":
+                await self._test_key(name, key)
+                self._tested = f"{name}\0{key}"
+            await self._keep_key(name, key, session_only)
+        except KeychainUnavailable as error:
+            page.status.set("Key works", "ok")
+            self._fail(str(error), page.field.error)
+            page.session.show()
+            page.add.hide()
+        except StudioError as error:
+            page.status.set(f"{title} key", "off")
+            self._fail(str(error), str(error))
+        else:
+            page.status.set("Key works", "ok")
+            self._tested = ""
+            page.field.clear()
+            page.status.hide()
+            self.key_added.emit(name)
+        finally:
+            if self._task is asyncio.current_task():
+                self._task = None
+                page.add.setEnabled(True)
+                page.session.setEnabled(True)
+
+    def _fail(self, words: str, error: str) -> None:
+        self._page.error.setText(words)
+        self._page.error.show()
+        self._page.field.set_error(error)
+
+    def _cancel(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("surface"))
+        painter.end()
+
+
+class FirstRunController(QObject):
+    """Shows the first page and does what is chosen on it.
+
+    ``later`` runs a coroutine on the event loop.
+    """
+
+    begun = Signal()
+    """The chat page holds a new chat that runs on what was chosen."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        studio: Engine,
+        chat: ChatPage,
+        later: Callable[[Coroutine[Any, Any, Any]], object],
+    ) -> None:
+        super().__init__(chat)
+        self._studio, self._chat, self._later = studio, chat, later
+        page = self._page = FirstRun(theme, studio.connections.test, studio.keep_key)
+        page.demo.connect(lambda: self._start_with("simulator"))
+        page.builtin.connect(lambda: self._start_with("builtin"))
+        page.ollama.connect(lambda: self._start_with("ollama"))
+        page.key_added.connect(self._start_with)
+
+    def show(self, pages: QStackedWidget) -> None:
+        pages.addWidget(self._page)
+        pages.setCurrentWidget(self._page)
+        self._page.show_start()
+        self._later(self._probe_ollama())
+
+    async def _probe_ollama(self) -> None:
+        """One second is enough for a server on this computer."""
+        connections = self._studio.connections
+        try:
+            async with asyncio.timeout(1):
+                provider = connections.make("ollama", "", connections.base_url("ollama"))
+                models = await provider.models()
+        except (TimeoutError, StudioError):
+            self._page.set_ollama("Not running", False)
+        else:
+            many = "1 model" if len(models) == 1 else f"{len(models)} models"
+            self._page.set_ollama(f"Found, {many}")
+
+    def _start_with(self, provider: str) -> None:
+        self._later(self._start(provider))
+
+    async def _start(self, provider: str) -> None:
+        """Remember what was chosen and begin."""
+        studio = self._studio
+        values = studio.settings.values
+        values.first_run_done = True
+        values.default_provider = provider
+        values.ollama_connected = values.ollama_connected or provider == "ollama"
+        await studio.settings.save()
+        await studio.look_for_providers()
+        await studio.refresh_models(provider)
+        if provider == "simulator":
+            folder = str(await asyncio.to_thread(studio.demo_folder))
+            text = "What is in this folder?"
+            await self._chat.show_new_chat(provider=provider, text=text, folder=folder)
+        else:
+            await self._chat.show_new_chat(provider=provider)
+        self.begun.emit()

@@ -1,0 +1,341 @@
+"""A permission question of another program, above whatever page is shown (T-7)."""
+
+from __future__ import annotations
+
+import time
+import unicodedata
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QTextOption
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.ui.formatting import short_path
+from studio.ui.theme import Theme
+from studio.ui.widgets import (
+    Button,
+    Card,
+    Label,
+    Mark,
+    OverlayBar,
+    make_transparent,
+    paint_rounded,
+)
+
+if TYPE_CHECKING:
+    from studio.domain.permissions import Answer
+    from studio.storage.ipc.remote_approvals import RemoteQuestion
+
+GUARD = 0.4
+"""Seconds for which keys and clicks are ignored after another question appeared."""
+WIDTH = 716
+LINES = 10
+"""Lines of a command that are seen at once; the rest is scrolled to."""
+ORIGIN_TEXTS = {
+    "server": "Through the server",
+    "terminal": "Through the terminal",
+    "editor": "Through an editor",
+    "window": "In another window",
+}
+HIDDEN = (
+    "Part of this looks like a secret and is not shown, so it can only be denied here "
+    "until the whole of it is known."
+)
+
+
+class RemoteApprovalCard(QWidget):
+    """One question at a time; hidden when there is none.
+
+    ``answered`` tells a question's id and the answer, ``left`` that the person
+    goes back to writing, ``seen`` that they came to the window. ``now`` is a
+    clock in seconds.
+    """
+
+    answered = Signal(str, str)
+    left = Signal()
+    seen = Signal()
+
+    def __init__(self, theme: Theme, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._theme, self._now = theme, now
+        self.asked: RemoteQuestion | None = None
+        self._shown_at = 0.0
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.card = Card(theme, "raised", "warn_line")
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(theme.px(24), theme.px(12), theme.px(24), theme.px(12))
+        outer.addStretch(1)
+        outer.addWidget(self.card, 100)
+        outer.addStretch(1)
+        inside = QHBoxLayout(self.card)
+        inside.setContentsMargins(theme.px(16), theme.px(13), theme.px(16), theme.px(12))
+        inside.setSpacing(theme.px(12))
+        inside.addWidget(_Shield(theme), 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        inside.addLayout(column, 1)
+        self.title = Label(theme, "", "heading", wrap=True)
+        self.source = Label(theme, "", "ui", "text2", wrap=True)
+        self.reason = Label(theme, "", "ui", "text2", wrap=True)
+        self.detail = _Detail(theme)
+        box = Card(theme, "sunken", "", 6)
+        held = QVBoxLayout(box)
+        held.setContentsMargins(theme.px(10), theme.px(9), theme.px(10), theme.px(9))
+        held.addWidget(self.detail)
+        self.facts = _Facts(theme)
+        self.why = Label(theme, "", "ui", "text2", wrap=True)
+        self._why = QWidget()
+        beside = QHBoxLayout(self._why)
+        beside.setContentsMargins(0, theme.px(5), 0, 0)
+        beside.setSpacing(theme.px(6))
+        beside.addWidget(Mark(theme, "info", size=14), 0, Qt.AlignmentFlag.AlignTop)
+        beside.addWidget(self.why, 1)
+        column.addWidget(self.title)
+        column.addWidget(self.source)
+        column.addWidget(self.reason)
+        column.addSpacing(theme.px(7))
+        column.addWidget(box)
+        column.addWidget(self.facts)
+        column.addWidget(self._why)
+        column.addSpacing(theme.px(10))
+        self.allow = Button(theme, "Allow once", "primary", keycap="Enter")
+        self.allow.clicked.connect(lambda: self._answer("once"))
+        self.deny = Button(theme, "Deny", keycap="D")
+        self.deny.clicked.connect(lambda: self._answer("deny"))
+        self.more = Label(theme, "", "small", "text2")
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.px(12))
+        buttons.addWidget(self.allow)
+        buttons.addWidget(self.more, 1)
+        buttons.addWidget(self.deny)
+        column.addLayout(buttons)
+        theme.changed.connect(self._follow)
+        self._follow()
+        self.hide()
+
+    def show_question(self, asked: RemoteQuestion | None, more: int = 0) -> None:
+        """Show a question, and how many wait behind it; None hides the card."""
+        before, self.asked = self.asked, asked
+        if asked is None:
+            self.hide()
+            return
+        self.more.setText(f"{more} more {'waits' if more == 1 else 'wait'}" if more else "")
+        if asked != before:
+            self._shown_at = self._now()  # nobody can mean what was not there yet
+            self._fill(asked)
+        self.show()
+
+    def _follow(self) -> None:
+        self.card.setMaximumWidth(self._theme.px(WIDTH))
+        self.update()
+
+    def take_focus(self) -> None:
+        (self.allow if self.allow.isEnabled() else self.deny).setFocus(
+            Qt.FocusReason.ShortcutFocusReason
+        )
+
+    @property
+    def spoken(self) -> str:
+        """What a screen reader says of it."""
+        texts = (self.title, self.source, self.reason)
+        parts = [label.text() for label in texts] + [self.detail.toPlainText(), self.facts.text]
+        parts += [self.why.text().rstrip("."), "needs your answer"]
+        return ", ".join(part for part in parts if part)
+
+    def _fill(self, asked: RemoteQuestion) -> None:
+        question = asked.question
+        self.title.setText(escape_invisible(question.title))
+        chat = f" for the chat “{escape_invisible(asked.title)}”" if asked.title else ""
+        named = not asked.agent or asked.agent in question.title
+        agent = "" if named else f", by {escape_invisible(asked.agent)}"
+        self.source.setText(f"{ORIGIN_TEXTS[asked.through]}{chat}{agent}.")
+        self.reason.setText(escape_invisible(question.reason))
+        self.reason.setVisible(bool(question.reason))
+        self.detail.set_text(escape_invisible(question.detail))
+        self.facts.set_facts(
+            [
+                (name, short_path(text) if name == "folder" else text)
+                for name, text in question.facts
+            ]
+        )
+        why = question.why if asked.whole else HIDDEN
+        self.why.setText(escape_invisible(why))
+        self._why.setVisible(bool(why))
+        self.allow.setEnabled(asked.whole)
+        self.allow.setToolTip("" if asked.whole else HIDDEN)
+        self.setAccessibleName(self.spoken)
+        self.card.setAccessibleName(self.spoken)
+        self.allow.setAccessibleDescription(self.spoken)
+
+    def _answer(self, answer: Answer) -> None:
+        if self.asked is None or self._now() - self._shown_at < GUARD:
+            return
+        if answer != "deny" and not self.asked.whole:
+            return
+        self.answered.emit(self.asked.id, answer)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Keys of its buttons: nothing here is answered by a key meant for something else."""
+        key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        if not plain or event.isAutoRepeat():
+            super().keyPressEvent(event)
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            focused = self.focusWidget()
+            if isinstance(focused, QAbstractButton):
+                focused.click()
+        elif key == Qt.Key.Key_D:
+            self.deny.click()
+        elif key == Qt.Key.Key_Escape:
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange:
+            self._shown_at = self._now()  # what was typed elsewhere is not for this
+            if self.isActiveWindow():
+                self.seen.emit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self._theme.color("surface"))
+        painter.end()
+
+
+def escape_invisible(text: str) -> str:
+    """The text with what nobody would see, or would see elsewhere, written out."""
+    return "".join(
+        one
+        if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+        else f"\\u{ord(one):04x}"
+        for one in text
+    )
+
+
+class _Shield(QWidget):
+    """The tile of a question."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setFixedSize(theme.px(28), theme.px(28))
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, painter = self._theme, QPainter(self)
+        paint_rounded(painter, QRectF(self.rect()), 6, t.color("warn_soft"))
+        mark = QRectF(0, 0, t.px(16), t.px(16))
+        mark.moveCenter(QRectF(self.rect()).center())
+        t.paint_icon(painter, mark, "shield-question-mark", "warn")
+        painter.end()
+
+
+class _Detail(QPlainTextEdit):
+    """The whole command, wrapped anywhere, as tall as it is up to ``LINES``."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setReadOnly(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        self.setAccessibleName("What it wants to do")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(0)
+        make_transparent(self)
+        self._bar = OverlayBar(self)
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def set_text(self, text: str) -> None:
+        self.setPlainText(text)
+        self._fit()
+
+    def _follow(self) -> None:
+        self.setFont(self._theme.font("code"))
+        self._fit()
+
+    def _fit(self) -> None:
+        lines = max(1, int(self.document().size().height()))  # in lines, for a plain document
+        self.setFixedHeight(min(lines, LINES) * self.fontMetrics().lineSpacing() + 2)
+
+    def resizeEvent(self, event: QEvent) -> None:
+        super().resizeEvent(event)  # type: ignore[arg-type]  # a QResizeEvent
+        self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_D, Qt.Key.Key_Escape):
+            event.ignore()  # the card's
+        else:
+            super().keyPressEvent(event)
+
+
+class _Facts(QWidget):
+    """Folder, network, limits: each with its icon, in as many lines as they need."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._facts: list[tuple[str, str]] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme.changed.connect(self.update)
+
+    @property
+    def text(self) -> str:
+        return ", ".join(text for _, text in self._facts)
+
+    def set_facts(self, facts: list[tuple[str, str]]) -> None:
+        from studio.ui.transcript.items.approval_item import fact_icon
+
+        self._facts = [(fact_icon(name, text), escape_invisible(text)) for name, text in facts]
+        self.setAccessibleName(self.text)
+        self.setVisible(bool(facts))
+        self.updateGeometry()
+        self.update()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        places = self._places(width)
+        return int(places[-1].bottom()) + 1 if places else 0
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.heightForWidth(max(self.width(), 200)))
+
+    def _places(self, width: int) -> list[QRectF]:
+        t, x, y = self._theme, 0.0, float(self._theme.px(7))
+        places: list[QRectF] = []
+        for _, text in self._facts:
+            wide = t.px(20) + t.metrics("ui").horizontalAdvance(text) + 2
+            if x and x + wide > width:
+                x, y = 0.0, y + t.px(20)
+            places.append(QRectF(x, y, min(wide, width - x), t.px(18)))
+            x += wide + t.px(16)
+        return places
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, painter = self._theme, QPainter(self)
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text2"))
+        for (icon, text), place in zip(self._facts, self._places(self.width()), strict=True):
+            side = t.px(14)
+            mark = QRectF(place.x(), place.center().y() - side / 2, side, side)
+            t.paint_icon(painter, mark, icon, "text2")
+            words = place.adjusted(t.px(20), 0, 0, 0)
+            painter.drawText(words, Qt.AlignmentFlag.AlignVCenter, text)
+        painter.end()

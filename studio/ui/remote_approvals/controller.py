@@ -1,0 +1,173 @@
+"""What other programs at the same data do: their questions, their chats.
+
+They ring (``storage.bell``), and the window listens: a watched folder costs
+nothing while nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+
+from studio.ui.app.notifications import DesktopNotifier
+from studio.ui.chat.composer import Composer
+from studio.ui.theme import Theme
+
+from .card import ORIGIN_TEXTS, RemoteApprovalCard
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.domain.permissions import Answer
+    from studio.storage.ipc.remote_approvals import RemoteQuestion
+
+SOON = 50
+"""Milliseconds that a ring waits for the next: one look for all of them."""
+AGAIN = 1000
+"""Milliseconds between two looks while a question is shown: its program may have died."""
+PART = 300
+"""The same while a part of it is not known yet."""
+
+
+class RemoteApprovals(QObject):
+    """Shows what other programs ask; ``rung`` says that their chats may have changed.
+
+    The question stands at the top of ``column``. It takes the keyboard only
+    while nothing is being written in ``composer``. ``later`` runs a coroutine
+    on the event loop.
+    """
+
+    notified = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        column: QVBoxLayout,
+        notifier: DesktopNotifier,
+        composer: Composer,
+        later: Callable[[Coroutine[Any, Any, Any]], object],
+    ) -> None:
+        super().__init__(composer.window())
+        self._theme, self._column, self._composer = theme, column, composer
+        self._notifier, self._later = notifier, later
+        self.card: RemoteApprovalCard | None = None
+        """None before the first question."""
+        self._studio: Engine | None = None
+        self._watcher: QFileSystemWatcher | None = None
+        self._told = ""
+        self._looking = asyncio.Lock()
+        self._soon = self._timer(lambda: self._later(self._hear()))
+        self._again = self._timer(lambda: self._later(self.refresh()))
+
+    def _timer(self, due: Callable[[], object]) -> QTimer:
+        timer = QTimer(self)
+        timer.setSingleShot(True)
+        timer.timeout.connect(due)
+        return timer
+
+    async def start(self, studio: Engine) -> None:
+        """From now on this program is a window, and listens."""
+        questions = studio.questions
+        await questions.register()
+        await asyncio.to_thread(questions.bell.poll)
+        self._studio = studio
+        self._watcher = QFileSystemWatcher([str(questions.bell.folder)], self)
+        self._watcher.directoryChanged.connect(self._ring)
+        await self.refresh()
+
+    def stop(self) -> None:
+        """Listen no more."""
+        if self._watcher is not None:
+            self._watcher.deleteLater()
+            self._watcher = None
+        self._soon.stop()
+        self._again.stop()
+        self._studio = None
+
+    def _ring(self) -> None:
+        if not self._soon.isActive():
+            self._soon.start(SOON)
+
+    async def _hear(self) -> None:
+        if self._studio is None:
+            return
+        if await asyncio.to_thread(self._studio.questions.bell.poll):
+            await self.refresh()
+            self.notified.emit()
+
+    async def refresh(self) -> None:
+        """Show the question that waits longest, if any does."""
+        async with self._looking:
+            if self._studio is not None:
+                self._show(await self._studio.questions.waiting())
+
+    def take_focus(self) -> bool:
+        """Give the question the keyboard; False if there is none."""
+        if self.card is None or self.card.asked is None:
+            return False
+        self.card.take_focus()
+        return True
+
+    def _show(self, waiting: list[RemoteQuestion]) -> None:
+        if self.card is None:
+            if not waiting:
+                return
+            self.card = self._made()
+        card, shown = self.card, self.card.asked
+        still = (one for one in waiting if shown is not None and one.id == shown.id)
+        first = next(still, waiting[0] if waiting else None)
+        focused = QApplication.focusWidget()
+        had_focus = focused is not None and card.isAncestorOf(focused)
+        card.show_question(first, len(waiting) - 1)
+        if first is None:
+            self._again.stop()
+            self._take_back()
+            if had_focus:
+                self._composer.setFocus()
+            return
+        self._again.start(AGAIN if first.whole else PART)
+        if shown is None or shown.id != first.id:
+            self._tell(card, first)
+            if had_focus or self._nothing_written(focused):
+                card.take_focus()
+
+    def _made(self) -> RemoteApprovalCard:
+        card = RemoteApprovalCard(self._theme)
+        card.answered.connect(self._answered)
+        card.left.connect(self._composer.setFocus)
+        card.seen.connect(self._take_back)
+        self._column.insertWidget(1, card)  # below what the program says of itself
+        return card
+
+    def _nothing_written(self, focused: QWidget | None) -> bool:
+        return focused is self._composer.editor and not self._composer.text
+
+    def _tell(self, card: RemoteApprovalCard, asked: RemoteQuestion) -> None:
+        from studio.ui.transcript.accessibility import announce
+
+        announce(card, card.spoken, urgent=True)
+        if QApplication.activeWindow() is None and self._studio is not None:
+            self._take_back()
+            if self._studio.settings.values.notify:
+                self._told = asked.session_id
+                who = asked.agent or "An agent"
+                words = f"{who} needs your answer ({ORIGIN_TEXTS[asked.through].lower()})"
+                self._notifier.notify(asked.session_id, words)
+
+    def _take_back(self) -> None:
+        """The person has seen it, or it is over."""
+        if self._told:
+            self._notifier.withdraw(self._told)
+            self._told = ""
+
+    def _answered(self, asked: str, answer: Answer) -> None:
+        async def work() -> None:
+            if self._studio is not None:
+                await self._studio.questions.answer(asked, answer)
+                await self.refresh()
+
+        self._take_back()
+        self._later(work())

@@ -1,0 +1,206 @@
+"""Limits of turns and of what they may use, and where traces go (L-11, L-14, L-15)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import urlsplit
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from studio.storage.config.settings import Settings
+from studio.ui.theme import Theme
+from studio.ui.widgets import Field, Toggle
+
+from .form import FormCard
+
+NO_LIMIT = "No limit"
+_NUMBER = re.compile(r"\$?\s*(\d[\d,]*(?:\.\d+)?|\.\d+)\s*(k|m)?\s*[a-z]*\.?", re.IGNORECASE)
+_SIZES = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def parse_amount(text: str) -> float | None:
+    """“$5”, “200,000 tokens”, “1.5M”; 0 for “No limit” and for nothing; None for anything else."""
+    text = text.strip()
+    if not text or text.lower() == NO_LIMIT.lower():
+        return 0.0
+    found = _NUMBER.fullmatch(text)
+    return float(found[1].replace(",", "")) * _SIZES[(found[2] or "").lower()] if found else None
+
+
+class AmountField(Field):
+    """A number with its unit. ``given`` tells what the person typed; 0 is no limit."""
+
+    given = Signal(float)
+
+    def __init__(
+        self, theme: Theme, name: str, shown: Callable[[float], str], least: float
+    ) -> None:
+        super().__init__(theme)
+        self._shown, self._least, self._value = shown, least, 0.0
+        self.setAccessibleName(name)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.editingFinished.connect(self._read)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    def set_value(self, value: float) -> None:
+        self._value = value
+        self.setText(self._shown(value) if value else NO_LIMIT)
+        self.set_error()
+
+    def _fit(self) -> None:
+        self.setFixedWidth(self.theme.px(116))
+
+    def _read(self) -> None:
+        value = parse_amount(self.text())
+        if value is None or value > 1e12 or value < self._least:
+            self.set_error(f"Type a number, for example {self._shown(max(self._least, 5))}.")
+            self.setToolTip(self.error)
+            return
+        self.setToolTip("")
+        changed = value != self._value
+        self.set_value(value)
+        if changed:
+            self.given.emit(value)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.selectAll()
+
+
+def steps(value: float) -> str:
+    return f"{value:.0f} steps" if value >= 2 else "1 step"
+
+
+def seconds(value: float) -> str:
+    return f"{value:g} s"
+
+
+def tools(value: float) -> str:
+    return f"{value:.0f} tools" if value >= 2 else "1 tool"
+
+
+def tokens(value: float) -> str:
+    return f"{value:,.0f} tokens"
+
+
+def dollars(value: float) -> str:
+    return f"${value:,.2f}"
+
+
+def requests(value: float) -> str:
+    return f"{value:,.0f} requests" if value >= 2 else "1 request"
+
+
+class LimitRows(FormCard):
+    """When turns end, and what they may use. ``changed`` comes after each change."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__(theme)
+        self._settings = settings
+        self.fields: dict[str, AmountField] = {}
+        """By the name of the setting."""
+        self._add("Inline turns", ("inline_steps", steps, 1), ("inline_seconds", seconds, 1),
+                  line="They hand back to you after this.")  # fmt: skip
+        self._add("Background turns", ("background_steps", steps, 1),
+                  ("background_seconds", seconds, 1))  # fmt: skip
+        self._add("At the same time", ("parallel_tools", tools, 1), line="Of one reply.")
+        for title, name in (("One turn", "turn"), ("One chat", "session"), ("One day", "day")):
+            line = "Costs are estimates." if name == "turn" else ""
+            self._add(
+                title, (f"{name}_tokens", tokens, 0), (f"{name}_dollars", dollars, 0), line=line
+            )
+        self._add("One hour", ("requests_per_hour", requests, 0))
+        self.toggles: dict[str, Toggle] = {}
+        """By the name of the setting, too."""
+        self._switch("summarise", "Sum up long chats", "When they outgrow the model’s context.")
+        self._switch("notify", "Notify me", "When a chat out of sight is done or needs me.")
+
+    def refresh(self) -> None:
+        for name, field in self.fields.items():
+            if not field.typing:
+                field.set_value(getattr(self._settings, name))
+        for name, toggle in self.toggles.items():
+            toggle.blockSignals(True)
+            toggle.setChecked(getattr(self._settings, name))
+            toggle.blockSignals(False)
+
+    def _switch(self, name: str, title: str, line: str) -> None:
+        toggle = self.toggles[name] = Toggle(self.theme, title)
+        toggle.toggled.connect(partial(self._given, name))
+        self.add(title, toggle, line)
+
+    def _add(
+        self, title: str, *parts: tuple[str, Callable[[float], str], float], line: str = ""
+    ) -> None:
+        both = QWidget()
+        row = QHBoxLayout(both)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        for name, shown, least in parts:
+            field = self.fields[name] = AmountField(
+                self.theme, f"{title}, {shown.__name__}", shown, least
+            )
+            field.given.connect(partial(self._given, name))
+            row.addWidget(field)
+        self.add(title, both, line)
+
+    def _given(self, name: str, value: float) -> None:
+        old = getattr(self._settings, name)
+        setattr(self._settings, name, type(old)(value))
+        self.changed.emit()
+
+
+class TraceRows(FormCard):
+    """Where spans go. ``changed`` comes after each change."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__(theme)
+        self._settings = settings
+        self.endpoint = Field(theme, "https://collector.example/v1/traces")
+        self.endpoint.setAccessibleName("Send traces to")
+        self.endpoint.editingFinished.connect(self._endpoint_given)
+        about = "OpenTelemetry over HTTP. Empty for nowhere."
+        self.add("Send traces to", self.endpoint, about, least=300)
+        self.content = Toggle(theme, "With contents")
+        self.content.toggled.connect(self._content_set)
+        self.add("With contents", self.content, "What you and the models write goes out too.")
+
+    def refresh(self) -> None:
+        self.endpoint.set_unless_typing(self._settings.trace_endpoint)
+        self.content.blockSignals(True)
+        self.content.setChecked(self._settings.trace_content)
+        self.content.blockSignals(False)
+        self.content.setEnabled(bool(self._settings.trace_endpoint))
+
+    def _endpoint_given(self) -> None:
+        text = self.endpoint.text().strip()
+        if text and not _is_address(text):
+            self.endpoint.set_error("Type an address that begins with https:// or http://.")
+            self.endpoint.setToolTip(self.endpoint.error)
+        elif text != self._settings.trace_endpoint:
+            self._settings.trace_endpoint = text
+            self.endpoint.set_error()
+            self.endpoint.setToolTip("")
+            self.refresh()
+            self.changed.emit()
+
+    def _content_set(self, on: bool) -> None:
+        self._settings.trace_content = on
+        self.changed.emit()
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False

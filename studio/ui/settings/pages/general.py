@@ -1,0 +1,253 @@
+"""The General page: how it looks, and what a new chat begins with.
+
+Routing: which model works on which messages, where the person wants that chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import get_args
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFileDialog
+
+from studio.storage.config.settings import Settings, ThemeName
+from studio.ui.chat.option_menus import OPEN_SETTINGS, split_key
+from studio.ui.settings.form import FormCard, SettingsPage
+from studio.ui.settings.limit_rows import LimitRows, TraceRows
+from studio.ui.settings.provider_meta import PROVIDERS
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Toggle
+
+NONE = "none"
+TIERS = (
+    ("small", "Small", "For greetings, facts and short questions."),
+    ("large", "Large", "For one task of a few steps."),
+    ("cloud", "Cloud", "For long and hard tasks, and where a smaller model got stuck."),
+)
+"""Keys of ``Settings.tiers`` with their words, the cheapest first."""
+ModelMenu = Callable[[str], Sequence[MenuItem]]
+"""The models to choose from, by the key of the chosen one or an empty text."""
+
+
+class RoutingRows(FormCard):
+    """The switch, a model for each tier, and the small one that is asked.
+
+    ``changed`` comes after each change, ``providers_wanted`` when the person
+    wants to connect another one.
+    """
+
+    changed = Signal()
+    providers_wanted = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__(theme)
+        self._settings = settings
+        self._offer: ModelMenu = lambda current: []
+        self.on = Toggle(theme, "Choose mode and model by how hard a message is")
+        self.on.toggled.connect(self._switched)
+        self.add(
+            "Choose mode and model by how hard a message is",
+            self.on,
+            "A model that you choose for a chat stays. Each choice is shown in the chat.",
+        )
+        self.tiers: dict[str, Combo] = {}
+        for key, title, line in TIERS:
+            combo = self.tiers[key] = self._combo(f"{title} model", key)
+            self.add(f"{title} model", combo, line)
+        self.asked = self._combo("Asked how hard a message is", "")
+        self.add(
+            "Asked how hard a message is",
+            self.asked,
+            "A small model reads each message first. Without one, rules decide.",
+        )
+
+    def set_models(self, offer: ModelMenu) -> None:
+        """What can be chosen; asked again whenever a menu opens."""
+        self._offer = offer
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the settings as they are now."""
+        values = self._settings
+        self.on.blockSignals(True)
+        self.on.setChecked(values.routing)
+        self.on.blockSignals(False)
+        self._show_choice(self.asked, values.routing_model, "Rules alone")
+        for key, combo in self.tiers.items():
+            self._show_choice(combo, values.tiers.get(key, ""), "Not set")
+            combo.setEnabled(values.routing)
+        self.asked.setEnabled(values.routing)
+
+    def _combo(self, name: str, tier: str) -> Combo:
+        made = Combo(self.theme, name, width=200)
+        made.opening.connect(self.refresh)
+        made.chosen.connect(lambda key: self._chosen(tier, key))
+        return made
+
+    def _show_choice(self, combo: Combo, current: str, nothing: str) -> None:
+        items = list(self._offer(current))
+        combo.set_items([MenuItem(NONE, nothing), MenuItem("", ""), *items])
+        combo.set_current(current or NONE)
+        combo.set_face(_title(items, current) if current else nothing)
+
+    def _switched(self, on: bool) -> None:
+        self._settings.routing = on
+        self.refresh()
+        self.changed.emit()
+
+    def _chosen(self, tier: str, key: str) -> None:
+        if key == OPEN_SETTINGS:
+            self.refresh()
+            self.providers_wanted.emit()
+            return
+        model = "" if key == NONE else key
+        if not tier:
+            self._settings.routing_model = model
+        elif model:
+            self._settings.tiers[tier] = model
+        else:
+            self._settings.tiers.pop(tier, None)
+        self.refresh()
+        self.changed.emit()
+
+
+def _title(items: Sequence[MenuItem], key: str) -> str:
+    """What a model is called, in the menu or in one of its menus; its id if it is not there."""
+    for item in items:
+        if item.key == key:
+            return item.text
+        if item.items and any(inner.key == key for inner in item.items):
+            return _title(item.items, key)
+    return split_key(key)[1]
+
+
+THEMES: tuple[ThemeName, ...] = get_args(ThemeName)
+SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
+
+
+class GeneralPage(SettingsPage):
+    """Changes apply at once; ``changed`` comes after each, to have it saved."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__(theme, "General", "Changes apply at once.")
+        self._settings = settings
+        self._chooser: QFileDialog | None = None
+        self._look()
+        self._begin()
+        self.limits = LimitRows(theme, settings)
+        self.limits.changed.connect(self.changed)
+        self.add_group("Limits", self.limits)
+        self.routing = RoutingRows(theme, settings)
+        self.routing.changed.connect(self.changed)
+        self.add_group("Routing", self.routing)
+        self.traces = TraceRows(theme, settings)
+        self.traces.changed.connect(self.changed)
+        self.add_group("Traces", self.traces)
+        self.column.addStretch(1)
+
+    def _look(self) -> None:
+        rows = FormCard(self.theme)
+        words = {"system": "System", "light": "Light", "dark": "Dark"}
+        themes = [(words[name], None) for name in THEMES]
+        self._theme = Segmented(self.theme, themes, name="Theme")
+        self._theme.chosen.connect(self._theme_chosen)
+        rows.add("Theme", self._theme)
+        self._size = self._combo("Text size", [MenuItem(str(n), f"{n}%") for n in SIZES], 120)
+        self._size.chosen.connect(self._size_chosen)
+        rows.add("Text size", self._size, "90% to 160%. Also Ctrl++ and Ctrl+−")
+        self._motion = Toggle(self.theme, "Reduce motion")
+        self._motion.toggled.connect(self._motion_set)
+        rows.add("Reduce motion", self._motion, "Nothing spins, slides or fades.")
+        self.column.addWidget(rows)
+
+    def _begin(self) -> None:
+        rows = FormCard(self.theme)
+        self._provider = self._combo(
+            "Default provider",
+            [
+                MenuItem("automatic", "Automatic"),
+                *(MenuItem(known.name, known.title) for known in PROVIDERS),
+                MenuItem("simulator", "Demo"),
+            ],
+        )
+        self._provider.chosen.connect(self._provider_chosen)
+        rows.add("Default provider", self._provider, "New chats begin with its default model.")
+        self._agent = self._combo("Default agent", [MenuItem("automatic", "Automatic")])
+        self._agent.chosen.connect(self._agent_chosen)
+        rows.add("Default agent", self._agent)
+        self._folder = Button(self.theme, "Choose…", icon="folder")
+        self._folder.clicked.connect(self._choose_folder)
+        rows.add("Folder of new chats", self._folder)
+        self.column.addWidget(rows)
+
+    def _combo(self, name: str, items: Sequence[MenuItem], width: int = 200) -> Combo:
+        made = Combo(self.theme, name, width=width)
+        made.set_items(items)
+        return made
+
+    def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
+        """Agents by name and icon."""
+        items = [MenuItem(name, name, icon) for name, icon in agents]
+        self._agent.set_items([MenuItem("automatic", "Automatic"), *items])
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the settings as they are now."""
+        values = self._settings
+        self.routing.refresh()
+        self.limits.refresh()
+        self.traces.refresh()
+        self._theme.set_current(THEMES.index(values.theme))
+        if values.text_size in SIZES:
+            self._size.set_current(str(values.text_size))
+        else:
+            self._size.set_face(f"{values.text_size}%")
+        self._motion.blockSignals(True)
+        self._motion.setChecked(values.reduced_motion)
+        self._motion.blockSignals(False)
+        self._provider.set_current(values.default_provider or "automatic")
+        self._agent.set_current(values.default_agent or "automatic")
+        folder = values.last_folder
+        self._folder.set_text(Path(folder).name if folder else "Choose…")
+        self._folder.setToolTip(folder)
+
+    def _theme_chosen(self, index: int) -> None:
+        self._settings.theme = THEMES[index]
+        self.theme.set(THEMES[index])
+        self.changed.emit()
+
+    def _size_chosen(self, percent: str) -> None:
+        self._settings.text_size = int(percent)
+        self.theme.set(scale=int(percent) / 100)
+        self.changed.emit()
+
+    def _motion_set(self, on: bool) -> None:
+        self._settings.reduced_motion = on
+        self.theme.set(still=on)
+        self.changed.emit()
+
+    def _provider_chosen(self, name: str) -> None:
+        self._settings.default_provider = "" if name == "automatic" else name
+        self.changed.emit()
+
+    def _agent_chosen(self, name: str) -> None:
+        self._settings.default_agent = "" if name == "automatic" else name
+        self.changed.emit()
+
+    def _choose_folder(self) -> None:
+        chooser = QFileDialog(self.window(), "Folder of new chats", self._settings.last_folder)
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setOption(QFileDialog.Option.ShowDirsOnly)
+        chooser.fileSelected.connect(self._folder_chosen)
+        chooser.finished.connect(chooser.deleteLater)
+        self._chooser = chooser
+        chooser.open()
+
+    def _folder_chosen(self, folder: str) -> None:
+        self._settings.use_folder(folder)
+        self.refresh()
+        self.changed.emit()

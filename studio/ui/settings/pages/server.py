@@ -1,0 +1,323 @@
+"""The Server page: other programs use the agents, through APIs that they know (S-3, S-4).
+
+The server's token: made when it is first looked for, shown masked, copied, renewed.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
+
+from studio.storage.config.server_token import ENTRY, ServerToken
+from studio.storage.config.settings import Settings
+from studio.ui.app.server_process import ServerProcess
+from studio.ui.formatting import short_path
+from studio.ui.settings.client_rules import ClientRules
+from studio.ui.settings.form import FormCard, SettingsPage
+from studio.ui.settings.provider_meta import masked
+from studio.ui.settings.tasks import Tasks
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Field, Label, Status, Toggle
+
+
+class TokenRow(QWidget):
+    """``changed`` comes when another token shall count from now on.
+
+    Where no keychain can keep one, each run of the server makes its own.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, theme: Theme, token: ServerToken, beside: ServerProcess, tasks: Tasks
+    ) -> None:
+        super().__init__()
+        self._secret, self._beside, self._tasks = token, beside, tasks
+        self._keychain = token.keychain
+        self._token = ""
+        self._question: QMessageBox | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        column.addLayout(row)
+        self.shown = Field(theme, "None yet", role="code")
+        self.shown.setReadOnly(True)
+        self.shown.setAccessibleName("Token")
+        self.show_it = Button(theme, "Show")
+        self.show_it.setCheckable(True)
+        self.show_it.toggled.connect(self._show)
+        self.copy = Button(theme, "Copy")
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._token))
+        self.renew = Button(theme, "Renew…")
+        self.renew.clicked.connect(self._ask)
+        row.addWidget(self.shown, 1)
+        for button in (self.show_it, self.copy, self.renew):
+            row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.remark = Label(theme, "", "small", "text2", wrap=True)
+        column.addWidget(self.remark)
+        self._show()
+
+    async def look(self) -> None:
+        """Find the token there is, or make one."""
+        token = self._beside.token or await self._keychain.get(ENTRY) or ""
+        if not token and self._beside.state == "off" and not self._keychain.problem:
+            token = await self._secret.get()
+        self._token = token if self._beside.token or self._secret.kept else ""
+        self._show()
+
+    def _show(self) -> None:
+        open_ = self.show_it.isChecked()
+        self.show_it.set_text("Hide" if open_ else "Show")
+        self.shown.setText(self._token if open_ or not self._token else masked(self._token))
+        self.shown.setCursorPosition(0)
+        for button in (self.show_it, self.copy, self.renew):
+            button.setEnabled(bool(self._token))
+        problem = self._keychain.problem
+        self.remark.setText(f"{problem} Each run of the server makes its own token.")
+        self.remark.setVisible(bool(problem))
+
+    def _ask(self) -> None:
+        box = QMessageBox(self.window())
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Renew token")
+        box.setText("Renew the server’s token?")
+        box.setInformativeText("The old one stops working. Every client needs the new one.")
+        yes = box.addButton("Renew", QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        yes.clicked.connect(lambda: self._tasks.start(self._renew()))
+        self._question = box
+        box.open()
+
+    async def _renew(self) -> None:
+        if not self._beside.token:
+            token = await self._secret.renew()
+            self._token = token if self._secret.kept else self._token
+            self._show()
+        self.changed.emit()
+
+
+STATES = {"off": ("Off", "off"), "starting": ("Starting…", "busy"), "running": ("Running", "ok")}
+OWN_FOLDER = "An empty folder of the program’s own"
+FIELD = 270
+"""Least width of what is typed."""
+
+
+class ServerPage(SettingsPage):
+    """Changes apply at once; ``changed`` comes after each, to have it saved and the server told."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        settings: Settings,
+        token: ServerToken,
+        beside: ServerProcess,
+        tools: Callable[[], Collection[str]],
+        tasks: Tasks,
+    ) -> None:
+        super().__init__(
+            theme,
+            "Server",
+            "Other programs use your agents and models, through the APIs of OpenAI and Anthropic.",
+        )
+        self._settings, self._beside, self._tasks = settings, beside, tasks
+        self._chooser: QFileDialog | None = None
+        self._add_switch(token)
+        self._add_clients(tools)
+        self._add_place()
+        self.column.addStretch(1)
+        beside.changed.connect(self._show_state)
+
+    def _add_switch(self, token: ServerToken) -> None:
+        theme, rows = self.theme, FormCard(self.theme)
+        self.status = Status(theme)
+        self.on = self._toggle("server_on", "Run the server")
+        both = _side_by_side(self.status, self.on)
+        self.about = rows.add("Run the server", both, "As long as this window is open.")
+        self.base = Field(theme, role="code")
+        self.base.setReadOnly(True)
+        self.base.setAccessibleName("Base URL for clients")
+        self.copy = Button(theme, "Copy")
+        self.copy.setAccessibleName("Copy base URL")
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.base.text()))
+        address = _side_by_side(self.base, self.copy)
+        self.connecting = rows.add("Connect", address, " ", least=340)
+        self.token = TokenRow(theme, token, self._beside, self._tasks)
+        self.token.changed.connect(self.changed)
+        rows.add("Token", self.token, least=430)
+        self.column.addWidget(rows)
+
+    def _add_clients(self, tools: Callable[[], Collection[str]]) -> None:
+        theme, rows = self.theme, FormCard(self.theme)
+        choose = Button(theme, "Choose…")
+        choose.setAccessibleName("Choose the folder for clients")
+        choose.clicked.connect(self._choose)
+        self.forget = Button(theme, "Use none", "ghost")
+        self.forget.clicked.connect(lambda: self._use(""))
+        self.folder = rows.add("Folder", _side_by_side(self.forget, choose), " ")
+        self.steps = self._toggle("server_steps", "Show tool steps to clients")
+        about = "As progress beside the answer, where the API has a place for it."
+        rows.add("Show tool steps to clients", self.steps, about)
+        self.keep = self._toggle("server_keep", "Keep requests as chats")
+        rows.add("Keep requests as chats", self.keep, "Listed with yours, marked as the server’s.")
+        self.add_group("For clients", rows)
+        self.rules = ClientRules(theme, self._settings, tools)
+        self.rules.changed.connect(self.changed)
+        self.add_group("What clients may do", self.rules)
+
+    def _add_place(self) -> None:
+        theme, rows = self.theme, FormCard(self.theme)
+        self.host = self._field("Address", "127.0.0.1", self._host_typed)
+        self.where = rows.add("Address", self.host, " ", least=FIELD)
+        self.port = self._field("Port", "8765", self._port_typed)
+        rows.add("Port", self.port, least=FIELD)
+        self.asks = self._toggle("server_token", "Clients need the token")
+        rows.add(
+            "Clients need the token",
+            self.asks,
+            "Off, every program on this computer may use the server.",
+        )
+        self.hosts = self._field("Other host names", "studio.local", self._hosts_typed)
+        about = "Requests to any other name are refused."
+        rows.add("Other host names", self.hosts, about, least=FIELD)
+        self.origins = self._field("Web pages", "https://example.org", self._origins_typed)
+        about = "Pages that may ask the server. Others are refused."
+        rows.add("Web pages", self.origins, about, least=FIELD)
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self.add_group("Where it listens", rows)
+        self.column.addWidget(self.problem)
+
+    def _toggle(self, name: str, words: str) -> Toggle:
+        """A switch of the setting ``name``."""
+        toggle = Toggle(self.theme, words)
+        toggle.setProperty("setting", name)
+        toggle.toggled.connect(lambda on: self._set(name, on))
+        return toggle
+
+    def _field(self, name: str, placeholder: str, typed: Callable[[], None]) -> Field:
+        field = Field(self.theme, placeholder)
+        field.setAccessibleName(name)
+        field.editingFinished.connect(typed)
+        return field
+
+    def refresh(self) -> None:
+        values = self._settings
+        for toggle in (self.on, self.steps, self.keep, self.asks):
+            toggle.blockSignals(True)
+            toggle.setChecked(getattr(values, toggle.property("setting")))
+            toggle.blockSignals(False)
+        self.host.set_unless_typing(values.server_host)
+        self.port.set_unless_typing(str(values.server_port))
+        self.hosts.set_unless_typing(", ".join(values.server_hosts))
+        self.origins.set_unless_typing(", ".join(values.server_origins))
+        self.rules.show_rules()
+        self._show_folder()
+        self._show_state()
+
+    def _show_state(self) -> None:
+        state = self._beside.state
+        words, mark = STATES.get(state, ("Not running", "err"))
+        self.status.set(words, mark)
+        self.about.setText(
+            self._beside.words if state == "failed" else "As long as this window is open."
+        )
+        values = self._settings
+        host = f"[{values.server_host}]" if ":" in values.server_host else values.server_host
+        address = self._beside.address or f"http://{host}:{values.server_port}"
+        self.base.setText(f"{address}/v1")
+        self.base.setCursorPosition(0)
+        needed = values.server_token or not _loopback(values.server_host)
+        shown = ", and the token as the API key." if needed else ". They need no token."
+        self.connecting.setText(f"Give clients this base URL{shown}")
+        reach = "Only programs on this computer reach it."
+        if not _loopback(values.server_host):
+            reach = "Other computers reach it, unencrypted. Whoever has the token can use it."
+        self.where.setText(reach)
+        self._tasks.start(self.token.look())
+
+    # What the person sets
+
+    def _set(self, name: str, value: object) -> None:
+        if getattr(self._settings, name) != value:
+            setattr(self._settings, name, value)
+            self._show_state()
+            self.changed.emit()
+
+    def _host_typed(self) -> None:
+        host = self.host.text().strip() or "127.0.0.1"
+        wrong = "An address is one word, 127.0.0.1 for this computer." if " " in host else ""
+        self._typed(self.host, "server_host", host, wrong)
+
+    def _port_typed(self) -> None:
+        text = self.port.text().strip()
+        fits = text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 65536
+        port = int(text) if fits else 0
+        self._typed(self.port, "server_port", port, "" if fits else "A port is 1 to 65535.")
+
+    def _hosts_typed(self) -> None:
+        hosts = _listed(self.hosts.text())
+        wrong = any("/" in host for host in hosts)
+        words = "A host name has no slash: studio.local" if wrong else ""
+        self._typed(self.hosts, "server_hosts", hosts, words)
+
+    def _origins_typed(self) -> None:
+        pages = [page.rstrip("/") for page in _listed(self.origins.text())]
+        wrong = not all(page.startswith(("https://", "http://")) for page in pages)
+        words = "A page is written https://example.org" if wrong else ""
+        self._typed(self.origins, "server_origins", pages, words)
+
+    def _typed(self, field: Field, name: str, value: object, wrong: str) -> None:
+        field.set_error(wrong)
+        self.problem.setText(wrong)
+        self.problem.setVisible(bool(wrong))
+        if not wrong:
+            self._set(name, value)
+
+    def _choose(self) -> None:
+        chooser = QFileDialog(self.window(), "Folder for clients", self._settings.last_folder)
+        chooser.setFileMode(QFileDialog.FileMode.Directory)
+        chooser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        chooser.fileSelected.connect(self._use)
+        self._chooser = chooser
+        chooser.open()
+
+    def _use(self, folder: str) -> None:
+        self._set("server_folder", folder)
+        self._show_folder()
+
+    def _show_folder(self) -> None:
+        folder = self._settings.server_folder
+        self.folder.setText(short_path(folder) if folder else OWN_FOLDER)
+        self.forget.setVisible(bool(folder))
+
+
+def _side_by_side(*widgets: QWidget) -> QWidget:
+    both = QWidget()
+    row = QHBoxLayout(both)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    for widget in widgets:
+        row.addWidget(widget, 0, Qt.AlignmentFlag.AlignVCenter)
+    return both
+
+
+def _listed(text: str) -> list[str]:
+    return list(dict.fromkeys(part for part in text.replace(",", " ").split()))
+
+
+def _loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,117 @@
+"""The Web page: where searches go, what may be fetched, what is masked (T-8, T-9)."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+from PySide6.QtCore import Signal
+
+from studio.storage.config.keychain import Keychain
+from studio.storage.config.settings import Settings
+from studio.ui.settings.form import FormCard, SettingsPage
+from studio.ui.settings.key_row import KeyRow
+from studio.ui.settings.provider_meta import ProviderMeta
+from studio.ui.settings.tasks import Tasks
+from studio.ui.theme import Theme
+from studio.ui.widgets import Combo, Field, MenuItem, Toggle
+
+ENGINES = {
+    "ddgs": "DuckDuckGo and others",
+    "brave": "Brave Search",
+    "tavily": "Tavily",
+    "searxng": "SearXNG",
+    "provider": "The model’s provider",
+    "off": "Off",
+}
+KEYS = (
+    ProviderMeta("brave", "Brave Search", hint="BSA…"),
+    ProviderMeta("tavily", "Tavily", hint="tvly-…"),
+)
+MASKED = {
+    "email": "Email addresses",
+    "phone": "Phone numbers",
+    "iban": "Bank accounts (IBAN)",
+    "card": "Card numbers",
+    "ip": "IP addresses",
+}
+
+
+class WebPage(SettingsPage):
+    """Changes apply at once; ``changed`` comes after each, to have it saved."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings, keychain: Keychain, tasks: Tasks) -> None:
+        super().__init__(
+            theme, "Web", "How agents search and read the web, and what models do not get from it."
+        )
+        self._settings, self._tasks = settings, tasks
+        search = FormCard(theme)
+        self.engine = Combo(theme, "Search engine", width=220)
+        known = get_args(get_type_hints(Settings)["web_search"])
+        self.engine.set_items([MenuItem(name, ENGINES[name]) for name in known])
+        self.engine.chosen.connect(self._engine_chosen)
+        search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
+        self.address = Field(theme, "https://searx.example.org")
+        self.address.setAccessibleName("Address of SearXNG")
+        self.address.editingFinished.connect(self._address_typed)
+        about = "Your own server; it must offer JSON."
+        search.add("SearXNG address", self.address, about, least=220)
+        self.keys: dict[str, KeyRow] = {}
+        for one in KEYS:
+            row = self.keys[one.name] = KeyRow(theme, one, keychain, tasks)
+            search.add(f"{one.title} key", row, least=380)
+        self.add_group("Search", search)
+        pages = FormCard(theme)
+        self.private = Toggle(theme, "Pages from this computer and its network")
+        self.private.toggled.connect(self._private_set)
+        pages.add(
+            "Pages from this computer and its network",
+            self.private,
+            "Off, agents reach only the public internet, also where a page redirects.",
+        )
+        self.add_group("Pages", pages)
+        masks = FormCard(theme)
+        self.masks: dict[str, Toggle] = {}
+        for name, title in MASKED.items():
+            toggle = self.masks[name] = Toggle(theme, f"Mask {title}")
+            toggle.toggled.connect(lambda on, name=name: self._mask_set(name, on))
+            masks.add(title, toggle)
+        self.add_group("Masked before a model reads what tools bring from outside", masks)
+        self.column.addStretch(1)
+
+    def refresh(self) -> None:
+        values = self._settings
+        self.engine.set_current(values.web_search)
+        self.address.set_unless_typing(values.searxng_url)
+        for toggle, on in (
+            (self.private, values.fetch_private),
+            *((toggle, name in values.mask) for name, toggle in self.masks.items()),
+        ):
+            toggle.blockSignals(True)
+            toggle.setChecked(on)
+            toggle.blockSignals(False)
+        for row in self.keys.values():
+            self._tasks.start(row.look())
+
+    def _engine_chosen(self, name: str) -> None:
+        self._settings.web_search = name
+        self.changed.emit()
+
+    def _address_typed(self) -> None:
+        address = self.address.text().strip()
+        wrong = bool(address) and not address.startswith(("http://", "https://"))
+        self.address.set_error("An address begins with https://" if wrong else "")
+        self.address.setToolTip("An address begins with https://" if wrong else "")
+        if not wrong and address != self._settings.searxng_url:
+            self._settings.searxng_url = address
+            self.changed.emit()
+
+    def _private_set(self, on: bool) -> None:
+        self._settings.fetch_private = on
+        self.changed.emit()
+
+    def _mask_set(self, name: str, on: bool) -> None:
+        others = [one for one in self._settings.mask if one != name]
+        self._settings.mask = [*others, name] if on else others
+        self.changed.emit()

@@ -1,0 +1,150 @@
+"""The providers as a person meets them: title, mark, what a key looks like."""
+
+from __future__ import annotations
+
+import calendar
+from dataclasses import dataclass
+
+from studio.domain.models import ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderMeta:
+    """``icon`` is a drawing's name, or else the title's first letter is the mark.
+
+    ``key`` tells whether a key is ``needed``, ``optional`` or ``none``.
+    ``local`` providers have no prices.
+    """
+
+    name: str
+    title: str
+    icon: str = ""
+    key: str = "needed"
+    hint: str = ""
+    base_url: str = ""
+    """What the address field shows while it is empty."""
+    local: bool = False
+
+
+PROVIDERS: tuple[ProviderMeta, ...] = (
+    ProviderMeta("anthropic", "Anthropic", hint="sk-ant-…", base_url="https://api.anthropic.com"),
+    ProviderMeta("openai", "OpenAI", hint="sk-…", base_url="https://api.openai.com/v1"),
+    ProviderMeta(
+        "gemini", "Gemini", hint="AIza…", base_url="https://generativelanguage.googleapis.com"
+    ),
+    ProviderMeta(
+        "openai-compatible",
+        "OpenAI-compatible",
+        icon="plug",
+        key="optional",
+        hint="Only if the server wants one",
+        base_url="http://localhost:8000/v1",
+    ),
+    ProviderMeta(
+        "ollama",
+        "Ollama",
+        icon="laptop",
+        key="none",
+        base_url="http://localhost:11434",
+        local=True,
+    ),
+    ProviderMeta("builtin", "Built-in model", icon="cpu", key="none", local=True),
+)
+
+PROVIDERS_BY_NAME = {known.name: known for known in PROVIDERS}
+
+_PREFIXES = (
+    ("sk-ant-", "anthropic"),
+    ("sk-or-", ""),  # a reseller's, though it begins like OpenAI's
+    ("sk-", "openai"),
+    ("AIza", "gemini"),
+    ("AQ.", "gemini"),
+)
+
+
+def provider_of_key(key: str) -> str:
+    """The provider whose keys begin like this one, or nothing."""
+    found = key.strip()
+    return next((name for prefix, name in _PREFIXES if found.startswith(prefix)), "")
+
+
+def masked(key: str, dots: int = 14) -> str:
+    """A key with its beginning and its last four characters: enough to tell it from others."""
+    key = key.strip()
+    if len(key) < 12:
+        return "•" * 14
+    head = next((p for p in ("sk-ant-", "sk-proj-", "sk-", "AIza", "AQ.") if key.startswith(p)), "")
+    return f"{head}{'•' * dots}{key[-4:]}"
+
+
+def tokens(count: int | None) -> str:
+    """A context window: 200k, 1M."""
+    if not count:
+        return ""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f}".removesuffix(".0") + "M"
+    return f"{round(count / 1000)}k" if count >= 1000 else str(count)
+
+
+def price(dollars_in: float | None, dollars_out: float | None) -> str:
+    """Dollars for a million tokens, in and out: $3 / $15, $0.075 / $0.30."""
+    if dollars_in is None or dollars_out is None:
+        return ""
+
+    def money(value: float) -> str:
+        if value == int(value):
+            return f"${value:.0f}"
+        exact = f"${value:.3f}"
+        return exact[:-1] if exact.endswith("0") else exact
+
+    return f"{money(dollars_in)} / {money(dollars_out)}"
+
+
+def abilities(model: ModelInfo) -> str:
+    """What a model is known to do: reads pictures and PDF, calls tools, thinks."""
+    reads = [word for word, able in (("pictures", model.images), ("PDF", model.documents)) if able]
+    does = [
+        f"reads {' and '.join(reads)}" if reads else "",
+        "calls tools" if model.tools else "",
+        "thinks" if model.reasoning else "",
+    ]
+    return ", ".join(word for word in does if word)
+
+
+def mark(model: ModelInfo) -> str:
+    """What sets a model apart in a list: Yours, Until 1 Dec 2026, Deprecated."""
+    if model.source == "yours":
+        return "Yours"
+    if model.lifecycle not in ("", "deprecated"):
+        return ""
+    if model.retires:
+        return f"Until {day(model.retires)}"
+    return "Deprecated" if model.lifecycle else ""
+
+
+def ago(seconds: float) -> str:
+    """How long ago: just now, 2 min ago, 3 h ago, 2 days ago."""
+    minutes = int(max(0.0, seconds) // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} min ago"
+    if minutes < 48 * 60:
+        return f"{minutes // 60} h ago"
+    return f"{minutes // (24 * 60)} days ago"
+
+
+def month(date: str) -> str:
+    """2026-11 as November 2026; anything else as it is."""
+    year, _, number = date.partition("-")
+    if number.isdigit() and 1 <= int(number) <= 12:
+        return f"{calendar.month_name[int(number)]} {year}"
+    return date
+
+
+def day(date: str) -> str:
+    """2026-12-01 as 1 Dec 2026; anything else as it is."""
+    parts = date.split("-")
+    if len(parts) == 3 and all(part.isdigit() for part in parts) and 1 <= int(parts[1]) <= 12:
+        return f"{int(parts[2])} {calendar.month_abbr[int(parts[1])]} {parts[0]}"
+    return date

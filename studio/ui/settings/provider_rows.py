@@ -1,0 +1,315 @@
+"""Parts of a provider's section: its head, and the card that says why no list came.
+
+The built-in model's file.
+
+Downloading a model to an Ollama.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Protocol
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from studio.domain.errors import StudioError
+from studio.storage.config.settings import Settings
+from studio.ui.theme import Theme, joined
+from studio.ui.widgets import (
+    Button,
+    Card,
+    Field,
+    Label,
+    PaintedButton,
+    paint_rounded,
+    paint_spinner,
+)
+
+from .provider_meta import ProviderMeta
+from .tasks import Tasks
+
+
+class SectionHeader(PaintedButton):
+    """The line that opens and closes a section."""
+
+    radius = 8
+
+    def __init__(self, theme: Theme, known: ProviderMeta, parent: QWidget) -> None:
+        super().__init__(theme, parent)
+        self._known = known
+        self._words, self._state = "", "off"
+        self.setCheckable(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, theme.px(26), 0)
+        row.addStretch(1)
+        self.add_key = Button(theme, "Add key…", parent=self)
+        self.add_key.hide()
+        row.addWidget(self.add_key)
+        self.toggled.connect(lambda _on: self.set_status(self._words, self._state))
+
+    def set_status(self, words: str, state: str) -> None:
+        self._words, self._state = words, state
+        opened = "expanded" if self.isChecked() else "collapsed"
+        self.setAccessibleName(joined((self._known.title, words, opened)))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(300), max(self.theme.px(48), 48))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(160, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect, middle = self.theme, QRectF(self.rect()), Qt.AlignmentFlag.AlignVCenter
+        painter = QPainter(self)
+        side = t.px(26)
+        tile = QRectF(0, (rect.height() - side) / 2, side, side)
+        paint_rounded(painter, tile, 6, t.color("track"))
+        if self._known.icon:
+            inset = t.px(5)
+            box = tile.adjusted(inset, inset, -inset, -inset)
+            t.paint_icon(painter, box, self._known.icon, "text1")
+        else:
+            painter.setFont(t.font("ui_strong"))
+            painter.setPen(t.color("text1"))
+            painter.drawText(tile, Qt.AlignmentFlag.AlignCenter, self._known.title[0])
+        painter.setFont(t.font("ui_strong"))
+        painter.setPen(t.color("text1"))
+        painter.drawText(rect.adjusted(side + t.px(10), 0, 0, 0), middle, self._known.title)
+        mark = t.px(14)
+        arrow = QRectF(rect.width() - mark, (rect.height() - mark) / 2, mark, mark)
+        name = "chevron-down" if self.isChecked() else "chevron-right"
+        t.paint_icon(painter, arrow, name, "text2")
+        right = self.add_key.x() - 10 if self.add_key.isVisible() else arrow.x() - 10
+        width = t.metrics("small").horizontalAdvance(self._words)
+        painter.setFont(t.font("small"))
+        painter.setPen(t.color("err" if self._state == "err" else "text2"))
+        place = QRectF(right - width - 2, 0, width + 4, rect.height())
+        painter.drawText(place, middle, self._words)
+        if self._state == "busy":
+            size = t.px(14)
+            spin = QRectF(place.x() - size - 5, rect.center().y() - size / 2, size, size)
+            paint_spinner(painter, t, self, spin)
+        elif self._words:
+            dot = QRectF(place.x() - t.px(14), rect.center().y() - t.px(7) / 2, t.px(7), t.px(7))
+            ink = {"ok": "ok", "warn": "warn", "err": "err"}.get(self._state, "strong")
+            paint_rounded(painter, dot, dot.width() / 2, t.color(ink))
+        painter.end()
+
+
+class FailureCard(Card):
+    """Why no list came, and what is shown instead."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "surface", "control", 8)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14 + theme.px(26) + 12, 10, 12, 10)  # the tile is painted
+        row.setSpacing(12)
+        words = QVBoxLayout()
+        words.setSpacing(1)
+        words.addWidget(Label(theme, "Couldn’t load models", "ui_strong"))
+        self.reason = Label(theme, "", "small", "text2", wrap=True)
+        words.addWidget(self.reason)
+        row.addLayout(words, 1)
+        self.again = Button(theme, "Try again")
+        row.addWidget(self.again)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        t, side = self.theme, self.theme.px(26)
+        painter = QPainter(self)
+        tile = QRectF(14, (self.height() - side) / 2, side, side)
+        paint_rounded(painter, tile, 6, t.color("warn_soft"))
+        inset = t.px(5)
+        t.paint_icon(painter, tile.adjusted(inset, inset, -inset, -inset), "cloud-off", "warn")
+        painter.end()
+
+
+class ModelFileRow(QWidget):
+    """Shows the file, lets the person choose another GGUF file or the one that ships."""
+
+    changed = Signal()
+
+    def __init__(self, theme: Theme, settings: Settings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._chooser: QFileDialog | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        self.path = Field(theme)
+        self.path.setReadOnly(True)
+        self.path.setAccessibleName("Model file")
+        self.choose = Button(theme, "Choose another…")
+        self.choose.clicked.connect(self._choose)
+        self.restore = Button(theme, "Use the one that ships")
+        self.restore.clicked.connect(lambda: self._set(""))
+        row.addWidget(self.path, 1)
+        row.addWidget(self.restore)
+        row.addWidget(self.choose)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the file that is set."""
+        path = self._settings.builtin_model
+        self.path.setText(Path(path).name if path else "The one that ships")
+        self.path.setToolTip(path)
+        self.restore.setVisible(bool(path))
+
+    def _choose(self) -> None:
+        chooser = QFileDialog(self.window(), "Choose a model file", filter="GGUF files (*.gguf)")
+        chooser.setFileMode(QFileDialog.FileMode.ExistingFile)
+        chooser.fileSelected.connect(self._set)
+        chooser.finished.connect(chooser.deleteLater)
+        self._chooser = chooser
+        chooser.open()
+
+    def _set(self, path: str) -> None:
+        if path != self._settings.builtin_model:
+            self._settings.builtin_model = path
+            self.refresh()
+            self.changed.emit()
+
+
+class Progress(Protocol):
+    """How far a download is, in bytes; ``total`` is 0 until it is known."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def completed(self) -> int: ...
+    @property
+    def total(self) -> int: ...
+
+
+class Puller(Protocol):
+    """What can download a model; closing the iterator stops it."""
+
+    def pull(self, model: str) -> AsyncGenerator[Progress, None]: ...
+
+
+class ProgressBar(QWidget):
+    """How much of something is done, as a line."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._part = 0.0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.updateGeometry)
+
+    @property
+    def part(self) -> float:
+        return self._part
+
+    def set_part(self, part: float) -> None:
+        self._part = max(0.0, min(1.0, part))
+        self.setAccessibleName(f"{self._part:.0%} downloaded")
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(100, self._theme.px(4))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self._theme, QRectF(self.rect())
+        painter = QPainter(self)
+        paint_rounded(painter, rect, rect.height() / 2, t.color("track"))
+        if self._part:
+            rect.setWidth(max(rect.height(), rect.width() * self._part))
+            paint_rounded(painter, rect, rect.height() / 2, t.color("accent"))
+        painter.end()
+
+
+class ModelDownloadRow(QWidget):
+    """A model's name, then how far its download is; ``pulled`` tells that one is there."""
+
+    pulled = Signal()
+
+    def __init__(self, theme: Theme, tasks: Tasks, make: Callable[[], Puller]) -> None:
+        super().__init__()
+        self._tasks, self._make = tasks, make
+        self._task: asyncio.Task[None] | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(6)
+        row = QHBoxLayout()
+        row.setSpacing(10)
+        column.addLayout(row)
+        self.name = Field(theme, "A model’s name, qwen3:4b for example")
+        self.name.setAccessibleName("Model to download")
+        self.name.returnPressed.connect(self._begin)
+        self.name.textChanged.connect(lambda _: self._show())
+        self.get = Button(theme, "Download")
+        self.get.clicked.connect(self._begin)
+        self.cancel = Button(theme, "Cancel", "ghost")
+        self.cancel.clicked.connect(self._stop)
+        row.addWidget(self.name, 1)
+        row.addWidget(self.get)
+        row.addWidget(self.cancel)
+        self.bar = ProgressBar(theme)
+        self.said = Label(theme, "", "small", "text2", wrap=True, digits=True)
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        for widget in (self.bar, self.said, self.problem):
+            column.addWidget(widget)
+        self._tell("")
+        self._show()
+
+    def _begin(self) -> None:
+        model = self.name.text().strip()
+        if model and self._task is None:
+            self._task = self._tasks.start(self._pull(model), waits=False)
+            self._task.add_done_callback(self._ended)
+            self.bar.set_part(0.0)
+            self._tell("Asking for the model…")
+            self._show()
+
+    def _stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _pull(self, model: str) -> None:
+        try:
+            async with aclosing(self._make().pull(model)) as steps:
+                async for step in steps:
+                    self.bar.set_part(step.completed / step.total if step.total else 0.0)
+                    self._tell(_words(step))
+        except StudioError as error:
+            self._tell("", problem=str(error))
+            return
+        self.name.clear()
+        self._tell(f"{model} is downloaded.")
+        self.pulled.emit()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        if task.cancelled():
+            self._tell("Cancelled. What was downloaded is kept for the next time.")
+        self._show()
+
+    def _tell(self, words: str, problem: str = "") -> None:
+        self.said.setText(words)
+        self.said.setVisible(bool(words))
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        self.name.set_error(problem)
+
+    def _show(self) -> None:
+        busy = self._task is not None
+        self.name.setEnabled(not busy)
+        self.get.setVisible(not busy)
+        self.get.setEnabled(bool(self.name.text().strip()))
+        self.cancel.setVisible(busy)
+        self.bar.setVisible(busy)
+
+
+def _words(step: Progress) -> str:
+    """“Downloading, 1.2 of 3.1 GB”; Ollama's own word where nothing can be counted."""
+    if step.total and step.completed < step.total:
+        return f"Downloading, {step.completed / 1e9:.1f} of {step.total / 1e9:.1f} GB"
+    return f"{step.status[:1].upper()}{step.status[1:]}…"

@@ -1,0 +1,385 @@
+"""One provider in the accordion: its head, key, address, models."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from studio.agent.provider_factory import BASE_URL_VARIABLES
+from studio.providers.catalogue import Catalogue, Lister, Listing
+from studio.providers.http import from_environment
+from studio.storage.config.keychain import Keychain
+from studio.storage.config.settings import Settings
+from studio.ui.theme import Theme
+from studio.ui.widgets import Button, Card, Combo, Field, Label, MenuItem, Status
+
+from .key_row import KeyRow
+from .model_list import ModelList
+from .provider_meta import ProviderMeta, ago, tokens
+from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
+from .tasks import Tasks
+
+MakeProvider: TypeAlias = Callable[[str, str, str], Lister]
+"""Of a provider's name, key and base URL: what can be asked for its models.
+For the built-in model the URL is its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderServices:
+    """What a section works with. ``snapshot_date`` is the built-in list's, “12 May”."""
+
+    settings: Settings
+    keychain: Keychain
+    catalogue: Catalogue
+    make_provider: MakeProvider
+    tasks: Tasks
+    snapshot_date: str = ""
+
+
+class ProviderSection(QWidget):
+    """One provider. ``changed`` tells that its key, address or models are others now."""
+
+    changed = Signal(str)
+
+    def __init__(self, theme: Theme, known: ProviderMeta, pieces: ProviderServices) -> None:
+        super().__init__()
+        self.theme = theme
+        self.known = known
+        self._pieces = pieces
+        self._asked = False
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.head = SectionHeader(theme, known, self)
+        self.head.toggled.connect(self._opened)
+        self.head.add_key.clicked.connect(self._add_key)
+        column.addWidget(self.head)
+        self.body = QWidget()
+        self.body.hide()
+        column.addWidget(self.body)
+        self._grid = QGridLayout(self.body)
+        self._grid.setContentsMargins(theme.px(36), 2, 0, 16)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(10)
+        self._grid.setColumnMinimumWidth(0, theme.px(90))
+        self._grid.setColumnStretch(1, 1)
+
+        self.key: KeyRow | None = None
+        self.url: Field | None = None
+        self.file: ModelFileRow | None = None
+        if known.key != "none":
+            self.key = KeyRow(theme, known, pieces.keychain, pieces.tasks)
+            self.key.typed.connect(self._key_typed)
+            self.key.changed.connect(self._key_changed)
+            self.key.known_now.connect(self._show)
+            self._row("API key", self.key)
+        if known.name == "builtin":
+            self.file = ModelFileRow(theme, pieces.settings)
+            self.file.changed.connect(self._connection_changed)
+            self._row("Model file", self.file)
+        else:
+            here = from_environment(BASE_URL_VARIABLES[known.name])
+            self.url = Field(theme, here or known.base_url)
+            if here:
+                self.url.setToolTip(f"Set by {BASE_URL_VARIABLES[known.name]}")
+            self.url.setAccessibleName(f"Base URL of {known.title}")
+            self.url.editingFinished.connect(self._url_changed)
+            self._row("Base URL", self.url)
+        self.pull: ModelDownloadRow | None = None
+        if known.name == "ollama":
+            self.pull = ModelDownloadRow(theme, pieces.tasks, self._puller)
+            self.pull.pulled.connect(lambda: self.ask(force=True))
+            self._row("Get a model", self.pull)
+        self.default = Combo(theme, "Default model")
+        self.default.chosen.connect(self._default_chosen)
+        self._row("Default model", self.default)
+        self.failure = FailureCard(theme)
+        self.failure.hide()
+        self.failure.again.clicked.connect(lambda: self.ask(force=True))
+        self._grid.addWidget(self.failure, self._grid.rowCount(), 0, 1, 2)
+        self.models = ModelList(theme)
+        self.models.toggled.connect(self._model_toggled)
+        box = Card(theme, "sunken", "hair", 8)
+        inner = QVBoxLayout(box)
+        inner.setContentsMargins(0, 4, 0, 4)
+        inner.addWidget(self.models)
+        self._row("Models", box)
+        self._grid.addLayout(self._foot(), self._grid.rowCount(), 1)
+        self._seconds = QTimer(self)
+        self._seconds.setInterval(1000)
+        self._seconds.timeout.connect(self._show_foot)
+        self._unsubscribe = pieces.catalogue.subscribe(self._listing_changed)
+        self.destroyed.connect(self._unsubscribe)
+        self.refresh()
+
+    def _row(self, title: str, control: QWidget) -> None:
+        at = self._grid.rowCount()
+        label = Label(self.theme, title, "ui", "text2")
+        label.setMinimumHeight(self.theme.height(30))
+        self._grid.addWidget(label, at, 0, Qt.AlignmentFlag.AlignTop)
+        self._grid.addWidget(control, at, 1)
+
+    def _foot(self) -> QVBoxLayout:
+        foot = QHBoxLayout()
+        self._updated = Label(self.theme, "", "small", "text2", wrap=True, digits=True)
+        self._loading = Status(self.theme)
+        self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
+        self._refresh.clicked.connect(lambda: self.ask(force=True))
+        self._cancel = Button(self.theme, "Cancel", "ghost")
+        self._cancel.clicked.connect(lambda: self._pieces.catalogue.cancel(self.known.name))
+        foot.addWidget(self._loading)
+        foot.addWidget(self._updated, 1)
+        foot.addStretch()
+        foot.addWidget(self._refresh)
+        foot.addWidget(self._cancel)
+        whole = QVBoxLayout()
+        whole.setSpacing(4)
+        whole.addLayout(foot)
+        self.own = Field(self.theme, "Add a model by its id")
+        self.own.returnPressed.connect(self._own_added)
+        whole.addWidget(self.own)
+        return whole
+
+    # What is known
+
+    @property
+    def base_url(self) -> str:
+        if self.file is not None:
+            return self._pieces.settings.builtin_model
+        return self._pieces.settings.base_urls.get(self.known.name, "")
+
+    @property
+    def listing(self) -> Listing:
+        return self._pieces.catalogue.listing(self.known.name)
+
+    def _puller(self) -> Puller:
+        return cast("Puller", self._pieces.make_provider(self.known.name, "", self.base_url))
+
+    def _may_ask(self) -> bool:
+        if self.known.key == "needed":
+            return bool(self.key and self.key.key)
+        return self.known.name != "openai-compatible" or bool(self.base_url)
+
+    def ask(self, force: bool = False) -> None:
+        """Ask the provider for its models, if there is what it takes."""
+        if not self._may_ask():
+            self._show()
+            return
+        key, url, name = self.key.key if self.key else "", self.base_url, self.known.name
+        make = self._pieces.make_provider
+        self._pieces.catalogue.refresh(name, lambda: make(name, key, url), key, force, url)
+
+    async def look(self) -> None:
+        """Find the key, then the models: once, when the page is first seen."""
+        if self._asked:
+            return
+        self._asked = True
+        if self.key is not None:
+            await self.key.look()
+        self.ask()
+
+    def open(self) -> None:
+        self.head.setChecked(True)
+
+    # What it shows
+
+    def refresh(self) -> None:
+        """Show the settings as they are now."""
+        if self.url is not None:
+            self.url.set_unless_typing(self.base_url)
+        if self.file is not None:
+            self.file.refresh()
+        self._show()
+
+    def _opened(self, on: bool) -> None:
+        self.body.setVisible(on)
+        if on:
+            self._show()
+
+    def _listing_changed(self, name: str) -> None:
+        if name == self.known.name:
+            self._show()
+
+    def _show(self) -> None:
+        listing, known = self.listing, self.known
+        has_key = bool(self.key and self.key.key)
+        self.head.add_key.setVisible(known.key == "needed" and not has_key and not self.is_open)
+        self.head.set_status(*self._status(listing, has_key))
+        failed = listing.state == "failed"
+        self.failure.setVisible(failed)
+        if failed:
+            self.failure.reason.setText(self._reason(listing))
+        self._show_models(listing)
+        self._show_foot()
+        if listing.state == "loading" and self.isVisible():
+            self._seconds.start()
+        else:
+            self._seconds.stop()
+
+    @property
+    def is_open(self) -> bool:
+        return self.head.isChecked()
+
+    def _status(self, listing: Listing, has_key: bool) -> tuple[str, str]:
+        count = sum(model.source == "fetched" for model in listing.models)
+        models = "1 model" if count == 1 else f"{count} models"
+        if self.known.key == "needed" and not has_key:
+            return "No key", "off"
+        if listing.state == "loading":
+            return "Loading models…", "busy"
+        if listing.state == "failed":
+            if self.known.name == "ollama":
+                return "Not running", "off"
+            return ("Built-in model list", "off") if listing.models else ("No models", "off")
+        if listing.state == "ready":
+            if self.known.key == "needed":
+                return "Key works", "ok"
+            if self.known.name == "builtin":
+                return "Small, often wrong", "ok"
+            return f"Running, {models}", "ok"
+        if self.known.name == "builtin":
+            return "Small, often wrong", "off"
+        if self.known.key == "optional" and not self.base_url:
+            return "No address", "off"
+        return "", "off"
+
+    def _reason(self, listing: Listing) -> str:
+        reason = listing.reason.rstrip(".")
+        if listing.fetched_at is not None:
+            return f"{reason}. Using the list from {ago(time.time() - listing.fetched_at)}."
+        if not listing.models:
+            return f"{reason}."
+        date = self._pieces.snapshot_date
+        return f"{reason}. Using the built-in list{f' from {date}' if date else ''}."
+
+    def _show_models(self, listing: Listing) -> None:
+        settings, name = self._pieces.settings, self.known.name
+        chosen = settings.default_model.get(name, "")
+        if listing.state == "loading" and listing.fetched_at is None:
+            self.models.set_skeleton()
+            self.default.set_items([])
+            self.default.set_face(chosen or "Picked when models load")
+            return
+        catalogue = self._pieces.catalogue
+        models = list(catalogue.chosen(name, chosen))
+        listed = {model.id for model in models}
+        own = [one for one in settings.own_models.get(name, []) if one not in listed]
+        models += [catalogue.model(name, one) for one in own]
+        offered = settings.enabled_models.get(name)
+        off = set() if offered is None else {m.id for m in models if m.id not in offered}
+        self.models.set_models(models, off, chosen)
+        self.default.set_items(
+            [MenuItem(m.id, m.title, detail=tokens(m.context_window)) for m in models]
+        )
+        self.default.set_current(chosen)
+        current = next((m.title for m in models if m.id == chosen), chosen)
+        self.default.set_face(current or "None chosen")
+
+    def _show_foot(self) -> None:
+        listing = self.listing
+        loading = listing.state == "loading"
+        self._loading.setVisible(loading)
+        self._cancel.setVisible(loading)
+        self._updated.setVisible(not loading)
+        self._refresh.setVisible(not loading and listing.state != "failed")
+        self._refresh.setEnabled(self._may_ask())
+        if loading:
+            began = listing.started_at or time.time()
+            self._loading.set(f"Loading models… {max(0, int(time.time() - began))} s", "busy")
+            return
+        priced = not self.known.local and any(m.input_price is not None for m in listing.models)
+        prices = " Price per million tokens, in and out." if priced else ""
+        if listing.fetched_at is not None:
+            when = f"Updated {ago(time.time() - listing.fetched_at)}."
+        elif self.known.name == "builtin":
+            when = "Works offline. It is small and often wrong."
+        else:
+            date = self._pieces.snapshot_date
+            when = f"Built-in list{f' from {date}' if date else ''}." if listing.models else ""
+        self._updated.setText(when + prices)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._show()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._seconds.stop()
+
+    # What the person does
+
+    def _add_key(self) -> None:
+        self.open()
+        if self.key is not None:
+            self.key.enter()
+
+    def _key_typed(self, key: str) -> None:
+        if not key:
+            self._pieces.catalogue.cancel(self.known.name)
+            return
+        url, name, make = self.base_url, self.known.name, self._pieces.make_provider
+        self._pieces.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
+
+    def _key_changed(self) -> None:
+        self.ask()
+        self._show()
+        self.changed.emit(self.known.name)
+
+    def _url_changed(self) -> None:
+        assert self.url is not None
+        url, urls, name = self.url.text().strip(), self._pieces.settings.base_urls, self.known.name
+        if url == urls.get(name, ""):
+            return
+        wrong = bool(url) and not url.startswith(("http://", "https://"))
+        self.url.set_error("An address begins with http:// or https://" if wrong else "")
+        self.url.setToolTip(self.url.error)
+        if wrong:
+            return
+        if url:
+            urls[name] = url
+        else:
+            urls.pop(name, None)
+        self._connection_changed()
+
+    def _connection_changed(self) -> None:
+        self.ask(force=True)
+        self._show()
+        self.changed.emit(self.known.name)
+
+    def _default_chosen(self, model: str) -> None:
+        self._pieces.settings.default_model[self.known.name] = model
+        self._show()
+        self.changed.emit(self.known.name)
+
+    def _model_toggled(self, model: str, on: bool) -> None:
+        enabled, name = self._pieces.settings.enabled_models, self.known.name
+        shown = [one.id for one in self.models.shown.models]
+        chosen = [one for one in shown if one not in self.models.shown.off and one != model]
+        if on:
+            chosen.append(model)
+        if len(chosen) == len(shown):
+            enabled.pop(name, None)
+        else:
+            enabled[name] = chosen
+        self._show()
+        self.changed.emit(name)
+
+    def _own_added(self) -> None:
+        model, name = self.own.text().strip(), self.known.name
+        if not model:
+            return
+        own = self._pieces.settings.own_models.setdefault(name, [])
+        if model not in own:
+            own.append(model)
+        offered = self._pieces.settings.enabled_models.get(name)
+        if offered is not None and model not in offered:
+            offered.append(model)
+        self.own.clear()
+        self._show()
+        self.changed.emit(name)

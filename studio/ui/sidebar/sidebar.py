@@ -1,0 +1,283 @@
+"""The sidebar: search, places to go, and the chats."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QSizePolicy, QVBoxLayout, QWidget
+
+from studio.ui.theme import Theme, elided, joined
+from studio.ui.widgets import Field, IconButton, Label, PaintedButton, paint_rounded
+
+from .chat_list import ChatList
+
+if TYPE_CHECKING:
+    from studio.domain.sessions import SearchHit, SessionInfo
+
+PAGES = (
+    ("new", "New chat", "square-pen"),
+    ("agents", "Agents", "bot"),
+    ("workflows", "Workflows", "workflow"),
+    ("drafts", "Drafts", "inbox"),
+)
+
+
+class NavRow(PaintedButton):
+    """A place to go; ``hint`` is a shortcut, ``count`` what waits there."""
+
+    def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget | None = None) -> None:
+        super().__init__(theme, parent)
+        self.setText(text)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._icon = icon
+        self._chosen = False
+        self._hint = ""
+        self._count = 0
+        self._name()
+
+    def set_chosen(self, chosen: bool) -> None:
+        self._chosen = chosen
+        self._name()
+
+    def set_hint(self, hint: str) -> None:
+        self._hint = hint
+        self.update()
+
+    def set_count(self, count: int) -> None:
+        self._count = count
+        self._name()
+
+    def _name(self) -> None:
+        waiting = f"{self._count} waiting" if self._count else ""
+        self.setAccessibleName(joined((self.text(), waiting, "selected" if self._chosen else "")))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(160), self.theme.height(30))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.sizeHint().height())  # words are cut rather than the sidebar widened
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, rect = self.theme, QRectF(self.rect())
+        painter = QPainter(self)
+        if self._chosen:
+            paint_rounded(painter, rect, 6, t.color("selected"))
+        if over := self.overlay():
+            paint_rounded(painter, rect, 6, t.color(over))
+        side = t.px(16)
+        mark = QRectF(10, (rect.height() - side) / 2, side, side)
+        t.paint_icon(painter, mark, self._icon, "text1" if self._chosen else "text2")
+        x, right = mark.right() + t.px(8), rect.width() - 10
+        if self._count:
+            right = self._paint_count(painter, rect)
+        elif self._hint and self._hint_fits(x, right):
+            painter.setFont(t.font("small"))
+            painter.setPen(t.color("text3"))
+            width = t.metrics("small").horizontalAdvance(self._hint)
+            right -= width
+            painter.drawText(
+                QRectF(right, 0, width + 2, rect.height()),
+                Qt.AlignmentFlag.AlignVCenter,
+                self._hint,
+            )
+        role = "ui_medium" if self._chosen else "ui"
+        painter.setFont(t.font(role))
+        painter.setPen(t.color("text1"))
+        room = right - 6 - x
+        painter.drawText(
+            QRectF(x, 0, room + 2, rect.height()),
+            Qt.AlignmentFlag.AlignVCenter,
+            elided(t.metrics(role), self.text(), room),
+        )
+        painter.end()
+
+    def _hint_fits(self, left: float, right: float) -> bool:
+        t = self.theme
+        words = t.metrics("ui").horizontalAdvance(self.text())
+        return left + words + 12 + t.metrics("small").horizontalAdvance(self._hint) <= right
+
+    def _paint_count(self, painter: QPainter, rect: QRectF) -> float:
+        t, text = self.theme, str(self._count) if self._count < 100 else "99+"
+        high = t.px(18)
+        width = max(high, t.metrics("label").horizontalAdvance(text) + t.px(10))
+        box = QRectF(rect.width() - 8 - width, (rect.height() - high) / 2, width, high)
+        paint_rounded(painter, box, high / 2, t.color("track"))
+        painter.setFont(t.font("label"))
+        painter.setPen(t.color("text1"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+        return box.x()
+
+
+class Sidebar(QWidget):
+    """Search, New chat, Agents, Workflows, Drafts, chats by date, settings.
+
+    One thing in it is selected: a page (``select_page``) or a chat
+    (``select``). ``page`` tells ``agents``, ``workflows`` or ``drafts``.
+    """
+
+    new_chat = Signal()
+    open_session = Signal(str)
+    search = Signal(str)
+    settings = Signal()
+    server_wanted = Signal()
+    """The settings of the server."""
+    page = Signal(str)
+    rename = Signal(str, str)
+    delete = Signal(str)
+    stop = Signal(str)
+    """The id of a chat whose turn is to end."""
+
+    def __init__(
+        self, theme: Theme, clock: Callable[[], float] = time.time, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.setAccessibleName("Sidebar")
+        self._titles: dict[str, str] = {}
+        self._question: QMessageBox | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 12, 1, 8)
+        column.setSpacing(0)
+
+        self.field = Field(theme, "Search chats", icon="search")
+        self.field.setClearButtonEnabled(False)
+        self.field.textChanged.connect(self._typed)
+        self._rows: dict[str, NavRow] = {}
+        top = QVBoxLayout()
+        top.setContentsMargins(10, 0, 9, 0)
+        top.setSpacing(0)
+        top.addWidget(self.field)
+        top.addSpacing(8)
+        for name, text, icon in PAGES:
+            row = self._rows[name] = NavRow(theme, text, icon)
+            row.clicked.connect(lambda _on=False, name=name: self._go(name))
+            top.addWidget(row)
+        shortcut = QKeySequence("Ctrl+N").toString(QKeySequence.SequenceFormat.NativeText)
+        self._rows["new"].set_hint(shortcut)
+        column.addLayout(top)
+
+        self.chats = ChatList(theme, clock)
+        self.chats.opened.connect(self.open_session)
+        self.chats.stopping.connect(self.stop)
+        self.chats.removing.connect(self._ask_to_delete)
+        self.chats.chats.renamed.connect(self.rename)
+        column.addWidget(self.chats, 1)
+
+        foot = QHBoxLayout()
+        foot.setContentsMargins(10, 6, 16, 0)
+        gear = IconButton(theme, "settings", "Settings")
+        gear.clicked.connect(self.settings)
+        self._cost = Label(theme, "", "small", "text2", digits=True)
+        self._cost.hide()
+        foot.addWidget(gear)
+        self.server = IconButton(theme, "server", "Server")
+        self.server.clicked.connect(lambda: self.server_wanted.emit())
+        self.server.hide()
+        foot.addWidget(self.server)
+        foot.addStretch(1)
+        foot.addWidget(self._cost)
+        column.addLayout(foot)
+        theme.changed.connect(self.update)
+
+    # What it shows
+
+    def set_sessions(
+        self, sessions: Iterable[SessionInfo], agents: Mapping[str, tuple[str, str]]
+    ) -> None:
+        """All chats; ``agents`` maps an agent's name to its icon and hue."""
+        listed = list(sessions)
+        self._titles = {info.id: info.title for info in listed}
+        self.chats.set_sessions(listed, agents)
+
+    def set_hits(self, hits: Sequence[SearchHit] | None) -> None:
+        """What the search found; None while it is still looking."""
+        if self.field.text().strip():
+            self.chats.set_hits(hits)
+
+    def select(self, session_id: str | None) -> None:
+        self._mark("")
+        self.chats.select(session_id or "")
+
+    def select_page(self, name: str | None) -> None:
+        """``new``, ``agents``, ``workflows`` or ``drafts``; any other marks none."""
+        self.chats.select("")
+        self._mark(name or "")
+
+    def set_cost(self, text: str) -> None:
+        """Today's cost, “$0.84 today”; hidden when empty."""
+        self._cost.setText(text)
+        self._cost.setVisible(bool(text))
+
+    def show_server(self, state: str, about: str) -> None:
+        """A mark in the foot while the server runs, or should: it opens its settings."""
+        words = {"running": f"The server runs at {about}", "starting": "The server starts"}
+        self.server.set_icon("circle-alert" if state == "failed" else "server")
+        self.server.set_tooltip(words.get(state, f"The server does not run. {about}"))
+        self.server.setVisible(state != "off")
+
+    def set_drafts(self, waiting: int) -> None:
+        self._rows["drafts"].set_count(waiting)
+
+    def neighbour(self, step: int) -> str:
+        """The chat ``step`` places below the open one (above, if negative), or nothing."""
+        ids = self.chats.ids()
+        if not ids:
+            return ""
+        if self.chats.open_id not in ids:
+            return ids[0]
+        at = ids.index(self.chats.open_id) + step
+        return ids[at] if 0 <= at < len(ids) else ""
+
+    def focus_search(self) -> None:
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def edit_title(self) -> None:
+        """Rename the open chat in its row."""
+        index = self.chats.chats.index_of(self.chats.open_id)
+        if index.isValid():
+            self.chats.edit(index)
+
+    def _mark(self, name: str) -> None:
+        for key, row in self._rows.items():
+            row.set_chosen(key == name)
+
+    # What the person does
+
+    def _go(self, name: str) -> None:
+        if name == "new":
+            self.new_chat.emit()
+        else:
+            self.page.emit(name)
+
+    def _typed(self, text: str) -> None:
+        self.chats.set_query(text.strip())
+        self.search.emit(text.strip())
+
+    def _ask_to_delete(self, session_id: str) -> None:
+        title = self._titles.get(session_id, "") or "this chat"
+        box = QMessageBox(self.window())
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("Delete chat")
+        box.setText(f"Delete “{title}”?")
+        box.setInformativeText(
+            "The chat and its history are removed. Files stay as they are, "
+            "and the audit keeps which tools were used."
+        )
+        yes = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        yes.clicked.connect(lambda: self.delete.emit(session_id))
+        self._question = box
+        box.open()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("window"))
+        painter.fillRect(self.width() - 1, 0, 1, self.height(), self.theme.color("hair"))
+        painter.end()

@@ -1,0 +1,325 @@
+"""Cards that wait for the person: a permission question, the agent's own question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF
+
+from studio.domain.blocks import ToolBlock
+from studio.domain.permissions import Answer, Question, Rule, escaped
+from studio.ui.formatting import short_path
+from studio.ui.markdown.parser import Block
+from studio.ui.transcript.model import CardAction
+from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
+
+from .base import Hit, Item, ItemContext, PaintPass
+from .buttons import button_row, button_width, paint_button
+
+_FACTS = {
+    "folder": "folder",
+    "network": "globe",
+    "sandbox": "triangle-alert",
+    "limit": "clock",
+    "time": "clock",
+    "server": "server",
+    "file": "file",
+}
+
+
+def fact_icon(name: str, value: str) -> str:
+    """The icon of a fact by its name; one that says there is no network has its own."""
+    if name.lower() == "network" and value.lower().startswith("no"):
+        return "wifi-off"
+    return _FACTS.get(name.lower(), "info")
+
+
+SCOPES: tuple[tuple[Answer, str], ...] = (
+    ("folder", "in this folder"),
+    ("session", "in this chat"),
+    ("always", "everywhere"),
+)
+"""Where “Always” may count; the first unless the person says otherwise."""
+NAMED = 3
+"""Other calls a rule would have allowed that are named; the rest are counted."""
+_LONGEST = 28
+"""Characters of a name in a button."""
+
+
+def rule_name(rule: Rule) -> str:
+    """What “Always allow” names: the program of a command, the host of a page, or the tool."""
+    if rule.pattern == "*":
+        return rule.tool.replace("_", " ")
+    name = _plain(rule.pattern.removesuffix(" *").removesuffix("/*"))
+    if host := re.match(r"https?://([^/]+)", name):
+        name = host[1]
+    elif not rule.pattern.endswith("*"):
+        name = "exactly this" if len(name) > _LONGEST else name
+    if len(name) > _LONGEST:
+        name = f"…{name[-_LONGEST:]}"
+    return f"{name} with network" if rule.tool == "network" else name
+
+
+def names(rules: Sequence[Rule]) -> str:
+    """The same for several rules, or how many they are."""
+    named = " and ".join(map(rule_name, rules))
+    return named if len(rules) == 1 or len(named) <= _LONGEST else f"these {len(rules)}"
+
+
+def scope(rule: Rule) -> str:
+    """What a rule allows, in words."""
+    if rule.pattern == "*":
+        return f"every call of {rule.tool}"
+    online = " with network" if rule.tool == "network" else ""
+    if rule.pattern.endswith(" *"):
+        name = _plain(rule.pattern[:-2])
+        return f"{name}{online}" if " " not in name else f"“{name}”{online} with any arguments"
+    if escaped(name := _plain(rule.pattern)) == rule.pattern and len(name) > _LONGEST:
+        return f"exactly this{online}"
+    return f"“{name}”{online}"
+
+
+def _plain(pattern: str) -> str:
+    """A pattern without the brackets that keep a character from standing for others."""
+    return re.sub(r"\[([*?[])\]", r"\1", pattern)
+
+
+def covered(calls: Sequence[str]) -> list[str]:
+    """Which other calls of this chat the rules would have allowed, in a line; none for none."""
+    if not calls:
+        return []
+    named = [call.replace("\n", " ") for call in calls[-NAMED:]]
+    more = f" and {len(calls) - len(named)} more" if len(calls) > len(named) else ""
+    return [f"Would also have allowed: {', '.join(named)}{more}"]
+
+
+def _small(words: str) -> ParagraphLeaf:
+    return ParagraphLeaf(Block("paragraph", words), "small", "text2")
+
+
+class WaitingItem(Item):
+    """A raised card with a tile, a title and buttons."""
+
+    animated = False
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+        self.shown_at: float | None = None
+        """When it was first painted: keys are ignored for a moment after."""
+
+    @property
+    def tool(self) -> ToolBlock:
+        block = self.block
+        assert isinstance(block, ToolBlock)
+        return block
+
+    def estimate(self, context: ItemContext) -> float:
+        return context.look.px(191)
+
+    def head(self, title: str, text: str, context: ItemContext) -> float:
+        look = context.look
+        self.leaves, self.places, self.hits = [], [], []
+        left, y = look.px(56), float(look.px(13))
+        width = context.width - left - look.px(16)
+        made = ParagraphLeaf(Block("paragraph", title), "heading")
+        y += self.place(made, QPointF(left, y), context, width) - look.px(2)
+        if text:
+            made = ParagraphLeaf(Block("paragraph", text.replace("\n", "\u2028")), "ui", "text2")
+            y += self.place(made, QPointF(left, y - look.px(1)), context, width)
+        return y
+
+    def paint_card(self, paint: PaintPass, icon: str, context: ItemContext) -> None:
+        look = context.look
+        card = QRectF(0, 0, context.width, self.height)
+        look.card(paint.painter, card, "raised", "warn_line", 10)
+        side = look.px(28)
+        tile = QRectF(look.px(16), look.px(14), side, side)
+        look.tile(paint.painter, tile, icon, "warn", "warn_soft", 16)
+
+
+class ApprovalItem(WaitingItem):
+    """“Coder wants to run a command”."""
+
+    @property
+    def question(self) -> Question:
+        question = self.tool.question
+        assert question is not None
+        return question
+
+    @property
+    def name(self) -> str:
+        if self.tool.question is None:
+            return ""
+        question = self.question
+        facts = ", ".join(value for _, value in question.facts)
+        parts = (
+            question.title,
+            question.reason,
+            question.detail,
+            facts,
+            question.why.rstrip("."),
+            "needs your answer",
+        )
+        return ", ".join(part for part in parts if part)
+
+    def lay(self, context: ItemContext) -> None:
+        if self.tool.question is None:
+            self.height = 0.0
+            return
+        question, look = self.question, context.look
+        y = self.head(question.title, question.reason, context)
+        left, right = look.px(56), context.width - look.px(16)
+        y += look.px(7)
+        leaf = OutputLeaf(question.detail, color="text1")
+        pad = look.px(10)
+        top = y
+        y += look.px(9)
+        y += self.place(leaf, QPointF(left + pad, y), context, right - left - 2 * pad)
+        y += look.px(9)
+        self._box = QRectF(left, top, right - left, y - top)
+        self._facts: list[tuple[str, str, QRectF]] = []
+        if question.facts:
+            y += look.px(7)
+            y = self._place_facts(question.facts, left, right, y, look)
+        self._why: QPointF | None = None
+        if question.why:
+            y += look.px(5)
+            self._why = QPointF(left + look.px(7), y + look.px(10))
+            made = ParagraphLeaf(Block("paragraph", question.why), "ui", "text2")
+            indent = look.px(20)
+            y += self.place(made, QPointF(left + indent, y), context, right - left - indent)
+        y += look.px(10)
+        y = self._place_buttons(question, left, right, y, look)
+        if question.always:
+            y += look.px(7)
+            y = self._place_rules(question.always, question.covers, left, right, y, context)
+        self.height = y + look.px(12)
+
+    def _place_buttons(
+        self, question: Question, left: float, right: float, y: float, look: PaintStyle
+    ) -> float:
+        tall = look.theme.height(28)
+        actions = [(CardAction("allow_once", "Allow once", "primary"), question.id, "Enter")]
+        if question.always:
+            words = f"Always allow {names(question.always)}"
+            actions.append((CardAction("allow_always", words), question.id, "A"))
+        self.hits = button_row(look, left, y, actions)
+        if question.always:
+            beside = self.hits[-1].rect
+            where = QRectF(beside.right() + look.px(2), y, tall, tall)
+            self.hits.append(
+                Hit(where, "scopes", question.id, "Where “Always” counts", "icon", "chevron-down")
+            )
+        width = button_width(look, "Deny", "D")
+        if self.hits[-1].rect.right() + look.px(8) > right - width:
+            y += tall + look.px(8)
+        deny = QRectF(right - width, y, width, tall)
+        self.hits.append(Hit(deny, "deny", question.id, "Deny", "secondary", keycap="D"))
+        return y + tall
+
+    def _place_rules(
+        self,
+        rules: Sequence[Rule],
+        covers: Sequence[str],
+        left: float,
+        right: float,
+        y: float,
+        context: ItemContext,
+    ) -> float:
+        """What “Always” covers, the rules as they are kept, and the calls they would allow."""
+        width, where = right - left, SCOPES[0][1]
+        words = f"Always covers {scope(rules[0])} {where}. You can change it in Settings."
+        if (many := len(rules)) > 1:
+            words = f"Always adds these {many} rules {where}. You can change them in Settings."
+        above = rules[0].pattern == escaped(self.question.detail)  # it says all that the rule would
+        written = [] if above else [OutputLeaf("\n".join(map(str, rules)))]
+        for leaf in (_small(words), *written, *map(_small, covered(covers))):
+            y += self.place(leaf, QPointF(left, y), context, width)
+        return y
+
+    def _place_facts(
+        self,
+        facts: tuple[tuple[str, str], ...],
+        left: float,
+        right: float,
+        y: float,
+        look: PaintStyle,
+    ) -> float:
+        x, tall = left, look.px(18)
+        for name, value in facts:
+            value = short_path(value) if name == "folder" else value
+            width = look.px(20) + look.width("ui", value)
+            if x > left and x + width > right:
+                x, y = left, y + tall + look.px(2)
+            rect = QRectF(x, y, min(width, right - x) + 1, tall)
+            self._facts.append((fact_icon(name, value), value, rect))
+            x += width + look.px(16)
+        return y + tall
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        if self.tool.question is None or not self.hits:
+            return
+        look = context.look
+        if self.shown_at is None:
+            self.shown_at = context.now()
+        self.paint_card(paint, "shield-question-mark", context)
+        look.card(paint.painter, self._box, "sunken", None, 6)
+        self.paint_leaves(paint, context)
+        for icon, value, rect in self._facts:
+            middle = QPointF(rect.left() + look.px(7), rect.center().y())
+            look.icon(paint.painter, middle, icon, "text2", 14)
+            look.text(paint.painter, rect.adjusted(look.px(20), 0, 1, 0), value, "ui", "text2")
+        if self._why is not None:
+            look.icon(paint.painter, self._why, "info", "text2", 14)
+        for hit in self.hits:
+            paint_button(hit, paint, look)
+
+
+class QuestionItem(WaitingItem):
+    """A question of the agent, with choices or for a free answer."""
+
+    @property
+    def name(self) -> str:
+        choices = ", ".join(self.tool.choices)
+        return ", ".join(
+            part for part in (self.tool.asks or "", choices, "needs your answer") if part
+        )
+
+    def lay(self, context: ItemContext) -> None:
+        tool, look = self.tool, context.look
+        title = f"{self.agent} asks" if self.agent else "A question for you"
+        y = self.head(title, "", context)
+        left, right = look.px(56), context.width - look.px(16)
+        words = Block("paragraph", (tool.asks or "").replace("\n", "\u2028"))
+        y += self.place(ParagraphLeaf(words), QPointF(left, y), context, right - left)
+        self.hits = []
+        tall = look.theme.height(28)
+        x = left
+        if tool.choices:
+            y += look.px(10)
+            for number, choice in enumerate(tool.choices):
+                key = str(number + 1) if number < 9 else ""
+                width = min(button_width(look, choice, key), right - left)
+                if x > left and x + width > right:
+                    x, y = left, y + tall + look.px(8)
+                rect = QRectF(x, y, width, tall)
+                hit = Hit(rect, "reply", (tool.call_id, choice), choice, "secondary", keycap=key)
+                self.hits.append(hit)
+                x += width + look.px(8)
+            y += tall
+        y += look.px(8)
+        self._hint = QRectF(left, y, right - left, look.px(16))
+        self.height = y + look.px(16) + look.px(12)
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        if self.shown_at is None:
+            self.shown_at = context.now()
+        look = context.look
+        self.paint_card(paint, "message-circle", context)
+        self.paint_leaves(paint, context)
+        for hit in self.hits:
+            paint_button(hit, paint, look)
+        words = "Or answer in the composer." if self.hits else "Answer in the composer."
+        look.text(paint.painter, self._hint, words, "small", "text2")

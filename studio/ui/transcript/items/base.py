@@ -1,0 +1,221 @@
+"""Items of the canvas: what they share.
+
+An item lays itself out in its own coordinates (0, 0 is its top left in the
+text column), paints itself and says where it can be clicked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QWidget
+
+from studio.domain.blocks import TranscriptBlock
+from studio.ui.transcript.model import ItemSpan
+from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text.highlight import CodeColours
+from studio.ui.transcript.text.text_block import Leaf
+from studio.ui.widgets.thumbnails import Thumbnails
+
+Caret: TypeAlias = tuple[int, int]
+"""A leaf of the item and a place in its text."""
+TextRange: TypeAlias = tuple[Caret, Caret]
+START: Caret = (0, 0)
+END: Caret = (1 << 30, 1 << 30)
+
+
+@dataclass(eq=False, slots=True)
+class Hit:
+    """A place to click. ``style`` says how it is painted; rows and links paint themselves."""
+
+    rect: QRectF
+    action: str
+    value: object = None
+    text: str = ""
+    style: Literal["primary", "secondary", "ghost", "icon", "row", "link"] = "row"
+    icon: str = ""
+    keycap: str = ""
+
+    def same(self, other: Hit | None) -> bool:
+        """Whether both do the same; hits are made anew with every layout."""
+        return other is not None and (self.action, self.value) == (other.action, other.value)
+
+
+@dataclass
+class ItemContext:
+    """What items need to lay themselves out."""
+
+    look: PaintStyle
+    colours: CodeColours
+    now: Callable[[], float]
+    agent: Callable[[str], tuple[str, str]]
+    """An agent's icon and hue by its name."""
+    model: Callable[[str, str], str] = lambda provider, model: model
+    """A model's title by its provider and id."""
+    running: bool = False
+    """Whether the turn at the end goes on."""
+    blocking: Callable[[str], Sequence[str]] = lambda turn_id: ()
+    """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
+    raised: Callable[[str], str] = lambda reason: ""
+    """What the chat's limit is raised to after a turn that ended for this reason."""
+    read_only: bool = False
+    """Whether nothing can follow, so that no error or end offers a way on."""
+    width: float = 680.0
+    started: dict[int, float] = field(default_factory=dict[int, float])
+    """When a running block was first seen, by its id."""
+    opened: set[int] = field(default_factory=set[int])
+    """Ids of blocks whose details are shown."""
+    whole: set[int] = field(default_factory=set[int])
+    """Ids of blocks whose long contents are shown whole."""
+    thumbnails: Thumbnails = field(default_factory=Thumbnails)
+    layouts: int = 0
+    """Leaves laid out so far: for measuring."""
+
+
+@dataclass
+class PaintPass:
+    """What changes from one painting to the next."""
+
+    painter: QPainter
+    top: float
+    bottom: float
+    hover: Hit | None = None
+    pressed: Hit | None = None
+    focus: Hit | None = None
+    selected: TextRange | None = None
+    widget: QWidget | None = None
+    """What is painted on, to ask for the next frame of a spinner."""
+    primary: bool = True
+    """Whether this card may show its primary button as such."""
+
+
+class Item:
+    """One unit of the canvas."""
+
+    def __init__(self, plan: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        self.plan = plan
+        self.blocks = blocks
+        self.agent = agent
+        self.height = 0.0
+        self.laid = False
+        self.hits: list[Hit] = []
+        self.leaves: list[Leaf] = []
+        self.places: list[QPointF] = []
+        """Top left corners of the leaves."""
+
+    @property
+    def block(self) -> TranscriptBlock:
+        return self.blocks[self.plan.first]
+
+    @property
+    def name(self) -> str:
+        """What a screen reader says of this item."""
+        return ""
+
+    @property
+    def animated(self) -> bool:
+        """Whether a spinner turns or a clock runs in it."""
+        return False
+
+    def estimate(self, context: ItemContext) -> float:
+        return context.look.px(34)
+
+    def lay(self, context: ItemContext) -> None:
+        """Lay out everything; sets ``height`` and ``hits``."""
+        raise NotImplementedError
+
+    def tip(self, hit: Hit, context: ItemContext) -> str:
+        """Why a place cannot be clicked now; empty where it can."""
+        return ""
+
+    def show(self, context: ItemContext, top: float, bottom: float) -> float:
+        """Make ready what lies between; returns how much came or went above ``top``."""
+        if not self.laid:
+            self.lay(context)
+            self.laid = True
+        return 0.0
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        raise NotImplementedError
+
+    def drop(self) -> None:
+        """Free layouts; the height stays."""
+        self.laid = False
+        self.leaves, self.places, self.hits = [], [], []
+
+    def forget(self) -> None:
+        """It is far from the window: free what can be had again, beside the layout."""
+
+    def refresh(self, context: ItemContext) -> None:
+        """The blocks have changed."""
+        self.laid = False
+
+    def source(self) -> str:
+        """The whole item as text to copy."""
+        return self.name
+
+    # -- text -------------------------------------------------------------------
+
+    def place(self, leaf: Leaf, at: QPointF, context: ItemContext, width: float) -> float:
+        """Lay out a leaf at a point; returns its height."""
+        leaf.lay(context.look, width)
+        context.layouts += 1
+        self.leaves.append(leaf)
+        self.places.append(at)
+        return leaf.height
+
+    def paint_leaves(self, paint: PaintPass, context: ItemContext) -> None:
+        for index, (leaf, at) in enumerate(zip(self.leaves, self.places, strict=True)):
+            if leaf.laid and at.y() < paint.bottom and at.y() + leaf.height > paint.top:
+                paint.painter.save()
+                paint.painter.translate(at.x(), 0)
+                leaf.paint(paint.painter, at.y(), context.look, self.piece(index, paint.selected))
+                paint.painter.restore()
+
+    def piece(self, index: int, selected: TextRange | None) -> tuple[int, int] | None:
+        """What of leaf ``index`` is selected."""
+        if selected is None or not selected[0][0] <= index <= selected[1][0]:
+            return None
+        low = selected[0][1] if selected[0][0] == index else 0
+        high = selected[1][1] if selected[1][0] == index else self.leaves[index].length
+        return low, min(high, self.leaves[index].length)
+
+    def caret(self, x: float, y: float) -> Caret:
+        """The place in the item's text nearest to a point."""
+        if not self.leaves:
+            return START if y < self.height / 2 else END
+        best = 0
+        for index, at in enumerate(self.places):
+            if at.y() <= y:
+                best = index
+        leaf, at = self.leaves[best], self.places[best]
+        if not leaf.laid:
+            return best, 0
+        return best, leaf.position(x - at.x(), y - at.y())
+
+    def words(self, selected: TextRange) -> str:
+        """The selected text."""
+        if selected == (START, END) or not self.leaves:
+            return self.source()
+        out: list[str] = []
+        for index, leaf in enumerate(self.leaves):
+            piece = self.piece(index, selected)
+            if piece is not None and piece[0] < piece[1]:
+                out.append(leaf.cut(*piece).replace("\u2028", "\n"))
+        return "\n".join(out)
+
+    def url(self, x: float, y: float) -> str:
+        for leaf, at in zip(self.leaves, self.places, strict=True):
+            if leaf.laid and at.y() <= y < at.y() + leaf.height:
+                return leaf.url(x - at.x(), y - at.y())
+        return ""
+
+    def over_text(self, x: float, y: float) -> bool:
+        return any(
+            leaf.laid and at.y() <= y < at.y() + leaf.height and x >= at.x()
+            for leaf, at in zip(self.leaves, self.places, strict=True)
+        )

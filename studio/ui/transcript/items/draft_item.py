@@ -1,0 +1,399 @@
+"""The card of a draft: a diff that nobody has written yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
+
+from studio.domain.blocks import DraftBlock
+from studio.domain.sessions import DraftEntry
+from studio.domain.tools import Draft
+from studio.tools.drafts.diff import DiffLine, unified_diff
+from studio.ui.markdown.parser import Block, utf16
+from studio.ui.transcript.model import CardAction
+from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
+from studio.ui.transcript.text.highlight import CodeColours, Spans
+from studio.ui.transcript.text.line_layout import LineLayout, span_format
+from studio.ui.transcript.text.text_block import Leaf
+from studio.ui.widgets import paint_tag
+
+from .base import Hit, Item, ItemContext, PaintPass
+from .buttons import button_row, paint_button
+
+MOST_LINES = 60
+"""Rows of a diff before “Show all”."""
+_DONE = {
+    "approved": ("check", "ok", "Written"),
+    "discarded": ("x", "text2", "Discarded"),
+    "superseded": ("history", "text2", "Replaced by a newer draft"),
+    "conflict": ("triangle-alert", "warn", "Not written"),
+    "undone": ("undo-2", "text2", "Undone"),
+}
+ICONS = {"write": "file-pen", "delete": "trash-2", "move": "arrow-right"}
+APPROVE = {
+    "write": "Approve and write", "delete": "Approve and delete", "move": "Approve and move",
+}  # fmt: skip
+WRITTEN = {"write": "Written", "delete": "Deleted", "move": "Moved"}
+_UNTOUCHED = {
+    "write": "Nothing is written until you approve.",
+    "delete": "Nothing is deleted until you approve. You can undo it.",
+    "move": "Nothing is moved until you approve.",
+}
+LANGUAGES = {
+    "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
+    "rs": "rust", "go": "go", "c": "c", "h": "c", "cpp": "cpp", "java": "java", "rb": "ruby",
+    "sh": "bash", "toml": "toml", "yaml": "yaml", "yml": "yaml", "json": "json", "css": "css",
+    "html": "html", "sql": "sql", "md": "markdown", "kt": "kotlin", "swift": "swift",
+}  # fmt: skip
+
+
+_LATER = {
+    "approved": CardAction("undo", "Undo", "ghost"),
+    "conflict": CardAction("resolve", "Resolve…", "ghost"),
+}
+"""What can still be done about a draft that waits no more."""
+
+
+def icon_of(draft: Draft) -> str:
+    return ICONS[draft.action] if draft.base_digest else "file-plus"
+
+
+def outcome_of(draft: Draft | DraftEntry) -> tuple[str, str, str]:
+    """Icon, colour and words of what became of a draft."""
+    icon, color, words = _DONE[draft.status]
+    return icon, color, WRITTEN[draft.action] if draft.status == "approved" else words
+
+
+def is_editable(draft: Draft) -> bool:
+    """Whether it has a text that a person may change."""
+    return draft.action != "delete" and (draft.before is not None or not draft.base_digest)
+
+
+class DiffLeaf(Leaf):
+    """One row of the diff, or one side of it: then with one number."""
+
+    def __init__(
+        self, line: DiffLine, spans: Spans = (), side: Literal["both", "old", "new"] = "both"
+    ) -> None:
+        super().__init__(Block("code", line.text))
+        self.line, self.spans, self.side = line, spans, side
+
+    def lay(self, look: PaintStyle, width: float) -> None:
+        self.width = width
+        tall = look.code_block_line
+        self.left = look.px(79 if self.side == "both" else 51)
+        self.words = LineLayout(
+            self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
+            look.font("code"),
+            tall,
+            self._formats(look),
+            anywhere=True,
+        )
+        self.words.lay(max(40.0, width - self.left - look.px(12)))
+        self.height = max(tall, self.words.height)
+        self.laid = True
+
+    def _formats(self, look: PaintStyle) -> list[QTextLayout.FormatRange]:
+        line = self.line
+        out: list[QTextLayout.FormatRange] = []
+        self._marks: list[tuple[int, int]] = []
+        if "\t" in line.text:
+            return out
+        for start, size, token in self.spans:
+            form = QTextCharFormat()
+            form.setForeground(look.color(token))
+            out.append(span_format(start, size, form))
+        for low, high in line.marks:
+            start, size = utf16(line.text[:low]), utf16(line.text[low:high])
+            form = QTextCharFormat()
+            form.setForeground(look.color("text1"))
+            out.append(span_format(start, size, form))
+            self._marks.append((start, size))
+        return out
+
+    def paint(
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        line, tall = self.line, look.code_block_line
+        if line.kind in ("add", "del"):
+            ground = look.color(f"{line.kind}_bg")
+            painter.fillRect(QRectF(0, y, self.width, self.height), ground)
+        for start, size in self._marks:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(look.color(f"{line.kind}_word"))
+            for rect in self.words.rects(start, start + size):
+                middle = y + rect.center().y()
+                high = look.px(18)
+                painter.drawRoundedRect(
+                    QRectF(self.left + rect.left() - 1, middle - high / 2, rect.width() + 2, high),
+                    3,
+                    3,
+                )
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        numbers = {
+            "both": ((line.old_no, 29), (line.new_no, 57)),
+            "old": ((line.old_no, 29),),
+            "new": ((line.new_no, 29),),
+        }[self.side]
+        for number, right in numbers:
+            if number is not None:
+                box = QRectF(0, y, look.px(right), tall)
+                look.text(painter, box, str(number), "tiny_code", "text3", RIGHT)
+        sign = {"add": ("+", "ok"), "del": ("−", "err")}.get(line.kind)
+        if sign:
+            box = QRectF(self.left - look.px(14), y, look.px(12), tall)
+            look.text(painter, box, sign[0], "code", sign[1])
+        self.words.paint(painter, self.left, y, look, selected)
+
+    def position(self, x: float, y: float) -> int:
+        return self.words.position(x - self.left, y)
+
+
+class FoldLeaf(Leaf):
+    """“22 unchanged lines”."""
+
+    def __init__(self, line: DiffLine, index: int) -> None:
+        super().__init__(Block("code", line.text))
+        self.index = index
+
+    def lay(self, look: PaintStyle, width: float) -> None:
+        self.width, self.height, self.laid = width, look.px(26), True
+
+    def paint(
+        self, painter: QPainter, y: float, look: PaintStyle, selected: tuple[int, int] | None
+    ) -> None:
+        painter.fillRect(QRectF(0, y, self.width, self.height), look.color("sunken"))
+        middle = QPointF(look.px(40), y + self.height / 2)
+        look.icon(painter, middle, "chevrons-up-down", "text3", 14)
+        line = QRectF(look.px(77), y, self.width - look.px(90), self.height)
+        look.text(painter, line, self.block.text, "small", "text2")
+
+
+def colour(
+    lines: Sequence[DiffLine], path: str, colours: CodeColours
+) -> tuple[dict[int, Spans], bool]:
+    """Colours of rows by their index, for both sides of the change as whole texts.
+
+    Also whether these are all: the language may still be loading.
+    """
+    spans: dict[int, Spans] = {}
+    language = LANGUAGES.get(path.rpartition(".")[2].lower(), "")
+    if not language:
+        return spans, True
+    if not colours.can(language):
+        return spans, False
+    for kinds in (("same", "del"), ("same", "add")):
+        state: tuple[str, ...] = ("root",)
+        for index, line in enumerate(lines):
+            if line.kind == "fold":
+                state = ("root",)
+            elif line.kind in kinds:
+                found, state = colours.spans(language, line.text + "\n", state)
+                spans[index] = tuple(s for s in found if s[0] < utf16(line.text))
+    return spans, True
+
+
+class DraftItem(Item):
+    """Path, counts, the diff, and what may be done; one row once that is decided."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+        self._lines: list[DiffLine] | None = None
+        self._unfolded: set[int] = set()
+        self._counts = (0, 0)
+
+    @property
+    def draft_block(self) -> DraftBlock:
+        block = self.block
+        assert isinstance(block, DraftBlock)
+        return block
+
+    @property
+    def waiting(self) -> bool:
+        return self.draft_block.draft.status == "waiting"
+
+    @property
+    def name(self) -> str:
+        draft = self.draft_block.draft
+        added, removed = self._counts
+        state = "waiting for you" if self.waiting else outcome_of(draft)[2].lower()
+        lines = "line" if added == 1 else "lines"
+        counts = f"{added} {lines} added, {removed} removed"
+        doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
+        return f"{doing[draft.action]}, {draft.place}, {counts}, {state}"
+
+    def source(self) -> str:
+        sign = {"add": "+", "del": "-", "same": " "}
+        lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
+        return "\n".join([self.draft_block.draft.place, *lines])
+
+    def lines(self) -> list[DiffLine]:
+        if self._lines is None:
+            draft = self.draft_block.draft
+            self._lines = unified_diff(draft) if draft.rewrites else []
+            self._counts = (
+                sum(line.kind == "add" for line in self._lines),
+                sum(line.kind == "del" for line in self._lines),
+            )
+        return self._lines
+
+    def estimate(self, context: ItemContext) -> float:
+        if not self.waiting:
+            return context.look.px(38)
+        draft = self.draft_block.draft
+        text = draft.after or draft.before or ""
+        rows = min(MOST_LINES, text.count("\n")) if draft.rewrites else 0
+        return context.look.px(120) + rows * 20.0
+
+    def unfold(self, index: int) -> None:
+        """Show the lines of a fold."""
+        lines = self.lines()
+        fold = lines[index]
+        if fold.old_no is None or fold.new_no is None:
+            return
+        new = self.draft_block.draft.after.splitlines()
+        shown = [
+            DiffLine("same", fold.old_no + n, fold.new_no + n, new[fold.new_no - 1 + n])
+            for n in range(fold.count)
+            if fold.new_no - 1 + n < len(new)
+        ]
+        self._lines = [*lines[:index], *shown, *lines[index + 1 :]]
+        self.laid = False
+
+    def lay(self, context: ItemContext) -> None:
+        look, block = context.look, self.draft_block
+        self.leaves, self.places, self.hits = [], [], []
+        lines = self.lines()
+        head = look.theme.height(38)
+        opened = self.waiting or id(block) in context.opened
+        y = float(head)
+        if not self.waiting:
+            row = QRectF(0, 0, context.width, head)
+            self.hits.append(Hit(row, "toggle", id(block), self.name))
+        if opened:
+            y += 1
+            self._body_top = y
+            whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
+            shown = lines if whole else lines[:MOST_LINES]
+            spans, self.coloured = colour(shown, block.draft.path, context.colours)
+            for index, line in enumerate(shown):
+                if line.kind == "fold":
+                    fold = FoldLeaf(line, index)
+                    tall = self.place(fold, QPointF(1, y), context, context.width - 2)
+                    rect = QRectF(1, y, context.width - 2, tall)
+                    self.hits.append(Hit(rect, "unfold", index, line.text))
+                else:
+                    made = DiffLeaf(line, spans.get(index, ()))
+                    tall = self.place(made, QPointF(1, y), context, context.width - 2)
+                y += tall
+            if not whole:
+                text = f"Show {len(lines) - len(shown)} more lines"
+                rect = QRectF(look.px(79), y, look.width("small_medium", text), look.px(28))
+                self.hits.append(Hit(rect, "show_all", id(block), text, "link"))
+                y += look.px(28)
+            self._body_bottom = y
+            y += look.px(3) if lines else 0
+        if self.waiting:
+            self._foot = y
+            y += 1 + look.px(10)
+            draft = block.draft.id
+            buttons = [
+                CardAction("approve", APPROVE[block.draft.action], "primary"),
+                CardAction("edit", "Edit…"),
+                CardAction("discard", "Discard", "ghost"),
+            ]
+            if not is_editable(block.draft):
+                del buttons[1]
+            made = button_row(look, look.px(12), y, [(each, draft, "") for each in buttons])
+            self.hits += made
+            y += look.theme.height(28) + look.px(10)
+            self._note = block.detail or _UNTOUCHED[block.draft.action]
+            left = made[-1].rect.right() + look.px(12)
+            width = context.width - look.px(15) - left
+            low = self._foot + 1
+            if look.width("small", self._note) > width:
+                left, low = look.px(14), y - look.px(4)
+                y += look.px(20)
+                width = context.width - look.px(15) - left
+            self._note_rect = QRectF(left, low, width, y - low)
+        elif action := _LATER.get(block.draft.status):
+            (button,) = button_row(look, 0, 0, [(action, block.draft.id, "")])
+            right, top = context.width - look.px(36), (head - button.rect.height()) / 2
+            button.rect.moveTopRight(QPointF(right, top))
+            self.hits.append(button)
+        self.height = y
+
+    # -- painting --------------------------------------------------------------------
+
+    def paint(self, paint: PaintPass, context: ItemContext) -> None:
+        look, painter, block = context.look, paint.painter, self.draft_block
+        card = QRectF(0, 0, context.width, self.height)
+        row = QRectF(0, 0, context.width, look.theme.height(38))
+        ground = "raised" if self.waiting else None
+        radius = 10 if self.leaves else 8
+        look.card(painter, card, ground and "surface", None, radius)
+        if self.hits and self.hits[0].action == "toggle" and self.hits[0].same(paint.hover):
+            look.card(painter, row.adjusted(1, 1, -1, -1), "hover", None, radius - 1)
+        if self.leaves:
+            self.paint_leaves(paint, context)
+            look.hairline(painter, 1, row.bottom(), context.width - 2)
+        look.card(painter, card, None, "control", radius)
+        self._paint_head(row, paint, context)
+        if self.waiting:
+            look.hairline(painter, 1, self._foot, context.width - 2)
+            color = "warn" if block.detail else "text2"
+            side = RIGHT if self._note_rect.top() == self._foot + 1 else LEFT
+            look.text(painter, self._note_rect, self._note, "small", color, side)
+        for hit in self.hits:
+            if hit.style == "link":
+                look.text(painter, hit.rect, hit.text, "small_medium", "accent_text", LEFT)
+            elif hit.style == "row":
+                if hit.action == "unfold" and hit.same(paint.hover):
+                    painter.fillRect(hit.rect, look.color("hover"))
+                if hit.same(paint.focus):
+                    look.focus_ring(painter, hit.rect.adjusted(4, 4, -4, -4), 7)
+            else:
+                paint_button(hit, paint, look)
+
+    def _paint_head(self, row: QRectF, paint: PaintPass, context: ItemContext) -> None:
+        look, painter, block = context.look, paint.painter, self.draft_block
+        draft = block.draft
+        middle = row.center().y()
+        look.icon(painter, QPointF(look.px(21), middle), icon_of(draft), "text2", 16)
+        right = row.right() - look.px(15)
+        if not self.waiting:
+            opened = id(block) in context.opened
+            chevron = "chevron-down" if opened else "chevron-right"
+            look.icon(painter, QPointF(right - look.px(5), middle), chevron, "text2", 14)
+            right -= look.px(22)
+            button = next((hit for hit in self.hits if hit.style == "ghost"), None)
+            if button:
+                right = button.rect.left() - look.px(4)
+        added, removed = self._counts
+        for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
+            if present or (draft.rewrites and not (added or removed)):
+                width = look.width("small_strong", text)
+                box = QRectF(right - width, row.top(), width, row.height())
+                look.text(painter, box, text, "small_strong", color, RIGHT)
+                right -= width + look.px(10)
+        if not self.waiting:
+            mark, color, words = outcome_of(draft)
+            words = block.detail or words
+            width = min(look.width("ui", words), context.width * 0.45)
+            box = QRectF(right - width, row.top(), width, row.height())
+            look.text(painter, box, words, "ui", "text2", RIGHT)
+            right -= width + look.px(8)
+            look.icon(painter, QPointF(right - look.px(7), middle), mark, color, 14)
+            right -= look.px(22)
+        left = look.px(38)
+        room = QRectF(left, row.top(), right - left - look.px(60), row.height())
+        used = look.text(
+            painter, room, draft.place, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+        )
+        tags = {"write": "Draft" if draft.base_digest else "New file"}
+        tag = tags.get(draft.action, draft.action.capitalize())
+        paint_tag(painter, look.theme, QPointF(left + used + look.px(10), middle), tag)

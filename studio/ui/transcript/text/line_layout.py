@@ -1,0 +1,168 @@
+"""One paragraph as lines of equal height: laid out, painted, asked for places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import ceil
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QTextCharFormat, QTextLayout, QTextOption
+
+from studio.ui.markdown.parser import CODE, EMPHASIS, STRIKE, STRONG, Span, utf16
+from studio.ui.transcript.paint_style import PaintStyle
+
+
+class LineLayout:
+    """One paragraph, broken into lines of equal height."""
+
+    def __init__(
+        self,
+        text: str,
+        font: QFont,
+        line: float,
+        formats: Sequence[QTextLayout.FormatRange] = (),
+        chips: Sequence[tuple[int, int]] = (),
+        *,
+        anywhere: bool = False,
+        tab: float = 0,
+        align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+    ) -> None:
+        self.text = text
+        self.line = line
+        self.chips = chips
+        self.bare = False
+        """Inline code without a tint, where the ground has one."""
+        self.height = self.width = 0.0
+        self.layout = QTextLayout(text, font)
+        option = QTextOption(align)
+        option.setWrapMode(
+            QTextOption.WrapMode.WrapAnywhere
+            if anywhere
+            else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+        )
+        if tab:
+            option.setTabStopDistance(tab)
+        self.layout.setTextOption(option)
+        if formats:
+            self.layout.setFormats(list(formats))
+        self.layout.setCacheEnabled(True)
+
+    def lay(self, width: float) -> None:
+        layout, y, widest = self.layout, 0.0, 0.0
+        layout.beginLayout()
+        while True:
+            line = layout.createLine()
+            if not line.isValid():
+                break
+            line.setLineWidth(width)
+            natural = line.height()
+            step = max(self.line, natural)
+            line.setPosition(QPointF(0, y + (step - natural) / 2))
+            widest = max(widest, line.naturalTextWidth())
+            y += step
+        layout.endLayout()
+        self.height, self.width = ceil(y), widest
+
+    def paint(
+        self,
+        painter: QPainter,
+        x: float,
+        y: float,
+        look: PaintStyle,
+        selected: tuple[int, int] | None,
+        color: str = "text1",
+    ) -> None:
+        if self.chips and not self.bare:
+            for start, size in self.chips:
+                self._chip(painter, x, y, start, size, look)
+        painter.setPen(look.color(color))
+        ranges: list[QTextLayout.FormatRange] = []
+        if selected and selected[1] > selected[0]:
+            mark = QColor(look.color("accent"))
+            mark.setAlpha(70)
+            form = QTextCharFormat()
+            form.setBackground(mark)
+            ranges.append(span_format(selected[0], selected[1] - selected[0], form))
+        self.layout.draw(painter, QPointF(x, y), ranges)
+
+    def _chip(
+        self, painter: QPainter, x: float, y: float, start: int, size: int, look: PaintStyle
+    ) -> None:
+        """The tint behind inline code."""
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.color("sunken"))
+        for rect in self.rects(start, start + size):
+            tall = look.px(18)
+            middle = rect.center().y()
+            painter.drawRoundedRect(
+                QRectF(x + rect.left() - 2, y + middle - tall / 2, rect.width() + 4, tall), 4, 4
+            )
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+
+    def rects(self, start: int, end: int) -> list[QRectF]:
+        """Where the text from ``start`` to ``end`` lies, a rectangle a line."""
+        out: list[QRectF] = []
+        for index in range(self.layout.lineCount()):
+            line = self.layout.lineAt(index)
+            first, last = line.textStart(), line.textStart() + line.textLength()
+            low, high = max(start, first), min(end, last)
+            if low < high:
+                left, right = _x(line, low), _x(line, high)
+                out.append(QRectF(left, line.y(), right - left, line.height()))
+        return out
+
+    def position(self, x: float, y: float) -> int:
+        """The place between characters nearest to a point."""
+        count = self.layout.lineCount()
+        for index in range(count):
+            line = self.layout.lineAt(index)
+            if y < line.y() + line.height() or index == count - 1:
+                if y > line.y() + self.line * 1.5:
+                    return utf16(self.text)
+                return line.xToCursor(x)
+        return 0
+
+    def end(self) -> QPointF:
+        """The top right corner of the last character: where the live cursor stands."""
+        if not self.layout.lineCount():
+            return QPointF()
+        line = self.layout.lineAt(self.layout.lineCount() - 1)
+        return QPointF(_x(line, utf16(self.text)), line.y() + line.height() / 2)
+
+
+def _x(line: object, position: int) -> float:
+    """``cursorToX`` returns a pair in some bindings."""
+    found = line.cursorToX(position)  # type: ignore[attr-defined]  # a QTextLine
+    return found[0] if isinstance(found, tuple) else found
+
+
+def span_format(start: int, length: int, form: QTextCharFormat) -> QTextLayout.FormatRange:
+    made = QTextLayout.FormatRange()
+    made.start, made.length, made.format = start, length, form
+    return made
+
+
+def formats(
+    look: PaintStyle, spans: Iterable[Span], base: str = "body"
+) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
+    """Character formats of inline styles, and the pieces of inline code."""
+    out: list[QTextLayout.FormatRange] = []
+    chips: list[tuple[int, int]] = []
+    for start, size, style, url in spans:
+        form = QTextCharFormat()
+        if style & CODE:
+            font = QFont(look.font("code"))
+            font.setPixelSize(max(1, look.font(base).pixelSize() - look.px(2)))
+            form.setFont(font)
+            chips.append((start, size))
+        if style & STRONG:
+            form.setFontWeight(QFont.Weight.DemiBold)
+        if style & EMPHASIS:
+            form.setFontItalic(True)
+        if style & STRIKE:
+            form.setFontStrikeOut(True)
+        if url:
+            form.setForeground(look.color("accent_text"))
+        out.append(span_format(start, size, form))
+    return out, chips

@@ -1,0 +1,384 @@
+"""What is on show: the canvas, where its window is, what is selected, focused, under the mouse.
+
+The mouse, the keys and the painting all work on the stage and know nothing of
+each other. It is no widget: by signals it says what its owner has to do.
+
+Which block of the transcript has the focus, and which of its rows or buttons.
+
+What is selected, across items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, Signal
+
+from studio.domain.blocks import TranscriptBlock
+
+from .canvas import Canvas
+from .items.approval_item import ApprovalItem, WaitingItem
+from .items.base import END, START, Caret, Hit, Item, ItemContext, TextRange
+from .scroller import FADE, STICK, Pill, Scroller
+
+_BUTTONS = ("primary", "secondary", "ghost", "icon", "link")
+
+
+class Focus:
+    """The block with the focus, and one of its rows or buttons."""
+
+    def __init__(self) -> None:
+        self.item: Item | None = None
+        self.hit: Hit | None = None
+        self.keyboard = False
+        """Whether it came by the keyboard and is to be seen."""
+
+    def __bool__(self) -> bool:
+        return self.item is not None and self.keyboard
+
+    def clear(self) -> None:
+        self.item = self.hit = None
+        self.keyboard = False
+
+    def index(self, canvas: Canvas) -> int | None:
+        return None if self.item is None else canvas.index(self.item)
+
+    def shown_hit(self, item: Item) -> Hit | None:
+        """The button that Enter would press; a prompt's first one."""
+        if self.hit is not None:
+            return self.hit
+        if isinstance(item, ApprovalItem) and item.hits:
+            return item.hits[0]
+        return None
+
+    def move(self, canvas: Canvas, step: int) -> bool:
+        """To the next or previous block or row."""
+        here = self.index(canvas)
+        if here is None:
+            here = len(canvas.items) if step < 0 else -1
+            stops: list[Hit | None] = []
+        else:
+            stops = _rows(canvas.items[here])
+        at = next((n for n, hit in enumerate(stops) if hit and hit.same(self.hit)), 0)
+        if stops and 0 <= at + step < len(stops):
+            self.hit = stops[at + step]
+            return True
+        here += step
+        while 0 <= here < len(canvas.items) and not canvas.items[here].height:
+            here += step
+        if not 0 <= here < len(canvas.items):
+            return False
+        self.item = canvas.items[here]
+        rows = _rows(self.item)
+        self.hit = rows[0 if step > 0 else -1] if rows else None
+        return True
+
+    def tab(self, canvas: Canvas, forward: bool) -> bool:
+        """To the next button of the focused block; False after the last."""
+        if self.item is None or self.index(canvas) is None:
+            return False
+        buttons = [hit for hit in self.item.hits if hit.style in _BUTTONS]
+        if not buttons:
+            return False
+        start = self.shown_hit(self.item)
+        at = next((n for n, hit in enumerate(buttons) if hit.same(start)), None)
+        at = (0 if forward else -1) if at is None else at + (1 if forward else -1)
+        if not 0 <= at < len(buttons):
+            self.hit = None
+            return False
+        self.hit, self.keyboard = buttons[at], True
+        return True
+
+
+def _rows(item: Item) -> list[Hit | None]:
+    return [hit for hit in item.hits if hit.style == "row"]
+
+
+TextPosition: TypeAlias = tuple[int, Caret]
+"""An item's index and a place in its text."""
+
+
+class Selection:
+    """From where the mouse was pressed to where it is; empty at first."""
+
+    def __init__(self) -> None:
+        self.anchor: TextPosition | None = None
+        self.head: TextPosition | None = None
+
+    def __bool__(self) -> bool:
+        return self.anchor is not None and self.anchor != self.head
+
+    def clear(self) -> None:
+        self.anchor = self.head = None
+
+    def begin(self, place: TextPosition) -> None:
+        self.anchor = self.head = place
+
+    def extend(self, place: TextPosition) -> None:
+        if self.anchor is not None:
+            self.head = place
+
+    def all(self, count: int) -> None:
+        """Everything."""
+        self.anchor, self.head = (0, START), (max(0, count - 1), END)
+
+    @property
+    def ends(self) -> tuple[TextPosition, TextPosition] | None:
+        if self.anchor is None or self.head is None or not self:
+            return None
+        low, high = sorted((self.anchor, self.head))
+        return low, high
+
+    def of(self, index: int) -> TextRange | None:
+        """What of an item is selected."""
+        ends = self.ends
+        if ends is None or not ends[0][0] <= index <= ends[1][0]:
+            return None
+        low = ends[0][1] if ends[0][0] == index else START
+        high = ends[1][1] if ends[1][0] == index else END
+        return (low, high) if low < high else None
+
+    def text(self, items: Sequence[Item]) -> str:
+        """The selected text; the source where blocks are selected whole."""
+        ends = self.ends
+        if ends is None:
+            return ""
+        out: list[str] = []
+        for index in range(ends[0][0], min(ends[1][0], len(items) - 1) + 1):
+            piece = self.of(index)
+            words = items[index].words(piece) if piece is not None else ""
+            if words:
+                out.append(words)
+        return "\n\n".join(out)
+
+
+COLUMN = 680
+AVATAR = 36
+SIDE = 24
+
+
+class Viewport(QObject):
+    """Shared by the hands of the transcript. Places are in the window's pixels."""
+
+    outdated = Signal()
+    """All that is seen has to be painted again."""
+    focus_moved = Signal(int)
+    """The index of the item that has the focus now."""
+    keyboard_wanted = Signal()
+    """The keyboard should come here: something waits for an answer."""
+
+    def __init__(self, context: ItemContext, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.context = context
+        self.look = context.look
+        self.canvas = Canvas(context)
+        self.scroller = Scroller(self.canvas)
+        self.selection = Selection()
+        self.focus = Focus()
+        self.hover: Hit | None = None
+        self.pressed: Hit | None = None
+        self.over_pill = False
+        """Whether the mouse is over the pill."""
+        self.column_left = 0.0
+        self.pill: tuple[Pill, QRectF] | None = None
+        self.fresh = False
+        """Whether something came below while the person looked elsewhere."""
+
+    # -- contents ---------------------------------------------------------------------
+
+    def set_blocks(self, blocks: Sequence[TranscriptBlock]) -> None:
+        """Show other blocks, from their end; nothing of the old ones is kept."""
+        self.selection.clear()
+        self.focus.clear()
+        self.hover = self.pressed = None
+        self.context.opened.clear()
+        self.context.whole.clear()
+        self.context.started.clear()
+        self.canvas.set_blocks(blocks)
+        self.scroll_to_end()
+
+    def update(self, dirty: Iterable[int]) -> tuple[Sequence[int], float | None]:
+        """Take the changes of blocks.
+
+        Returns the items that changed or came, and above which height of the
+        canvas all looks as it did; None if that is not known.
+        """
+        canvas, scroller = self.canvas, self.scroller
+        total, still, anchor = canvas.total, canvas.still, scroller.anchor()
+        changed = canvas.update(dirty)
+        at = canvas.splice_at
+        if at is not None:
+            self._spliced(at)
+        scroller.settle(anchor)
+        if not scroller.following and canvas.total > total:
+            self.fresh = True
+        if at is not None:
+            return range(at, len(canvas.items)), None
+        only_tail = changed == [len(canvas.items) - 1]
+        return changed, min(still, canvas.still) if only_tail else None
+
+    def _spliced(self, at: int) -> None:
+        """Items from ``at`` on are others now."""
+        ends = self.selection.ends
+        if ends is not None and ends[1][0] >= at:
+            self.selection.clear()
+        items = self.canvas.items
+        if self.focus.item is not None and self.canvas.index(self.focus.item) is None:
+            # An answered question is a row now.
+            self.focus.hit = None
+            self.focus.item = items[min(at, len(items) - 1)] if items else None
+        self.hover = None
+
+    # -- the window and the column ------------------------------------------------------
+
+    def fit(self, width: int, height: int) -> bool:
+        """Take the column's width from the window's; whether it changed."""
+        px = self.look.px
+        self.scroller.height, self.scroller.width = height, width
+        room = min(px(COLUMN) + px(AVATAR), width - 2 * SIDE)
+        column = float(max(200, room - px(AVATAR)))
+        self.column_left = round((width - room) / 2) + px(AVATAR)
+        if column == self.context.width:
+            return False
+        self.context.width = column
+        return True
+
+    def resize(self, width: int, height: int) -> None:
+        anchor = self.scroller.anchor()
+        if self.fit(width, height):
+            self.canvas.restyle()
+        self.scroller.settle(anchor)
+        self.scrolled()
+
+    def restyle(self) -> None:
+        """Every layout is out of date."""
+        anchor = self.scroller.anchor()
+        self.canvas.restyle()
+        self.scroller.settle(anchor)
+        self.scrolled()
+
+    def recolour(self) -> None:
+        """Code colours can be had now."""
+        anchor = self.scroller.anchor()
+        self.canvas.recolour()
+        self.scroller.settle(anchor)
+        self.scrolled()
+
+    def relay(self, item: Item | None) -> None:
+        """Lay out one item again; what is at the top of the window stays there."""
+        if item is None:
+            return
+        anchor = self.canvas.anchor(self.scroller.value)
+        item.laid = False
+        self.scroller.following = False
+        self.scroller.settle(anchor)
+        self.scroller.following = self.scroller.below <= STICK
+        self.scrolled()
+
+    def toggle(self, key: int) -> None:
+        """Open or close details of the focused item, by the id of their block."""
+        self.context.opened.symmetric_difference_update({key})
+        self.relay(self.focus.item)
+
+    def place_of(self, index: int) -> QRect:
+        """Where an item is, in the window."""
+        top = self.canvas.top(index) - self.scroller.value
+        size = QSize(int(self.context.width), int(self.canvas.items[index].height))
+        return QRect(QPoint(int(self.column_left), round(top)), size)
+
+    # -- scrolling ------------------------------------------------------------------------
+
+    def reveal(self, index: int) -> None:
+        """Scroll so far that an item is seen."""
+        self.scroller.reveal(index, 8, FADE + 8)
+        self.scrolled()
+
+    def scroll_to(self, value: float) -> None:
+        self.scroller.to(value)
+        self.scrolled()
+
+    def scroll_by(self, pixels: float) -> None:
+        self.scroller.by(pixels)
+        self.scrolled()
+
+    def scroll_to_end(self) -> None:
+        self.scroller.following = True
+        self.scroller.settle()
+        self.scroller.drop_far()
+        self.scrolled()
+
+    def scrolled(self) -> None:
+        """The window moved over the canvas."""
+        if self.scroller.following:
+            self.fresh = False
+        self.find_pill()
+        self.outdated.emit()
+
+    # -- the pill -------------------------------------------------------------------------
+
+    def find_pill(self) -> None:
+        """Have the pill that leads to a question out of view, or to what is new below."""
+        canvas, scroller = self.canvas, self.scroller
+        pill = None
+        for index in canvas.waiting():
+            item = canvas.items[index]
+            if not isinstance(item, WaitingItem):
+                continue
+            top = canvas.top(index) - scroller.value
+            if top > scroller.height - 40 or top + item.height < 40:
+                words = f"{item.agent or 'The agent'} needs your answer"
+                pill = Pill(words, "attention", "shield-question-mark", "warn", "Ctrl+J")
+                break
+        if pill is None and self.fresh and scroller.below > STICK:
+            pill = Pill("New messages", "end", "arrow-down", "text2")
+        centre = self.column_left + self.context.width / 2
+        self.pill = pill and (pill, pill.rect(self.look, centre, scroller.height - 12))
+
+    def follow_pill(self, action: str) -> None:
+        if action == "attention":
+            self.go_to_waiting()
+        else:
+            self.scroll_to_end()
+
+    # -- focus and selection ----------------------------------------------------------------
+
+    def focus_on(self, index: int) -> None:
+        """Move the focus to an item and show it."""
+        self.focus.item, self.focus.hit, self.focus.keyboard = self.canvas.items[index], None, True
+        self.reveal(index)
+        self.focus_moved.emit(index)
+
+    def focus_came(self) -> None:
+        """The keyboard came here: what waits has the focus, else the newest item."""
+        self.focus.keyboard = True
+        if self.focus.index(self.canvas) is None and self.canvas.items:
+            waiting = self.canvas.waiting()
+            self.focus_on(waiting[0] if waiting else len(self.canvas.items) - 1)
+
+    def go_to_waiting(self) -> bool:
+        """Focus the next card that waits for the person; False if none does."""
+        waiting = self.canvas.waiting()
+        cards = [i for i in waiting if isinstance(self.canvas.items[i], WaitingItem)]
+        found = cards or waiting
+        if not found:
+            return False
+        here = self.focus.index(self.canvas)
+        later = [i for i in found if here is not None and i > here]
+        self.focus_on(later[0] if later else found[0])
+        self.keyboard_wanted.emit()
+        return True
+
+    def select_all(self) -> None:
+        self.selection.all(len(self.canvas.items))
+        self.outdated.emit()
+
+    def chosen(self) -> str:
+        """The selection, or the focused block, as it was written."""
+        ends = self.selection.ends
+        if ends is None:
+            return self.focus.item.source() if self.focus.item is not None else ""
+        for index in {ends[0][0], ends[1][0]}:
+            # One that is far off has lost its pieces.
+            self.canvas.items[index].show(self.context, 0, 0)
+        return self.selection.text(self.canvas.items)

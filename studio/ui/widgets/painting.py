@@ -1,0 +1,239 @@
+"""Shapes that controls and delegates share.
+
+The one animation timer.
+
+Nothing is registered for good: whoever paints something that moves asks for
+one more frame. What is hidden or done is not painted, asks no more, and the
+timer stops by itself.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import shiboken6
+from PySide6.QtCore import QObject, QPointF, QRect, QRectF, Qt, QTimer
+from PySide6.QtGui import QColor, QPainter, QPen
+from PySide6.QtWidgets import QWidget
+
+from studio.ui.theme import Theme, elided
+
+FRAME_MS = 33
+TURN_SECONDS = 0.9
+
+
+class AnimationTimer(QObject):
+    """Frames for everything that moves; one for each theme."""
+
+    @staticmethod
+    def of(theme: Theme) -> AnimationTimer:
+        return theme.findChild(AnimationTimer) or AnimationTimer(theme)
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self._due: list[tuple[QWidget, QRect]] = []
+        self._timer = QTimer(self)
+        self._timer.setInterval(FRAME_MS)
+        self._timer.timeout.connect(self._tick)
+
+    @property
+    def turn(self) -> float:
+        """How far round a spinner is, 0 to 1."""
+        return (time.monotonic() / TURN_SECONDS) % 1.0
+
+    @property
+    def running(self) -> bool:
+        return self._timer.isActive()
+
+    def request_frame(self, widget: QWidget, rect: QRect | None = None) -> None:
+        """Repaint ``rect`` of ``widget`` once more, at the next frame."""
+        self._due.append((widget, rect or widget.rect()))
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def _tick(self) -> None:
+        due, self._due = self._due, []
+        if not due:
+            self._timer.stop()
+        for widget, rect in due:
+            if shiboken6.isValid(widget):
+                widget.update(rect)
+
+
+TAGS: dict[str, tuple[str, str]] = {
+    "neutral": ("track", "text2"),
+    "accent": ("accent_soft", "accent_text"),
+    "ok": ("ok_soft", "ok"),
+    "warn": ("warn_soft", "warn"),
+    "err": ("err_soft", "err"),
+}
+"""Fill and text of a tag's kinds."""
+
+_MAC = {"Ctrl": "⌘", "Alt": "⌥", "Shift": "⇧", "Enter": "⏎"}
+
+
+def paint_rounded(
+    painter: QPainter,
+    rect: QRectF,
+    radius: float,
+    fill: QColor | None,
+    border: QColor | None = None,
+    width: float = 1.0,
+) -> None:
+    """A rounded box; its border lies inside ``rect``."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    if border is None:
+        painter.setPen(Qt.PenStyle.NoPen)
+    else:
+        painter.setPen(QPen(border, width))
+        rect = rect.adjusted(width / 2, width / 2, -width / 2, -width / 2)
+        radius -= width / 2
+    painter.setBrush(fill if fill is not None else Qt.BrushStyle.NoBrush)
+    painter.drawRoundedRect(rect, radius, radius)
+    painter.restore()
+
+
+def paint_spinner(
+    painter: QPainter,
+    theme: Theme,
+    widget: QWidget,
+    rect: QRectF,
+    color: str | QColor = "accent_text",
+) -> None:
+    """Something is running. Asks for the next frame on ``widget``, which is being painted."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    side = min(rect.width(), rect.height()) - 3
+    circle = QRectF(0, 0, side, side)
+    circle.moveCenter(rect.center())
+    ink = theme.color(color) if isinstance(color, str) else color
+    if theme.still:
+        pen = QPen(ink, 1.75, Qt.PenStyle.CustomDashLine, Qt.PenCapStyle.RoundCap)
+        pen.setDashPattern([0.1, 2.2])
+        painter.setPen(pen)
+        painter.drawEllipse(circle)
+    else:
+        painter.setPen(QPen(theme.color("track"), 1.75))
+        painter.drawEllipse(circle)
+        ticker = AnimationTimer.of(theme)
+        pen = QPen(ink, 1.75, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap)
+        painter.setPen(pen)
+        painter.drawArc(circle, int((90 - 360 * ticker.turn) * 16), -110 * 16)
+        area = painter.worldTransform().mapRect(rect).toAlignedRect()
+        ticker.request_frame(widget, area if not area.isEmpty() else QRect(widget.rect()))
+    painter.restore()
+
+
+def paint_ring(
+    painter: QPainter, theme: Theme, rect: QRectF, part: float, color: str = "text2"
+) -> None:
+    """How much of something is used, ``part`` 0 to 1, as a ring."""
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    width = max(2.0, rect.width() / 7)
+    circle = rect.adjusted(width / 2, width / 2, -width / 2, -width / 2)
+    painter.setPen(QPen(theme.color("track"), width))
+    painter.drawEllipse(circle)
+    painter.setPen(QPen(theme.color(color), width, Qt.PenStyle.SolidLine, Qt.PenCapStyle.FlatCap))
+    painter.drawArc(circle, 90 * 16, -int(360 * 16 * max(0.0, min(1.0, part))))
+    painter.restore()
+
+
+def tag_width(theme: Theme, text: str) -> int:
+    return theme.metrics("tag").horizontalAdvance(text) + 2 * theme.px(6)
+
+
+def paint_tag(
+    painter: QPainter, theme: Theme, at: QPointF, text: str, kind: str = "neutral"
+) -> float:
+    """A tag with its left end and middle at ``at``; returns its width."""
+    fill, ink = TAGS[kind]
+    width, height = tag_width(theme, text), theme.px(18)
+    box = QRectF(at.x(), round(at.y() - height / 2), width, height)
+    paint_rounded(painter, box, 5, theme.color(fill))
+    painter.setFont(theme.font("tag"))
+    painter.setPen(theme.color(ink))
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    return width
+
+
+def keys_of(shortcut: str) -> list[str]:
+    """``Ctrl+K`` as the caps to draw."""
+    keys = [key for key in shortcut.split("+") if key] if shortcut != "+" else ["+"]
+    if shortcut.endswith("++"):
+        keys.append("+")
+    if sys.platform == "darwin":
+        return [_MAC.get(key, key) for key in keys]
+    return ["⏎" if key in ("Enter", "Return") else key for key in keys]
+
+
+def _cap_width(theme: Theme, key: str) -> int:
+    text = theme.metrics("tag").horizontalAdvance(key)
+    return max(theme.px(18), text + 2 * theme.px(5))
+
+
+def keycaps_width(theme: Theme, shortcut: str) -> int:
+    keys = keys_of(shortcut)
+    return sum(_cap_width(theme, key) for key in keys) + theme.px(3) * (len(keys) - 1)
+
+
+def paint_keycaps(
+    painter: QPainter, theme: Theme, at: QPointF, shortcut: str, on_accent: bool = False
+) -> None:
+    """Keys of a shortcut, the left end and middle of the row at ``at``."""
+    x, height = at.x(), theme.px(18)
+    painter.setFont(theme.font("tag"))
+    for key in keys_of(shortcut):
+        box = QRectF(x, round(at.y() - height / 2), _cap_width(theme, key), height)
+        paint_rounded(painter, box, 4, theme.color("keycap_on_accent" if on_accent else "track"))
+        painter.setPen(theme.color("accent_on" if on_accent else "text2"))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, key)
+        x += box.width() + theme.px(3)
+
+
+def paint_ends(
+    painter: QPainter,
+    theme: Theme,
+    rect: QRectF,
+    left: tuple[str, str, str],
+    right: tuple[str, str, str] = ("", "small", "text2"),
+) -> None:
+    """Words at both ends of a line, each with its font and its ink; the left ones give way."""
+    words, font, ink = left
+    aside, small, faint = right
+    taken = theme.metrics(small).horizontalAdvance(aside) + 12 if aside else 0
+    painter.setFont(theme.font(font))
+    painter.setPen(theme.color(ink))
+    shown = elided(theme.metrics(font), words, rect.width() - taken)
+    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, shown)
+    painter.setFont(theme.font(small, digits=True))
+    painter.setPen(theme.color(faint))
+    painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, aside)
+
+
+def paint_tile(painter: QPainter, theme: Theme, rect: QRectF, icon: str, hue: str) -> None:
+    """An agent's tile."""
+    ink, tile = theme.hue(hue)
+    side = rect.width()
+    paint_rounded(painter, rect, 7 if side > 24 else 6 if side > 20 else 5, tile)
+    inner = round(side * (0.6 if side >= 20 else 0.66))
+    mark = QRectF(0, 0, inner, inner)
+    mark.moveCenter(rect.center())
+    theme.paint_icon(painter, mark, icon, ink)
+
+
+def paint_check(
+    painter: QPainter, theme: Theme, rect: QRectF, on: bool, enabled: bool = True
+) -> None:
+    """A check box."""
+    if on:
+        paint_rounded(painter, rect, 4, theme.color("accent" if enabled else "strong"))
+        inset = rect.width() * 0.14
+        theme.paint_icon(
+            painter, rect.adjusted(inset, inset, -inset, -inset), "check", theme.color("accent_on")
+        )
+    else:
+        border = theme.color("strong" if enabled else "control")
+        paint_rounded(painter, rect, 4, theme.color("field"), border, 1.25)

@@ -1,0 +1,355 @@
+"""Fields, cards, words and marks that only show.
+
+Scroll bars that lie over the content, so that its width never changes.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import (
+    QAbstractScrollArea,
+    QFrame,
+    QLabel,
+    QLineEdit,
+    QScrollBar,
+    QSizePolicy,
+    QWidget,
+)
+
+from studio.ui.theme import Theme
+
+from .painting import TAGS, paint_rounded, paint_spinner, paint_tag, paint_tile, tag_width
+
+
+class Label(QLabel):
+    """Words in a role's font and a token's colour, followed through theme changes."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        text: str = "",
+        role: str = "ui",
+        token: str = "text1",
+        wrap: bool = False,
+        digits: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(text, parent)
+        self.theme = theme
+        self._role, self._token, self._digits = role, token, digits
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(wrap)
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        self.setFont(self.theme.font(self._role, self._digits))
+        colors = self.palette()
+        colors.setColor(QPalette.ColorRole.WindowText, self.theme.color(self._token))
+        self.setPalette(colors)
+
+
+class Field(QLineEdit):
+    """One line of text; ``icon`` stands before it, ``secret`` hides what is typed."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        placeholder: str = "",
+        icon: str = "",
+        secret: bool = False,
+        role: str = "ui",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._role = role
+        self._icon = icon
+        self._error = ""
+        self.setPlaceholderText(placeholder)
+        self.setAccessibleName(placeholder)
+        if secret:
+            self.setEchoMode(QLineEdit.EchoMode.Password)
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    @property
+    def error(self) -> str:
+        return self._error
+
+    def set_unless_typing(self, text: str) -> None:
+        """Show what is set, unless the person is typing something else."""
+        if not self.typing:
+            self.setText(text)
+            if self._error:
+                self.set_error()
+
+    @property
+    def typing(self) -> bool:
+        """Whether something was typed here that is not given yet."""
+        return self.hasFocus() and self.isModified()
+
+    def set_error(self, error: str = "") -> None:
+        """Mark what is typed as wrong; the page says why in a line below."""
+        self._error = error
+        self.setAccessibleDescription(error)
+        self.setProperty("error", bool(error))
+        self.style().unpolish(self)
+        self.style().polish(self)
+        self._follow()  # the style puts back the font of an earlier text size
+
+    def _follow(self) -> None:
+        self.setFont(self.theme.font(self._role))
+        if self._icon:
+            self.setTextMargins(self.theme.px(22), 0, 0, 0)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._icon:
+            t, side = self.theme, self.theme.px(16)
+            painter = QPainter(self)
+            box = QRectF(t.px(10), (self.height() - side) / 2, side, side)
+            t.paint_icon(painter, box, self._icon, "text2")
+            painter.end()
+
+
+class Card(QFrame):
+    """A rounded box to lay things out in."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        fill: str = "surface",
+        border: str = "control",
+        radius: int = 10,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._fill, self._border, self._radius = fill, border, radius
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t = self.theme
+        painter = QPainter(self)
+        border = t.color(self._border) if self._border else None
+        paint_rounded(painter, QRectF(self.rect()), self._radius, t.color(self._fill), border)
+        painter.end()
+
+
+class Column(QWidget):
+    """A place to lay things out in, ``width`` pixels wide at any text size."""
+
+    def __init__(self, theme: Theme, width: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self._width = width
+        self._follow()
+        theme.changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        self.setFixedWidth(self.theme.px(self._width))
+
+
+class Hairline(QWidget):
+    """A divider, one pixel thick."""
+
+    def __init__(self, theme: Theme, upright: bool = False, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        if upright:
+            self.setFixedWidth(1)
+        else:
+            self.setFixedHeight(1)
+        theme.changed.connect(self.update)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), self.theme.color("hair"))
+        painter.end()
+
+
+class _Mark(QWidget):
+    """Something small that is painted and only shows."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        self.updateGeometry()
+        self.update()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
+class Tag(_Mark):
+    """A word in a small box: neutral, accent, ok, warn or err."""
+
+    def __init__(
+        self, theme: Theme, text: str, kind: str = "neutral", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(theme, parent)
+        self.set(text, kind)
+
+    def set(self, text: str, kind: str = "neutral") -> None:
+        assert kind in TAGS
+        self._text, self._kind = text, kind
+        self.setAccessibleName(text)
+        self._follow()
+
+    def sizeHint(self) -> QSize:
+        return QSize(tag_width(self.theme, self._text), self.theme.px(18))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_tag(painter, self.theme, QPointF(0, self.height() / 2), self._text, self._kind)
+        painter.end()
+
+
+class Tile(_Mark):
+    """An agent's tile."""
+
+    def __init__(
+        self, theme: Theme, icon: str, hue: str, size: int = 24, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(theme, parent)
+        self._size = size
+        self.set(icon, hue)
+
+    def set(self, icon: str, hue: str) -> None:
+        self._icon, self._hue = icon, hue
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(self._size), self.theme.px(self._size))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        paint_tile(painter, self.theme, QRectF(self.rect()), self._icon, self._hue)
+        painter.end()
+
+
+class Mark(_Mark):
+    """An icon that only shows."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        icon: str,
+        token: str = "text2",
+        size: int = 16,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(theme, parent)
+        self._icon, self._token, self._size = icon, token, size
+
+    def set(self, icon: str) -> None:
+        self._icon = icon
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(self._size), self.theme.px(self._size))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        self.theme.paint_icon(painter, QRectF(self.rect()), self._icon, self._token)
+        painter.end()
+
+
+_INK_OF_STATE = {"ok": "ok", "warn": "warn", "err": "err", "off": "text3"}
+
+
+class Status(_Mark):
+    """A dot or spinner with words: ``ok``, ``warn``, ``err``, ``busy`` or ``off``."""
+
+    def __init__(
+        self, theme: Theme, text: str = "", state: str = "off", parent: QWidget | None = None
+    ) -> None:
+        super().__init__(theme, parent)
+        self.set(text, state)
+
+    def set(self, text: str, state: str) -> None:
+        self._text, self._state = text, state
+        self.setAccessibleName(text)
+        self._follow()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        return QSize(
+            t.px(15) + t.metrics("small").horizontalAdvance(self._text) + 2, t.height(18, "small")
+        )
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        t, middle = self.theme, self.height() / 2
+        painter = QPainter(self)
+        if self._state == "busy":
+            side = t.px(13)
+            paint_spinner(painter, t, self, QRectF(-1, middle - side / 2, side, side))
+        else:
+            side = t.px(7)
+            dot = QRectF(1, middle - side / 2, side, side)
+            paint_rounded(painter, dot, side / 2, t.color(_INK_OF_STATE[self._state]))
+        painter.setFont(t.font("small", digits=True))
+        painter.setPen(t.color("err" if self._state == "err" else "text2"))
+        painter.drawText(
+            QRectF(t.px(15), 0, self.width(), self.height()),
+            Qt.AlignmentFlag.AlignVCenter,
+            self._text,
+        )
+        painter.end()
+
+
+BAR_WIDTH = 10
+
+
+def make_transparent(area: QAbstractScrollArea) -> None:
+    """Show what is behind ``area``.
+
+    Not by way of ``viewport()``: the first widget that comes from Qt makes
+    PySide set up every class of widget there is, and the window would wait.
+    """
+    palette = QPalette()
+    palette.setColor(QPalette.ColorRole.Base, Qt.GlobalColor.transparent)
+    area.setPalette(palette)
+
+
+class OverlayBar(QScrollBar):
+    """A vertical bar over the right edge of ``area``, in step with the area's own, hidden one."""
+
+    def __init__(self, area: QAbstractScrollArea) -> None:
+        super().__init__(Qt.Orientation.Vertical, area)
+        self._area = area
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inner = area.verticalScrollBar()
+        inner.rangeChanged.connect(self._ranged)
+        inner.valueChanged.connect(self.setValue)
+        self.valueChanged.connect(inner.setValue)
+        area.installEventFilter(self)
+        self._ranged(inner.minimum(), inner.maximum())
+
+    def _ranged(self, low: int, high: int) -> None:
+        inner = self._area.verticalScrollBar()
+        self.setRange(low, high)
+        self.setPageStep(inner.pageStep())
+        self.setSingleStep(inner.singleStep())
+        self.setVisible(high > low)
+        self._place()
+
+    def _place(self) -> None:
+        area = self._area
+        self.setGeometry(area.width() - BAR_WIDTH, 0, BAR_WIDTH, area.height())
+        self.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Resize:
+            self._place()
+            self._ranged(self.minimum(), self._area.verticalScrollBar().maximum())
+        return False

@@ -1,0 +1,266 @@
+"""The editors' door: the real command, and the protocol library's own client at its other end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import (
+    RequestError,
+    embedded_text_resource,
+    image_block,
+    resource_block,
+    resource_link_block,
+    text_block,
+)
+from acp.schema import (
+    AgentThoughtChunk,
+    SessionInfoUpdate,
+    ToolCallProgress,
+    ToolCallStart,
+    UserMessageChunk,
+)
+
+from studio.acp.updates import SessionUpdates
+from studio.domain.events import Routed
+from studio.simulator import Call, Think, Turn, stall, status
+from studio.simulator import Text as Words
+from support.acp_editor import CHAT, editor
+from support.command import Command
+from support.engine_home import is_locked, reply_requests
+from support.sample_files import picture
+
+
+async def test_a_whole_conversation(tmp_path: Path) -> None:
+    """An agent reads, asks, runs, drafts; the editor shows it and its person decides."""
+    script = [
+        Turn(Think("hm"), Words("I look."), Call("read", {"path": "a.txt"})),
+        Turn(Call("run", {"command": "echo from-the-shell && true"})),
+        Turn(Call("write", {"path": "b.txt", "content": "two\n"})),
+        Turn(Words("Done.")),
+        Turn(Words("Again.")),
+    ]
+
+    def choices(call: Any, options: list[str]) -> str:
+        return "approve" if "approve" in options else "once"
+
+    async with editor(tmp_path, script, choices) as person:
+        (person.folder / "a.txt").write_text("one\n")
+        session = await person.agent.new_session(cwd=str(person.folder))
+        assert [mode.id for mode in session.modes.available_modes] == ["ask", "auto", "plan"]
+        options = {option.id: option.current_value for option in session.config_options}
+        assert options == {"agent": "Coder", "model": f"{CHAT}/sim-model"}
+        prompt = [
+            text_block("Look at"),
+            resource_link_block("a.txt", f"file://{person.folder}/a%20b.txt"),
+            resource_block(embedded_text_resource("file:///x/notes.md", "a note")),
+            image_block(base64.b64encode(picture()).decode(), "image/png"),
+        ]
+        end = await person.agent.prompt(session_id=session.session_id, prompt=prompt)
+        assert end.stop_reason == "end_turn"
+        body = str(reply_requests(person.simulator)[0].json)
+        assert f"[a.txt]({person.folder}/a b.txt)" in body and "a note" in body
+        assert "data:image/png" in body
+        assert "I look." in person.words and person.words.endswith("Done.")
+        thoughts = [u.content.text for u in person.updates if isinstance(u, AgentThoughtChunk)]
+        assert "hm" in thoughts
+        begun = {u.tool_call_id: u for u in person.updates if isinstance(u, ToolCallStart)}
+        assert [u.kind for u in begun.values()] == ["read", "execute", "edit"]
+        first = next(iter(begun.values()))
+        assert first.locations[0].path == str(person.folder / "a.txt")
+        ended = [
+            u.tool_call_id
+            for u in person.updates
+            if isinstance(u, ToolCallProgress) and u.status == "completed"
+        ]
+        assert ended == list(begun)
+        (ran, options), (drafted, decisions) = person.questions
+        assert "echo from-the-shell" in ran.title and options[0] == "once" and "deny" in options
+        asks = str(ran.content[0].content.text)
+        assert asks.endswith("The rules are:\nallow run(echo *)\nallow run(true *)")
+        assert decisions == ["approve", "discard"] and drafted.content[0].new_text == "two\n"
+        assert (person.folder / "b.txt").read_text() == "two\n"
+        titles = [u.title for u in person.updates if isinstance(u, SessionInfoUpdate)]
+        assert titles and titles[0].startswith("Look at")
+
+        listed = await person.agent.list_sessions(cwd=str(person.folder))
+        assert [one.session_id for one in listed.sessions] == [session.session_id]
+        person.updates.clear()
+        await person.agent.load_session(cwd=str(person.folder), session_id=session.session_id)
+        said = [u for u in person.updates if isinstance(u, UserMessageChunk)]
+        assert said[0].content.text == "Look at" and "Done." in person.words
+        end = await person.agent.prompt(
+            session_id=session.session_id, prompt=[text_block("And now")]
+        )
+        assert end.stop_reason == "end_turn" and person.words.endswith("Again.")
+
+
+async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
+    """L-14: a cap set in the window stops an editor that was open before."""
+    async with editor(tmp_path, lambda _: Turn(Words("Hello."))) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        words = [text_block("Go")]
+        await person.agent.prompt(session_id=session.session_id, prompt=words)
+        made = len(reply_requests(person.simulator))
+        person.terminal.change(day_tokens=1)
+        end = await person.agent.prompt(session_id=session.session_id, prompt=words)
+        assert "is reached" in person.words
+        assert end.stop_reason != "end_turn" and len(reply_requests(person.simulator)) == made
+
+
+async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
+    """L-11."""
+    child = (
+        "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
+        "print('up', flush=True); time.sleep(60)"
+    )
+    script = [Turn(Call("run", {"command": f'{sys.executable} -c "{child}"'})), Turn(Words("."))]
+    async with editor(tmp_path, script, lambda call, options: options[0]) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        work = asyncio.create_task(
+            person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        )
+        await person.until(
+            lambda: any(isinstance(u, ToolCallProgress) and u.content for u in person.updates)
+        )
+        assert is_locked(person.folder / "child")
+        await person.agent.cancel(session_id=session.session_id)
+        assert (await work).stop_reason == "cancelled"
+        assert not is_locked(person.folder / "child")
+
+
+async def test_what_nobody_allows_is_not_done(tmp_path: Path) -> None:
+    """T-5, T-7: a question that the editor cancels is a no, and a draft then waits."""
+    script = [
+        Turn(Call("run", {"command": "touch ran"}), Call("write", {"path": "b", "content": "x"})),
+        Turn(Words("Not allowed.")),
+    ]
+    async with editor(tmp_path, script) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        end = await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert end.stop_reason == "end_turn"
+        assert not (person.folder / "ran").exists() and not (person.folder / "b").exists()
+        assert len(person.questions) == 2
+
+
+async def test_the_agents_own_question(tmp_path: Path) -> None:
+    ask = Call("ask", {"question": "Which?", "choices": ["red", "blue"]})
+    async with editor(
+        tmp_path, [Turn(ask), Turn(Words("."))], lambda call, options: options[1]
+    ) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        assert "blue" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+
+
+async def test_mode_agent_and_model_are_chosen_in_the_editor(tmp_path: Path) -> None:
+    script = [Turn(Call("write", {"path": "b", "content": "x"})), Turn(Words("."))]
+    async with editor(tmp_path, script) as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        name = session.session_id
+        await person.agent.set_session_mode(session_id=name, mode_id="auto")
+        changed = await person.agent.set_config_option(
+            config_id="agent", session_id=name, value="Writer"
+        )
+        assert changed.config_options[0].current_value == "Writer"
+        await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
+        assert (person.folder / "b").read_text() == "x" and not person.questions
+        (models,) = (one for one in changed.config_options if one.id == "model")
+        assert f"{CHAT}/org/mine" in {one.value for one in models.options}
+        for option, value in (
+            ("agent", "Nobody"),
+            ("x", "y"),
+            ("model", "sim-model"),
+            ("model", "nobody/sim-model"),
+            ("model", f"{CHAT}/"),
+        ):
+            with pytest.raises(RequestError):
+                await person.agent.set_config_option(config_id=option, session_id=name, value=value)
+        with pytest.raises(RequestError):
+            await person.agent.set_session_mode(session_id=name, mode_id="wild")
+
+
+async def test_errors_are_the_editors_to_show(tmp_path: Path) -> None:
+    refusal = status(401)
+    script = [Turn(faults=[refusal]), Turn(Words("Never ends " * 50), faults=[stall(at=3)])]
+    async with editor(tmp_path, script) as person:
+        with pytest.raises(RequestError, match="is not there"):
+            await person.agent.new_session(cwd="/no/such/folder")
+        with pytest.raises(RequestError):
+            await person.agent.prompt(session_id="none", prompt=[text_block("Go")])
+        session = await person.agent.new_session(cwd=str(person.folder))
+        name = session.session_id
+        with pytest.raises(RequestError, match="key"):
+            await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
+        first = asyncio.create_task(person.agent.prompt(session_id=name, prompt=[text_block("Go")]))
+        await person.until(lambda: bool(person.words))
+        with pytest.raises(RequestError, match="still working"):
+            await person.agent.prompt(session_id=name, prompt=[text_block("You too")])
+        await person.agent.cancel(session_id=name)
+        assert (await first).stop_reason == "cancelled"
+
+
+async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Path) -> None:
+    terminal = Command(tmp_path)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "studio", "acp",
+        env=terminal.environment, cwd=terminal.folder, limit=1_000_000,
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None and process.stdout is not None
+
+    async def said(line: bytes) -> Any:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(line + b"\n")
+        async with asyncio.timeout(60):
+            return json.loads(await process.stdout.readline())
+
+    ask = b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":%s}'
+    for line, code in (
+        (b"{", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"null", -32600),
+        (b"[{},{}]", -32600),
+        (b'{"jsonrpc":"2.0","id":{"a":1},"result":{}}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"error":"x"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1,"method":5}', -32600),
+        (ask % b"[]", -32600),
+        (ask % b'{"cursor":"-5"}', -32602),
+        (ask % b'{"cursor":"x"}', -32602),
+        (ask.replace(b"list", b"new") % b'{"cwd":".","mcpServers":[]}', -32602),
+        (ask.replace(b"list", b"new") % (b'{"cwd":"/%s","mcpServers":[]}' % (b"a" * 5000)), -32602),
+    ):
+        assert (await said(line))["error"]["code"] == code, line[:60]
+    assert (await said(ask % b"{}"))["result"] == {"sessions": []}
+    process.stdin.close()
+    async with asyncio.timeout(60):
+        assert await process.wait() == 0
+
+
+async def test_a_command_hides_no_part_of_itself_from_the_editor(tmp_path: Path) -> None:
+    """T-7"""
+    script = [
+        Turn(Call("run", {"command": "echo a #\u202e\x1b[2Jb"})),
+        Turn(Call("write", {"path": "a\u202etxt.py", "content": "x"})),
+        Turn(Words("Done.")),
+    ]
+    async with editor(tmp_path, script, lambda call, options: "deny") as person:
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        (call, _), (draft, _) = person.questions
+        assert draft.title == "Write a\\u202etxt.py"
+        assert call.title.endswith("echo a #\\u202e\\x1b[2Jb")
+
+
+def test_l13_what_the_program_chose_is_told() -> None:
+    (told,) = SessionUpdates("/work").for_event(
+        Routed("inline", CHAT, "tiny", "This looks like a question.")
+    )
+    assert told.content.text == "This looks like a question.\n\n"

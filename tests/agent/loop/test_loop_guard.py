@@ -1,0 +1,244 @@
+"""An agent that goes round in circles is noticed, one that works is not (L-8, L-9)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.agent.loop.loop_guard import FRUITLESS, MESSAGE, LoopGuard, Made
+from studio.domain.events import (
+    Event,
+    StepStarted,
+    Told,
+    ToolFinished,
+    TurnComplete,
+)
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Text, ToolCall, ToolResult
+from studio.domain.permissions import Rule
+from studio.domain.tools import Effect
+from studio.simulator import Call, Turn
+from studio.simulator import Text as Words
+from studio.tools import tool
+from support.engine_home import PROTOCOLS, engine_home, say
+
+
+def made(
+    name: str, arguments: JsonObject, text: str, effect: Effect = "read", *, error: bool = False
+) -> Made:
+    result = ToolResult("c", name, (Text(text),), is_error=error)
+    return Made(ToolCall("c", name, arguments), result, effect)
+
+
+def look(path: str = "a", text: str = "one") -> Made:
+    return made("read", {"path": path}, text)
+
+
+def run(command: str = "pytest", text: str = "1 failed") -> Made:
+    return made("run", {"command": command}, text, "act")
+
+
+def edit(new: str, text: str = "drafted", *, error: bool = False) -> Made:
+    return made("edit", {"path": "a", "new": new}, text, "draft", error=error)
+
+
+CIRCLES: dict[str, list[list[Made]]] = {
+    "the same reading": [[look()], [look()]],
+    "the same command with the same output": [[run()], [run()]],
+    "the same reading with another in between": [[look("a")], [look("b")], [look("a")]],
+    "both of two readings again": [[look("a"), look("b")], [look("b"), look("a")]],
+    "the same refused edit": [
+        [edit("x", "not there", error=True)],
+        [edit("x", "not there", error=True)],
+    ],
+    "the same command, reading in between": [[run()], [look()], [run()]],
+    "to and fro without end": [
+        [edit("x")], [run()], [edit("y")], [run()], [edit("x")], [run()],
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CIRCLES)
+def test_l8_circles_are_noticed(case: str) -> None:
+    stall = LoopGuard()
+    *before, last = CIRCLES[case]
+    assert not any(stall.circles(step) for step in before)
+    assert stall.circles(last)
+
+
+WORKING: dict[str, list[list[Made]]] = {
+    "the same tool, other arguments": [[look("a")], [look("b")], [look("c")], [look("d")]],
+    "other arguments, the same answer": [
+        [made("search", {"pattern": p}, "No matches.")] for p in "abcdef"
+    ],
+    "the tests again after an edit": [[run()], [edit("x")], [run()], [edit("y")], [run()]],
+    "a file again after an edit": [[look()], [edit("x")], [look()]],
+    "a file again after a command": [[look()], [run("make")], [look()]],
+    "a command that waits for something": [[run("tail log", "1")], [run("tail log", "1 2")]],
+    "twice in one reply": [[look(), look()]],
+    "one known among new ones": [[look("a")], [look("a"), look("b")], [look("a"), look("c")]],
+    "two edits of one file": [[edit("x")], [edit("y")], [edit("z")]],
+}
+
+
+@pytest.mark.parametrize("case", WORKING)
+def test_l8_work_is_not_a_circle(case: str) -> None:
+    stall = LoopGuard()
+    assert not any(stall.circles(step) for step in WORKING[case])
+
+
+def test_l8_the_order_of_keys_does_not_matter() -> None:
+    stall = LoopGuard()
+    assert not stall.circles([made("grep", {"a": 1, "b": {"c": 2, "d": 3}}, "x")])
+    assert stall.circles([made("grep", {"b": {"d": 3, "c": 2}, "a": 1}, "x")])
+
+
+def test_l8_after_the_person_did_something_it_is_new() -> None:
+    stall = LoopGuard()
+    assert not stall.circles([look()])
+    stall.changed()
+    assert not stall.repeats([look().call]) and not stall.circles([look()])
+    assert stall.repeats([look().call]) and stall.circles([look()])
+
+
+STEPS = st.lists(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2)), min_size=1, max_size=3),
+    max_size=12,
+)
+
+
+@given(STEPS)
+def test_l8_a_step_with_a_call_never_made_is_no_circle(steps: list[list[tuple[str, int]]]) -> None:
+    stall, known = LoopGuard(), set[tuple[str, int]]()
+    for step in steps:
+        circles = stall.circles([made(name, {"n": n}, name) for name, n in step])
+        if not known.issuperset(step):
+            assert not circles
+        known |= set(step)
+
+
+def test_fruitless_steps_are_three() -> None:
+    assert FRUITLESS == 3  # the requirement's number
+
+
+READ = Call("read", {"path": "a.txt"})
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_l8_h6_one_message_then_the_end(provider: str, tmp_path: Path) -> None:
+    """The message reaches the provider; an agent that ignores it is stopped."""
+    script = [Turn(READ, stop="tool_use") for _ in range(3)]
+    async with engine_home(tmp_path, provider, script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        events = await say(await home.session())
+        told = [e for e in events if isinstance(e, Told) and e.topic == "stall"]
+        assert [e.text for e in told] == [MESSAGE]
+        assert MESSAGE in str(home.asked[2].json)
+        end = events[-1]
+        assert isinstance(end, TurnComplete) and end.reason == "stalled" and "read" in end.detail
+        # The third call was answered without being run, so that the history stays valid (H-5).
+        assert [e.is_error for e in events if isinstance(e, ToolFinished)] == [False, False, True]
+
+
+async def test_l8_an_agent_that_heeds_the_message_is_done(tmp_path: Path) -> None:
+    script = [Turn(READ, stop="tool_use"), Turn(READ, stop="tool_use"), Turn(Words("One."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        events = await say(await home.session())
+        end = events[-1]
+        assert isinstance(end, TurnComplete) and end.reason == "done"
+
+
+async def test_l8_another_way_after_the_message_may_go_on(tmp_path: Path) -> None:
+    other = Call("list", {"path": "."})
+    script = [Turn(c, stop="tool_use") for c in (READ, READ, other)] + [Turn(Words("One."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        events = await say(await home.session())
+        end = events[-1]
+        assert isinstance(end, TurnComplete) and (end.reason, end.steps) == ("done", 4)
+
+
+async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: Path) -> None:
+    script = [Turn(READ, stop="tool_use"), Turn(READ, stop="tool_use"), Turn(Words("One."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        session = await home.session()
+
+        def once_more(event: Event, _: int | None) -> None:
+            if isinstance(event, ToolFinished) and len(home.asked) == 1:
+                session.steer(session.queue([Text("Look once more.")]))
+
+        session.subscribe(once_more)
+        events = await say(session)
+        assert not [e for e in events if isinstance(e, Told)]
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+
+
+async def test_l8_l9_a_draft_that_is_approved_meanwhile_is_a_change(tmp_path: Path) -> None:
+    """What was read before may come out otherwise, so it is read again."""
+    listing = Call("list", {"path": "."})
+    script = [
+        Turn(Call("write", {"path": "b.txt", "content": "two\n"}), stop="tool_use"),
+        Turn(listing, READ, stop="tool_use"),
+        Turn(Call("wait", {}), stop="tool_use"),
+        Turn(listing, stop="tool_use"),
+        Turn(READ, stop="tool_use"),
+        Turn(Words("Done.")),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("one\n")
+        waiting, decided = asyncio.Event(), asyncio.Event()
+
+        @tool(effect="read")
+        async def wait() -> str:
+            """Wait."""
+            waiting.set()
+            await decided.wait()
+            return "Waited."
+
+        home.studio.toolbox.tools["wait"] = wait
+        agent = home.studio.paths.agents / "coder.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Coder\ntools: [write, list, read, wait]\n---\nWork.\n")
+        session = await home.session()
+        turn = asyncio.ensure_future(say(session))
+        await waiting.wait()
+        (draft,) = session.drafts.waiting()
+        assert await session.decide(draft.id, "approve") == "approved"
+        decided.set()
+        events = await turn
+        texts = [e.text for e in events if isinstance(e, ToolFinished)]
+        assert ["b.txt" in texts[1], "b.txt" in texts[4]] == [False, True]
+        assert not [e for e in events if isinstance(e, Told) and e.topic == "stall"]
+        assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
+
+
+async def test_l9_reading_is_remembered_until_something_is_written(tmp_path: Path) -> None:
+    """The file changes behind the program's back: only a write of the turn's own counts."""
+    script = [
+        Turn(READ, stop="tool_use"),
+        Turn(Call("run", {"command": "printf two > a.txt"}), stop="tool_use"),
+        Turn(READ, Call("read", {"path": "a.txt", "first_line": 1}), stop="tool_use"),
+        Turn(Call("list", {"path": "."}), READ, stop="tool_use"),
+        Turn(Words("Done.")),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        file = home.folder / "a.txt"
+        file.write_text("one\n")
+        session = await home.session()
+
+        def meddle(event: object, _: int | None) -> None:
+            if isinstance(event, StepStarted) and event.step == 4:
+                file.write_text("three")
+
+        session.subscribe(meddle)
+        events = await say(session, rules=(Rule.parse("run"),))
+        texts = [e.text for e in events if isinstance(e, ToolFinished)]
+        assert "one" in texts[0]
+        assert "two" in texts[2]  # the command may have written it, and it has
+        assert "two" in "".join(texts[4:])  # remembered: this turn has written nothing since

@@ -1,0 +1,173 @@
+"""L-11: whatever a turn waits for, Stop ends it at once and nothing runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from studio.agent.limits import Amount
+from studio.agent.session.session import Session
+from studio.domain.agents import Caps
+from studio.domain.events import (
+    AwaitingPermission,
+    Event,
+    ToolFinished,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Text
+from studio.domain.permissions import Rule
+from studio.simulator import Call, Turn, stall
+from studio.simulator import Text as Words
+from support import story_checks
+from support.engine_home import EngineHome, engine_home
+
+SOON = 5.0
+"""Seconds, at a computer that is busy; how quick it is elsewhere, the benchmark of Stop says."""
+
+
+async def stopped(
+    session: Session,
+    ready: Callable[[list[Event]], bool],
+    *rules: str,
+    after: float | asyncio.Event = 0.05,
+) -> list[Event]:
+    """The events of a turn that is stopped a moment after it is ready, or when something is set."""
+    events: list[Event] = []
+    pressed = 0.0
+    pressing: asyncio.Task[None] | None = None
+
+    async def press() -> None:
+        nonlocal pressed
+        await (after.wait() if isinstance(after, asyncio.Event) else asyncio.sleep(after))
+        pressed = time.monotonic()
+        session.stop()
+
+    async with aclosing(
+        session.turn([Text("Go")], rules=[Rule.parse(rule) for rule in rules])
+    ) as turn:
+        async for event in turn:
+            events.append(event)
+            if pressing is None and ready(events):
+                pressing = asyncio.create_task(press())
+    assert time.monotonic() - pressed < SOON
+    end = events[-1]
+    assert isinstance(end, TurnComplete) and end.reason == "cancelled"
+    assert not session.running
+    return events
+
+
+def seen(kind: type, times: int = 1) -> Callable[[list[Event]], bool]:
+    return lambda events: sum(isinstance(event, kind) for event in events) == times
+
+
+async def goes_on(home: EngineHome, session: Session, *, at_once: bool = False) -> None:
+    """Nothing is left of the stopped turn, and the next one is accepted."""
+    if not at_once:
+        await story_checks.check_nothing_runs()
+    events = [event async for event in session.turn([Text("And now?")])]
+    end = events[-1]
+    assert isinstance(end, TurnComplete) and end.reason == "done", end
+    assert not home.simulator.violations
+
+
+async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("Done."))]) as home:
+        session = await home.session()
+        await session.change(caps=Caps(tokens=12_000))
+        agent = await home.studio.agent("Coder", home.folder)
+        budget = await home.studio.budget(session.info, agent, None)
+        other = await budget.reserve(Amount(1), Amount(11_000))
+        await stopped(session, seen(TurnStarted), after=0.3)
+        assert not home.asked
+        other.settle()
+        assert all(one.open == 0 for one in budget.accounts)
+        await goes_on(home, session)
+
+
+async def test_while_a_summary_is_written(tmp_path: Path) -> None:
+    long = Words("Many words about nothing. " * 400)
+    script = [Turn(long)] * 3 + [Turn(faults=(stall("headers"),)), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        for _ in range(3):
+            async for _ in session.turn([Text("Go")]):
+                pass
+        before = list(session.transcript.blocks)
+        writing = asyncio.ensure_future(session.memory.summarise())
+        await home.simulator.wait_requests(4)
+        pressed = time.monotonic()
+        session.stop()
+        await writing
+        assert time.monotonic() - pressed < SOON
+        assert session.transcript.blocks == before
+        await goes_on(home, session)
+
+
+async def test_while_a_large_folder_is_looked_at_for_the_first_time(tmp_path: Path) -> None:
+    script = [Turn(Call("run", {"command": "true"}), stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await asyncio.to_thread(_fill, home.folder)
+        session = await home.session()
+        events = await stopped(session, seen(ToolStarted), "run", after=0.0)
+        assert any(isinstance(event, ToolStarted) for event in events)
+        await goes_on(home, session, at_once=True)  # the look itself is of use later
+
+
+def _fill(folder: Path) -> None:
+    for name in range(200):
+        inner = folder / str(name)
+        inner.mkdir()
+        for number in range(100):
+            (inner / f"{number}.txt").write_text("the same")
+
+
+async def test_while_a_page_does_not_come(tmp_path: Path) -> None:
+    arrived = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrived.set()
+        await reader.read()  # until the other side hangs up
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    call = Call("fetch", {"url": f"http://127.0.0.1:{port}/"})
+    script = [Turn(call, stop="tool_use"), Turn(Words("Done."))]
+    async with server, engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.fetch_private = True
+        session = await home.session("Researcher")
+        events = await stopped(session, seen(ToolStarted), "fetch", after=arrived)
+        assert [e for e in events if isinstance(e, ToolFinished)] == []
+        await goes_on(home, session)
+
+
+@pytest.mark.parametrize("asked", ["run", "ask"])
+async def test_while_a_question_is_open(tmp_path: Path, asked: str) -> None:
+    given = {"command": "true"} if asked == "run" else {"question": "Which?"}
+    script = [Turn(Call(asked, given), stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        await stopped(session, lambda events: bool(_open(events)))
+        assert session.info.state == "cancelled" and not session.transcript.questions
+        await goes_on(home, session)
+
+
+def _open(events: list[Event]) -> list[Event]:
+    return [e for e in events if type(e).__name__ in ("AwaitingPermission", "AwaitingReply")]
+
+
+async def test_while_three_commands_run(tmp_path: Path) -> None:
+    calls = [Call("run", {"command": f"sleep {n}"}) for n in (60, 61, 62)]
+    script = [Turn(*calls, stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        events = await stopped(session, seen(ToolStarted, 3), "run", after=0.2)
+        assert not any(isinstance(event, AwaitingPermission) for event in events)
+        await goes_on(home, session)

@@ -1,0 +1,403 @@
+"""No agent uses more than it may, however many are at work (L-14)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.agent import usage_accounting as accounts
+from studio.agent.limits import Account, Amount, Budget, OverBudget, RequestRate
+from studio.agent.loop.turn import NEARLY_OUT
+from studio.agent.session.session import Session
+from studio.domain.agents import Caps
+from studio.domain.errors import ProviderError
+from studio.domain.events import (
+    AwaitingPermission,
+    Event,
+    Exposed,
+    Failed,
+    Told,
+    ToolFinished,
+    TurnComplete,
+)
+from studio.domain.messages import Text
+from studio.domain.permissions import Rule
+from studio.simulator import Call, RequestView, Turn, Usage, stall
+from studio.simulator import Text as Words
+from studio.tools import Context, tool
+from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
+
+LOOK = Call("list", {"path": "."})
+
+
+def end_of(events: list[object]) -> TurnComplete:
+    end = events[-1]
+    assert isinstance(end, TurnComplete)
+    return end
+
+
+# The accounts
+
+
+async def test_a_request_alone_may_go_over_by_what_nobody_knew() -> None:
+    budget = Budget([Account("turn", Caps(100))])
+    first = await budget.reserve(Amount(10), Amount(500))
+    first.settle(Amount(130))
+    with pytest.raises(OverBudget, match="100 tokens for one turn") as over:
+        await budget.reserve(Amount(1), Amount(1))
+    assert (over.value.cap, over.value.unit) == ("turn", "tokens")
+
+
+async def test_one_waits_for_another_that_may_use_the_rest() -> None:
+    account = Account("day", Caps(100))
+    first = await Budget([account]).reserve(Amount(10), Amount(90))
+    second = asyncio.ensure_future(Budget([account]).reserve(Amount(10), Amount(90)))
+    await asyncio.sleep(0)
+    assert not second.done()
+    first.settle(Amount(20))
+    (await second).settle()
+    assert account.used == Amount(20) and account.reserved == Amount() and account.open == 0
+
+
+async def test_a_request_that_failed_gives_its_place_back() -> None:
+    account = Account("session", Caps(dollars=1.0))
+    reservation = await Budget([account]).reserve(Amount(1, 0.5), Amount(1, 0.9))
+    reservation.settle()
+    reservation.settle()
+    assert (account.used, account.open) == (Amount(), 0)
+
+
+REQUESTS = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 60)), min_size=1, max_size=30)
+
+
+@given(REQUESTS, st.integers(1, 400), st.integers(1, 5))
+async def test_no_fan_out_goes_more_than_one_request_beyond_its_cap(
+    requests: list[tuple[int, int]], cap: int, levels: int
+) -> None:
+    """Many at once, on accounts of their own and their parents'; what comes back is
+    anything up to what was foreseen."""
+    parent = Account("turn", Caps(cap))
+
+    async def one(sent: int, answer: int) -> None:
+        accounts = [Account("turn", Caps()) for _ in range(levels)]
+        try:
+            held = await Budget([*accounts, parent]).reserve(Amount(sent), Amount(sent + 60))
+        except OverBudget:
+            return
+        await asyncio.sleep(0)
+        held.settle(Amount(sent + answer))
+
+    await asyncio.gather(*(one(*request) for request in requests))
+    assert parent.used.tokens <= cap + max(sent + answer for sent, answer in requests)
+    assert parent.open == 0
+
+
+def test_a_rate_lets_through_so_many_an_hour_and_says_how_long() -> None:
+    rate = RequestRate(lambda: 2)
+    now = time.time()
+    rate.known([now - 3601, now - 600])
+    rate.take()
+    with pytest.raises(ProviderError) as limited:
+        rate.take()
+    assert limited.value.fault == "rate_limited"
+    assert limited.value.retry_after == pytest.approx(3000, abs=5)
+
+
+# The whole house
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_l14_a_chat_ends_at_its_cap_and_goes_on_when_it_is_raised(
+    provider: str, tmp_path: Path
+) -> None:
+    script = [
+        Turn(LOOK, stop="tool_use", usage=Usage(19_000, out=50)),
+        Turn(LOOK, Call("glob", {"pattern": "*"}), stop="tool_use", usage=Usage(19_800, out=50)),
+        Turn(Words("Done."), usage=Usage(20_200, out=20)),
+    ]
+    async with engine_home(tmp_path, provider, script) as home:
+        session = await home.session()
+        await session.change(caps=Caps(tokens=20_000))
+        end = end_of(list(await say(session)))
+        assert (end.reason, end.cap) == ("token_limit", "session")
+        assert "20,000 tokens for this chat" in end.detail
+        assert len(home.asked) == 1
+        await session.change(caps=Caps(tokens=1_000_000))
+        assert end_of(list(await say(session, ""))).reason == "done"
+        assert len(home.asked) == 3
+
+
+async def test_l14_money_and_the_day(tmp_path: Path) -> None:
+    script = [
+        Turn(LOOK, stop="tool_use", usage=Usage(100_000, out=1000)),
+        Turn(Words("Done."), usage=Usage(100_000, out=1000)),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        values = home.studio.settings.values
+        values.day_dollars = 0.5
+        session = await home.session(model="claude-sonnet-4-5")  # 3 and 15 dollars a million
+        end = end_of(list(await say(session)))
+        assert (end.reason, end.cap) == ("money_limit", "day")
+        assert "$0.50 for today" in end.detail
+    async with engine_home(tmp_path, "anthropic", [Turn(Words("Hi."))]) as home:
+        home.studio.settings.values.day_dollars = 0.2  # after a restart the day is known
+        session = await home.session(model="claude-sonnet-4-5")
+        assert end_of(list(await say(session))).cap == "day"
+        assert not home.asked
+
+
+async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_program(
+    tmp_path: Path,
+) -> None:
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(3)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        await session.change(caps=Caps(tokens=8_000))
+        assert end_of(list(await say(session))).reason == "done"
+        async with engine_home(tmp_path, "anthropic", script) as other:
+            there = await other.studio.sessions.open(session.info.id)
+            assert end_of(list(await say(there))).reason == "done"
+            assert other.studio.accounts.used(session.info.id).tokens == 6_020
+        again = await home.studio.sessions.open(session.info.id)
+        end = end_of(list(await say(again)))
+        assert (end.reason, end.cap) == ("token_limit", "session")
+        assert home.studio.accounts.used(session.info.id).tokens == 6_020
+        assert len(home.asked) == 1
+
+
+async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) -> None:
+    """The day's cap would be none for who deletes chats, nor for a server that keeps none."""
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        assert end_of(list(await say(session))).reason == "done"
+        await home.studio.sessions.delete(session.info.id)
+        (spent,) = (await home.studio.books.spent("day")).values()
+        assert (spent.requests, spent.usage.total) == (1, 3_010)
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.day_tokens = 3_000
+        assert end_of(list(await say(await home.session()))).cap == "day"
+        assert not home.asked
+
+
+async def test_l14_a_new_day_has_all_of_its_cap(tmp_path: Path) -> None:
+    script = [Turn(Words("Hi."), usage=Usage(3_000, out=10)) for _ in range(2)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.day_tokens = 4_000
+        assert end_of(list(await say(await home.session()))).reason == "done"
+        assert end_of(list(await say(await home.session()))).cap == "day"
+        with closing(sqlite3.connect(home.studio.paths.database)) as db, db:
+            db.execute("UPDATE usage SET at = at - 86400")
+        home.studio.accounts._midnight -= 86_400  # all this was yesterday
+        assert end_of(list(await say(await home.session()))).reason == "done"
+
+
+@pytest.mark.parametrize(("cap", "times"), [(200_000, 0), (115_000, 1)])
+async def test_l14_h6_the_agent_is_told_before_its_cap(
+    cap: int, times: int, tmp_path: Path
+) -> None:
+    script = [Turn(LOOK, stop="tool_use", usage=Usage(10_000, out=90_000)), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.turn_tokens = cap
+        events = await say(await home.session())
+        told = [e.text for e in events if isinstance(e, Told) and e.topic == "wrap_up"]
+        assert len(told) == times and str(home.asked[-1].json).count(NEARLY_OUT) == times
+
+
+async def test_l14_an_hour_has_so_many_requests(tmp_path: Path) -> None:
+    script = [Turn(LOOK, stop="tool_use"), Turn(Words("Done."))]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.requests_per_hour = 1
+        events = await say(await home.session())
+        failed = [e for e in events if isinstance(e, Failed)]
+        assert failed[0].fault == "rate_limited" and "1 request an hour" in failed[0].title
+        assert "60 minutes" in failed[0].detail
+        assert len(home.asked) == 1
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.requests_per_hour = 1  # after a restart the hour is known
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert not home.asked
+
+
+async def test_l14_requests_on_their_way_count_for_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever looks what other programs did must not forget what this one does just now."""
+    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    on_their_way = asyncio.Semaphore(0)
+
+    def play(view: RequestView) -> Turn:
+        on_their_way.release()
+        return Turn(Words("Hm."), faults=[stall()])
+
+    async with engine_home(tmp_path, "anthropic", play) as home:
+        home.studio.settings.values.requests_per_hour = 2
+        begun = [await home.session() for _ in range(2)]
+        turns = [asyncio.ensure_future(say(session)) for session in begun]
+        async with asyncio.timeout(60):
+            for _ in begun:
+                await on_their_way.acquire()
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        for session in begun:
+            session.stop()
+        await asyncio.gather(*turns)
+        events = await say(await home.session())
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert len(home.asked) == 2
+
+
+async def test_l14_each_request_counts_once_for_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is stored of this program's own is known already; another program's is not."""
+    monkeypatch.setattr(accounts, "LOOK", 0.0)
+    script = [Turn(Words(f"Answer {n}.")) for n in range(5)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.studio.settings.values.requests_per_hour = 4
+        session = await home.session()
+        for _ in range(2):
+            assert end_of(list(await say(session))).reason == "done"
+        async with engine_home(tmp_path, "anthropic", script) as other:
+            assert end_of(list(await say(await other.session()))).reason == "done"
+        assert end_of(list(await say(session))).reason == "done"
+        events = await say(session)
+        assert [e.fault for e in events if isinstance(e, Failed)] == ["rate_limited"]
+        assert len(home.asked) == 3
+
+
+async def test_l14_a_runaway_fan_out_stops_within_one_request_of_its_cap(tmp_path: Path) -> None:
+    """Every child begins more children; together they stop where their parent must."""
+    used, size = Usage(900, out=100), 1000
+    script = [
+        Turn(Call("spread", {"into": 3, "nonce": n}), stop="tool_use", usage=used)
+        for n in range(200)
+    ]
+    cap = 30_000
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        begun = _spreading(home)
+        home.studio.settings.values.turn_tokens = cap
+        session = await home.session()
+        begun.append(session)
+        end = end_of(list(await say(session)))
+        assert (end.reason, end.cap) == ("token_limit", "turn")
+        total = len(home.asked) * size
+        assert cap * 0.7 < total <= cap + size
+        assert len(begun) > 10 and not any(one.running for one in begun)
+
+
+def _spreading(home: EngineHome) -> list[Session]:
+    """A tool that begins turns on its session's budget."""
+    begun: list[Session] = []
+    studio = home.studio
+
+    @tool(effect="read", steady=False, time_limit=None)
+    async def spread(context: Context, into: int, nonce: int) -> str:
+        """Hand the task to others.
+
+        into: How many.
+        nonce: Makes each call another one.
+        """
+        parent = await studio.sessions.open(context.session_id)
+
+        async def child() -> None:
+            session = await home.session()
+            begun.append(session)
+            async for _ in session.turn([Text("You too")], parent=parent.as_parent):
+                pass
+
+        await asyncio.gather(*(child() for _ in range(into)))
+        return "They are at work."
+
+    studio.toolbox.tools["spread"] = spread
+    agent = studio.paths.agents / "coder.md"
+    agent.parent.mkdir(exist_ok=True)
+    agent.write_text("---\nname: Coder\ntools: [spread, list]\n---\nSpread.\n")
+    return begun
+
+
+async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path) -> None:
+    """The parent only reads; its child's agent could write and run, and reads a file."""
+    script = [
+        Turn(Call("hand_over", {}), stop="tool_use"),
+        Turn(
+            Call("run", {"command": "echo hi"}),
+            Call("write", {"path": "b.txt", "content": "x"}),
+            Call("read", {"path": "a.txt"}),
+            stop="tool_use",
+        ),
+        Turn(Words("Read it.")),
+        Turn(Words("Done.")),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("alpha")
+        studio = home.studio
+        children: list[list[Event]] = []
+
+        @tool(effect="read", time_limit=None)
+        async def hand_over(context: Context) -> str:
+            """Hand the task to another agent."""
+            parent = await studio.sessions.open(context.session_id)
+            child = await home.session()
+            turn = child.turn([Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent)
+            children.append([event async for event in turn])
+            return "It is done."
+
+        studio.toolbox.tools["hand_over"] = hand_over
+        agent = studio.paths.agents / "reader.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Reader\nrole: reads\n---\nRead.\n")
+        session = await home.session("Reader")
+        events = await say(session)
+        assert end_of(list(events)).reason == "done"
+        assert any(isinstance(event, Exposed) for event in events)
+        done = [e.is_error for e in children[0] if isinstance(e, ToolFinished)]
+        assert sorted(done) == [False, True, True]
+        assert not (home.folder / "b.txt").exists()
+        assert session.transcript.exposed["private"] == "a.txt"  # which the child alone has read
+        assert session.as_parent is None
+
+
+async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Path) -> None:
+    """Or it would carry out what it was told, unasked."""
+    script = [
+        Turn(Call("read", {"path": "a.txt"}), stop="tool_use"),
+        Turn(Call("hand_over", {}), stop="tool_use"),
+        Turn(Call("run", {"command": "echo hi"}), stop="tool_use"),
+        Turn(Words("It was not allowed.")),
+        Turn(Words("Done.")),
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("alpha")
+        studio = home.studio
+        studio.settings.values.sandbox = False
+        asked: list[str] = []
+
+        @tool(effect="read", time_limit=None)
+        async def hand_over(context: Context) -> str:
+            """Hand the task to another agent."""
+            parent = await studio.sessions.open(context.session_id)
+            child = await home.session()
+            async for event in child.turn(
+                [Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent
+            ):
+                if isinstance(event, AwaitingPermission):
+                    asked.append(event.question.why)
+                    child.answer_permission(event.question.id, "deny")
+            return "It is done."
+
+        studio.toolbox.tools["hand_over"] = hand_over
+        agent = studio.paths.agents / "coder.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Coder\ntools: [read, run, hand_over]\n---\nWork.\n")
+        events = await say(await home.session(), rules=(Rule.parse("run"),), answer="deny")
+        assert end_of(list(events)).reason == "done"
+        assert len(asked) == 1 and "a.txt" in asked[0]

@@ -1,0 +1,424 @@
+"""``agent-studio chat``: the real program at a real pseudo-terminal, over the strict simulator."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import Call, Text, Turn, stall
+from support.command import ROOT, Command, at_provider
+from support.engine_home import KEY, reply_requests
+from support.terminal_emulator import TerminalEmulator, at_terminal
+
+BASE = ("chat", "--provider", "ollama", "--model", "m")
+"""The protocol without an SDK: the process starts in no time."""
+
+
+def run(command: str) -> Call:
+    return Call("run", {"command": command})
+
+
+def at_rest(glass: TerminalEmulator) -> bool:
+    """Whether the agent is done."""
+    return "/help" in glass.shown[-1] or "…" in glass.shown[-1]
+
+
+async def test_two_turns_and_a_question(tmp_path: Path) -> None:
+    """S-5, T-7: markdown is laid out, a question is answered, the conversation goes on."""
+    script = [
+        Turn(Text("Hello **you**.\n\n```python\nx = 1\n```\n"), run("echo one"), stop="tool_use"),
+        Turn(Text("Done."), stop="end"),
+        Turn(Call("ask", {"question": "Which colour?", "choices": ["Red", "Blue"]})),
+        Turn(Text("And again."), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("hello\r")
+            text = await person.until("Allow? [y]es once, this [s]ession, this [f]older")
+            assert "Hello you.\n\n  x = 1\n" in text  # printed before the question
+            assert "Coder wants to run a command\n    echo one\n" in text
+            assert "No rule allows this command." in text
+            person.type("y\r")
+            text = await person.until("Done.")
+            assert "✓ Ran echo one  exit 0" in text
+            person.type("more\r")
+            text = await person.until("Answer:")
+            assert "Which colour?\n  1. Red\n  2. Blue\n" in text
+            person.type("2\r")
+            await person.until("And again.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+            assert "To go on: agent-studio chat --session " in person.glass.text
+        assert (
+            "hello" in str(reply_requests(simulator)[2].json)
+            and len(reply_requests(simulator)) == 4
+        )
+        assert "Blue" in str(reply_requests(simulator)[3].json["messages"][-1])
+        assert not simulator.violations
+
+
+async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
+    """L-14: a cap set in the window stops a chat that was open before."""
+    async with at_provider(tmp_path, "ollama", lambda _: Turn(Text("Hello."))) as (
+        terminal,
+        simulator,
+    ):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("one\r")
+            await person.until("Hello.")
+            await person.until(at_rest)
+            terminal.change(day_tokens=1)
+            person.type("two\r")
+            await person.until("is reached")
+            person.type("\x04")
+            assert await person.end() == 0
+        assert len(reply_requests(simulator)) == 1
+
+
+async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> None:
+    """L-11: within a second; what was queued comes back into the line; twice at the prompt leaves."""
+    script = [
+        Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
+        Turn(Text("Here again."), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("talk\r")
+            await person.until("This answer never ends.")
+            person.type("and then\r")
+            await person.until("Queued: and then")
+            began = time.monotonic()
+            person.type("\x03")
+            await person.until("Stopped.")
+            assert time.monotonic() - began < 5
+            await person.until("› and then")
+            person.type(" this\r")
+            await person.until("Here again.")
+            await person.until(at_rest)
+            person.type("\x03")
+            await person.until("Ctrl-C again to leave")
+            person.type("\x03")
+            assert await person.end() == 0
+        assert "and then this" in str(reply_requests(simulator)[1].json["messages"][-1])
+        assert not simulator.violations
+
+
+async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
+    """T-7: keys typed while the agent works stay in the line for the next message."""
+    script = [
+        Turn(
+            Text("I look." * 3), run("echo one"), stop="tool_use", faults=[stall(at=2, seconds=0.3)]
+        ),
+        Turn(Text("Well."), stop="end"),
+        Turn(Text("So."), stop="end"),
+    ]
+    held = asyncio.Event()
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            for letter in ("y\ry", "es", "\ry"):  # a person in a hurry
+                person.type(letter)
+            await person.until("Queued: yes")
+            held.set()
+            text = await person.until("Allow?")
+            assert "Queued: y\n" in text and "Queued: yes" in text
+            assert "one  exit" not in text and "Allow? [y]es once" in person.glass.shown[-2]
+            person.type("n\r")
+            await person.until("So.")
+        said = [str(one.json["messages"][-1]) for one in reply_requests(simulator)]
+        assert "did not allow" in said[1] and "'y'" in said[2]
+        assert not simulator.violations
+
+
+async def test_steering_and_stopping_at_a_question(tmp_path: Path) -> None:
+    """L-11, T-7: words for the agent at work go with its next step; Ctrl-C takes a question back."""
+    script = [
+        Turn(Text("One sentence that "), Text("goes on."), Call("search", {"pattern": "x"}),
+             stop="tool_use", faults=[stall(at=2, seconds=1.0)]),
+        Turn(run("echo one"), stop="tool_use"),
+        Turn(Text("Well."), stop="end"),
+    ]  # fmt: skip
+    held = asyncio.Event()
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            await person.until("One sentence")
+            person.type("/undo\r/steer use blue\r")
+            text = await person.until("With its next step: use blue")
+            assert "/undo has to wait until the agent is done." in text
+            held.set()
+            text = await person.until("Allow?")
+            assert "One sentence that goes on." in text  # what was typed did not break it
+            person.type("\x03")
+            await person.until("Stopped.")
+            await person.until(at_rest)
+            person.type("on\r")
+            await person.until("Well.")
+            person.type("\x04")
+            assert await person.end() == 0
+        assert "use blue" in str(reply_requests(simulator)[1].json)
+        assert "stopped the turn" in str(reply_requests(simulator)[2].json)
+        assert not simulator.violations
+
+
+async def test_nothing_that_a_model_says_is_obeyed(tmp_path: Path) -> None:
+    """T-7: codes in answers, entities, links, tools' targets and questions are shown."""
+    evil = "a\x1b]0;title\x07b \x1b[2J\x1b[31mred &#x202e;flip &#27;[2J\n\n```\n\x9b2J\n```\n\nend"
+    script = [
+        Turn(Text(evil), run("echo \x1b[2K\x1b[1A harmless"), stop="tool_use"),
+        Turn(Text("[safe](https://evil.example/\x1b[0m)"), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        assert not simulator.requests
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            text = await person.until("Allow?")
+            for shown in (r"a\x1b]0;title\x07b", r"\x1b[31mred", r"\u202eflip", r"\x9b2J"):
+                assert shown in text
+            assert r"echo \x1b[2K\x1b[1A harmless" in text
+            person.type("n\r")
+            text = await person.until("safe (https://evil.example/")
+            assert not person.glass.titles and "31" not in person.glass.colours
+            assert text.count("Coder on m") == 1  # nothing was cleared
+
+
+async def test_long_answers_are_printed_once_while_they_come(tmp_path: Path) -> None:
+    """Each block stands there once; only what is still being written moves."""
+    rows = [f"line {number} of it\n\n" for number in range(60)]
+    code = "```python\n" + "".join(f"x{number} = {number}\n" for number in range(150)) + "```\n"
+    script = [Turn(Text("".join(rows)), Text(code), Text("\n\nfinally"), stop="end")]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        assert not simulator.requests
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            await person.until("finally")
+            text = await person.until(at_rest)
+            for number in range(60):
+                assert text.count(f"line {number} of it\n") == 1
+            for number in range(150):
+                assert text.count(f"  x{number} = {number}\n") == 1
+            assert text.count("finally") == 1 and text.index("x149") < text.index("finally")
+
+
+async def test_history_and_completion(tmp_path: Path) -> None:
+    """P-4: kept for the next chat in a file of the person's own, never what looks like a key."""
+    script = [Turn(Text("Yes."), stop="end"), Turn(Text("No."), stop="end")]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        (terminal.folder / "notes.txt").write_text("Buy milk\n")
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("first\n  second\r")  # Ctrl-J is a new line
+            await person.until("Yes.")
+            await person.until(at_rest)
+            person.type(f"use {KEY} for it\r")
+            await person.until("No.")
+            await person.until(at_rest)
+            person.type("/ag\t")
+            await person.until(lambda glass: any("› /agent" in line for line in glass.shown))
+            person.type(" pla\t")
+            await person.until(lambda glass: any("› /agent Pla" in line for line in glass.shown))
+            person.type("\r")  # takes the name, and again sends
+            person.type("\r")
+            await person.until("Agent: Plain")
+            person.type("read @no\t")
+            await person.until("› read @notes.txt")
+            person.type("\x03\x04")
+            assert await person.end() == 0
+        kept = terminal.home / "chat-history.jsonl"
+        assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+        assert KEY not in kept.read_text() and "first" in kept.read_text()
+        async with at_terminal(terminal, *BASE, "--session", "last") as person:
+            await person.until("No.")  # where the chat was
+            person.type("\x1b[A\x1b[A")
+            await person.until("› first\n    second")
+            person.type("\x03\x04")
+            assert await person.end() == 0
+        assert "first\\n  second" in str(reply_requests(simulator)[0].json["messages"][-1])
+
+
+async def test_commands(tmp_path: Path) -> None:
+    """S-5: undo and redo, a summary, another folder, an attachment, export, usage, a new chat."""
+    script = [
+        Turn(Call("write", {"path": "n.txt", "content": "new\n"}), stop="tool_use"),
+        Turn(Text("Drafted."), stop="end"),
+        Turn(Text("I see it."), stop="end"),
+        Turn(Text("A file was **drafted**."), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        (terminal.folder / "a.txt").write_text("alpha\n")
+        note = terminal.folder / "n.txt"
+        async with at_terminal(terminal, *BASE, rows=40) as person:
+
+            async def told(command: str, answer: str) -> None:
+                known = person.glass.text.count(answer)
+                person.type(f"{command}\r")
+                await person.until(lambda glass: glass.text.count(answer) > known)
+                await person.until(at_rest)
+
+            await person.until("›")
+            person.type("write it\r")
+            text = await person.until("Write n.txt (+1 −0)? [y]es, [n]ot now, [d]iscard:")
+            assert "  + new\n" in text and not note.exists()
+            person.type("y\r")
+            await person.until("Written: n.txt")
+            await person.until(at_rest)
+            assert note.read_text() == "new\n"
+            await told("/undo", "Undone: n.txt")
+            assert not note.exists()
+            await told("/redo", "Done again: n.txt")
+            assert note.read_text() == "new\n"
+            await told("/undo", "Undone: n.txt")
+            await told("/undo", "Nothing is left to undo.")
+            await told("/attach nothing.txt", "\nnothing.txt cannot be read")
+            await told("/attach a.txt", "Goes with your next message: a.txt")
+            assert "1 attached" in person.glass.shown[-1]
+            await told("look", "I see it.")
+            await told("/summary", "Nothing of this chat is summed up.")
+            await told("/compact", "Earlier messages were summed up for the model")
+            await told("/summary", "A file was drafted.")
+            await told("/summary edit Only n.txt", "The model gets your summary from now on.")
+            await told("/summary show", "Only n.txt")
+            await told("/summary undo", "The model gets the whole conversation again.")
+            await told("/summary", "Nothing of this chat is summed up.")
+            await told("/pin answer", "Kept whole for the model.")
+            await told("/mode plan", "Mode: plan")
+            assert "plan" in person.glass.shown[-1]
+            await told("/mode wild", "The mode is one of ask, auto, plan.")
+            await told("/context", "together")
+            await told("/usage", "Requests")
+            await told("/export out.md", "Written: ")
+            await told("/export out.md", "Name another file.")
+            await told("/steer x", "The agent is not at work.")
+            await told("/nonsense", "There is no command /nonsense.")
+            await told("/sessions", "write it")
+            await told("/help", "leave; so does Ctrl-D")
+            documented = (ROOT / "docs" / "chat.md").read_text()
+            helped = person.glass.text.rpartition("› /help")[2]
+            for name in re.findall(r"^(/[a-z]+)", helped, re.M):
+                assert f"`{name}" in documented
+            person.type("/quit\r")
+            assert await person.end() == 0
+        assert "alpha" in str(reply_requests(simulator)[2].json["messages"][-1])
+        assert "I see it." in (terminal.folder / "out.md").read_text()
+        assert not simulator.violations
+
+
+@pytest.mark.parametrize("columns", [20, 200])
+async def test_narrow_wide_and_resized(tmp_path: Path, columns: int) -> None:
+    """It fits the terminal it has, and another one after a resize."""
+    words = "one two three four five six seven eight nine ten " * 3
+    script = [Turn(Text(words), stop="end")] * 2
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        assert not simulator.requests
+        async with at_terminal(terminal, *BASE, columns=columns) as person:
+            await person.until("›")
+            person.type("go\r")
+            await person.until("ten")
+            await person.until(at_rest)
+            assert all(len(line) <= columns for line in person.glass.text.split("\n"))
+            person.resize(30, 60)
+            person.type("again\r")
+            await person.until(lambda glass: glass.text.count("ten") >= 6 and at_rest(glass))
+            assert "one two three four five six seven eight nine ten one" in person.glass.text
+            person.type("\x04")
+            assert await person.end() == 0
+
+
+async def test_without_colours(tmp_path: Path) -> None:
+    """NO_COLOR: no colour is asked for, what is bold stays bold."""
+    code = "**bold**\n\n```python\nx = 'text'\n```\n\nend"
+    script = [Turn(Text(code), stop="end")] * 2
+    async with at_provider(tmp_path, "ollama", script) as (terminal, _):
+        for colour, environment in ((True, {}), (False, {"NO_COLOR": "1"})):
+            async with at_terminal(terminal, *BASE, **environment) as person:
+                await person.until("›")
+                person.type("go\r")
+                await person.until("end")
+                await person.until(at_rest)
+                assert bool(person.glass.colours) == colour
+                assert "\x1b[0;1mbold" in person.raw
+
+
+async def test_on_the_plainest_terminal(tmp_path: Path) -> None:
+    """TERM=dumb gets lines and not one code; questions, Ctrl-C and commands work."""
+    script = [
+        Turn(run("echo one"), stop="tool_use"),
+        Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE, TERM="dumb") as person:
+            await person.until(">")
+            person.type("go\n")
+            await person.until("Allow?")
+            person.type("y\n")
+            await person.until("This answer never ends.")
+            person.type("\x03")
+            await person.until("Stopped.")
+            await person.until(lambda glass: glass.shown[-1] == ">")
+            person.type("/mode plan\n")
+            await person.until("Mode: plan")
+            await person.until(lambda glass: glass.shown[-1] == ">")
+            person.type("\x03")
+            await person.until("Ctrl-C again to leave")
+            person.type("\x03")
+            assert await person.end() == 0
+            assert "\x1b" not in person.raw
+        assert not simulator.violations
+
+
+async def test_a_closed_terminal_ends_it(tmp_path: Path) -> None:
+    """L-11: the window of the terminal is closed in the middle of an answer."""
+    script = [Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)])]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("go\r")
+            await person.until("This answer never ends.")
+            person.hang_up()
+            async with asyncio.timeout(30):
+                await person.process.wait()
+        await asyncio.wait_for(simulator.wait_disconnect(0), 10)
+        listed = json.loads((await terminal("sessions", "list", "--json")).out)
+        assert [one["state"] for one in listed] == ["cancelled"]
+        assert [one["origin"] for one in listed] == ["terminal"]
+
+
+async def test_without_a_terminal(tmp_path: Path) -> None:
+    """S-5: it says what to use instead, and ends with 1."""
+    terminal = Command(tmp_path)
+    ended = await terminal("chat", "--provider", "simulator", said=b"hello\n")
+    assert ended.code == 1 and ended.out == ""
+    assert ended.err == 'A chat needs a terminal. For one message there is: agent-studio run "…"\n'
+    unknown = await terminal("chat", "--agent", "Nobody", said=b"")
+    assert unknown.code == 1
+
+
+async def test_other_commands_do_not_pay_for_it(tmp_path: Path) -> None:
+    """What a chat draws with is imported for a chat alone."""
+    terminal = Command(tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    ended = await terminal("run", "--provider", "simulator", "Hello")
+    imported = {
+        line.rpartition("|")[2].strip().partition(".")[0] for line in ended.err.splitlines()
+    }
+    assert ended.code == 0 and "studio" in imported
+    assert not imported & {"prompt_toolkit", "rich", "markdown_it"}

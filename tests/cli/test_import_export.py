@@ -1,0 +1,341 @@
+"""Conversations to files and back, and those of other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import zlib
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.agent.session.import_export import (
+    PortableConversation,
+    as_json,
+    conversation_of,
+    distinct,
+    of_json,
+)
+from studio.agent.session.import_formats import read_conversations
+from studio.cli import build_parser, command
+from studio.domain.blocks_to_messages import all_messages
+from studio.domain.events import Recounted
+from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
+from studio.domain.transcript import Transcript
+from studio.simulator import Call, Think, Turn
+from studio.simulator import Text as Words
+from support.engine_home import EngineHome, engine_home, reply_requests, say
+
+
+def place_of(tmp: Path, name: str) -> Path:
+    (tmp / name).mkdir()
+    return tmp / name
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return pack(">I", len(data)) + kind + data + pack(">I", zlib.crc32(kind + data))
+
+
+PNG = (
+    b"\x89PNG\r\n\x1a\n"
+    + chunk(b"IHDR", pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
+    + chunk(b"IDAT", zlib.compress(b"\0\0"))
+    + chunk(b"IEND", b"")
+)
+
+
+async def cli(one: EngineHome, *arguments: str) -> int:
+    return await command(one.studio, build_parser().parse_args(arguments))
+
+
+async def stored(one: EngineHome, session_id: str) -> PortableConversation:
+    info = await one.studio.store.get(session_id)
+    assert info is not None
+    return conversation_of(info, await one.studio.store.events(session_id))
+
+
+async def test_what_is_exported_comes_back_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Export, import elsewhere, export: the same words, calls, results, pictures, files."""
+    script = [
+        Turn(Think("A plan."), Words("I look."), Call("read", {"path": "a.txt"}), stop="tool_use"),
+        Turn(Call("read", {"path": "no.txt"}), Call("list", {"path": "."}), stop="tool_use"),
+        Turn(Words("It says **alpha**.")),
+        Turn(Words("Good bye.")),
+    ]
+    place = tmp_path / "all.json"
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", script) as one:
+        (one.folder / "a.txt").write_text("alpha\n")
+        session = await one.session()
+        said = [Image("image/png", PNG), File("n.txt", "text/plain", "ü".encode()), Text("Look")]
+        [_ async for _ in session.turn(said)]
+        await say(session, "Thanks")
+        assert await cli(one, "export", "--all", "--output", str(place)) == 0
+        first = await stored(one, session.info.id)
+        assert await cli(one, "import", str(place)) == 0  # it is here already
+        assert len(await one.studio.sessions.list()) == 1
+        assert "here already" in capsys.readouterr().err
+    kinds = [type(block).__name__ for message in first.messages for block in message.blocks]
+    assert {"Image", "File", "Text", "ToolCall", "ToolResult"} <= {*kinds}
+    async with engine_home(place_of(tmp_path, "there"), "anthropic", [Turn(Words("On."))]) as one:
+        assert await cli(one, "import", str(place)) == 0
+        [info] = await one.studio.sessions.list()
+        again = await stored(one, info.id)
+        assert again.messages == first.messages and again.digest == first.digest
+        assert (info.title, info.updated) == (first.title, first.updated)
+        assert await cli(one, "export", info.id, "--output", str(tmp_path / "again.json")) == 0
+        told = json.loads((tmp_path / "again.json").read_text())["conversations"][0]
+        asserted = json.loads(place.read_text())["conversations"][0]
+        assert told["messages"] == asserted["messages"] and told["title"] == asserted["title"]
+        capsys.readouterr()
+        assert await cli(one, "import", str(place), str(tmp_path / "again.json")) == 0
+        assert "2 skipped" in capsys.readouterr().err
+        assert len(await one.studio.sessions.list()) == 1
+        session = await one.studio.sessions.open(info.id)  # and it goes on
+        await say(session, "Go on")
+        assert "alpha" in str(reply_requests(one.simulator)[-1].json)
+        await one.studio.sessions.delete(info.id)
+        assert await cli(one, "import", str(place)) == 0  # what was deleted may come again
+        assert len(await one.studio.sessions.list()) == 1
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
+IDS = st.sampled_from(["call_0", "call_1", "a"])
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> list[Message]:
+    """What one turn leaves: words of the person, then steps with calls, then an answer."""
+    said = draw(
+        st.lists(
+            st.one_of(
+                st.builds(Text, TEXTS),
+                st.builds(Image, st.just("image/png"), st.binary(max_size=9)),
+                st.builds(File, TEXTS, st.just("text/plain"), st.binary(max_size=9)),
+            ),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    out = [Message("user", tuple(said))]
+    for _ in range(draw(st.integers(0, 2))):
+        ids = draw(st.lists(IDS, min_size=1, max_size=2, unique=True))
+        words = draw(st.lists(st.builds(Reasoning, TEXTS), max_size=1))
+        words += draw(st.lists(st.builds(Text, TEXTS), max_size=1))
+        calls = [ToolCall(name, "read", {"path": draw(TEXTS)}) for name in ids]
+        out.append(Message("assistant", (*words, *calls)))
+        results = [
+            ToolResult(name, "read", (Text(draw(TEXTS)),), is_error=draw(st.booleans()))
+            for name in ids
+        ]
+        out.append(Message("user", tuple(results)))
+    return [*out, Message("assistant", (Text(draw(TEXTS)),))]
+
+
+@given(st.lists(steps(), min_size=1, max_size=3))
+def test_any_conversation_survives_the_file(turns: list[list[Message]]) -> None:
+    """H-2: also where the provider's ids of calls begin anew with each turn."""
+    messages = distinct(message for turn in turns for message in turn)
+    calls = [b.id for m in messages for b in m.blocks if isinstance(b, ToolCall)]
+    assert len(calls) == len(set(calls))
+    body = json.loads(json.dumps(as_json([PortableConversation("T", messages)])))
+    [back] = of_json(body)
+    assert back.messages == messages
+    assert tuple(all_messages(Transcript([Recounted(back.messages)]).blocks)) == messages
+
+
+async def test_a_key_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-4: whoever told a model their own key does not tell the readers of the file."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-mine-0123456789")
+    script = [Turn(Words("Thanks for sk-ant-of-mine-0123456789."))] * 2
+    async with engine_home(tmp_path, "ollama", script) as one:
+        await say(await one.session(), "My key is sk-ant-of-mine-0123456789")
+        one.studio.keychain.keep_for_session("server", "as-token-of-mine")
+        session = await one.studio.sessions.open((await one.studio.sessions.list())[0].id)
+        await say(session, "And as-token-of-mine")
+        place = tmp_path / "out"
+        for form, count in (("json", 5), ("md", 5)):
+            done = await cli(one, "export", "last", "--format", form, "--output", str(place))
+            text = place.read_text()
+            assert done == 0 and "of-mine" not in text and text.count("[key]") == count, text
+
+
+CHATGPT = [
+    {
+        "title": "Bread",
+        "create_time": 1700000000.5,
+        "update_time": 1700000100.5,
+        "current_node": "d",
+        "conversation_id": "c-1",
+        "mapping": {
+            "root": {"id": "root", "message": None, "parent": None, "children": ["s"]},
+            "s": {"message": {"author": {"role": "system"}, "content": {"content_type": "text", "parts": [""]}, "metadata": {}}, "parent": "root", "children": ["a"]},
+            "a": {"message": {"author": {"role": "user"}, "content": {"content_type": "multimodal_text", "parts": [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}, "How much flour?"]}, "metadata": {"attachments": [{"name": "list.pdf"}]}}, "parent": "s", "children": ["b", "x"]},
+            "x": {"message": {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["The branch nobody sees"]}}, "parent": "a", "children": []},
+            "b": {"message": {"author": {"role": "assistant"}, "recipient": "python", "content": {"content_type": "code", "text": "print(500)"}}, "parent": "a", "children": ["c"]},
+            "c": {"message": {"author": {"role": "tool"}, "content": {"content_type": "execution_output", "text": "500"}}, "parent": "b", "children": ["d"]},
+            "d": {"message": {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["500 g."]}}, "parent": "c", "children": []},
+        },
+    },
+    {"title": "Nothing", "mapping": {}, "current_node": None},
+]  # fmt: skip
+CLAUDE = [
+    {
+        "uuid": "u-1",
+        "name": "Tea",
+        "created_at": "2026-01-02T03:04:05.000000Z",
+        "updated_at": "2026-01-02T03:05:05.000000Z",
+        "chat_messages": [
+            {"sender": "human", "text": "Green?", "content": [{"type": "text", "text": "Green?"}], "attachments": [{"file_name": "tea.txt", "extracted_content": "Sencha"}], "files": [{"file_name": "leaf.png"}]},
+            {"sender": "assistant", "text": "", "content": [{"type": "thinking", "thinking": "Hm"}, {"type": "text", "text": "Yes."}]},
+        ],
+    }
+]  # fmt: skip
+PLAIN: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": [{"type": "text", "text": "See"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(PNG).decode()}}]},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}]},
+    {"role": "tool", "tool_call_id": "c1", "content": "a dot"},
+    {"role": "assistant", "content": "A dot."},
+]  # fmt: skip
+
+
+def test_chatgpts_export_is_read() -> None:
+    bread, nothing = read_conversations(json.dumps(CHATGPT).encode())
+    assert (bread.title, bread.updated, nothing.messages) == ("Bread", 1700000100.5, ())
+    asked, answered = bread.messages
+    assert [block.text for block in asked.blocks if isinstance(block, Text)] == [
+        "[A picture that is not in the export.]",
+        "How much flour?",
+        "[The file “list.pdf” is not in the export.]",
+    ]
+    assert answered.text == "```\nprint(500)\n```\n\n```\n500\n```\n\n500 g."
+
+
+def test_claudes_export_is_read() -> None:
+    [tea] = read_conversations(json.dumps(CLAUDE).encode())
+    assert tea.title == "Tea" and tea.updated == 1767323105
+    assert tea.messages == (
+        Message("user", (File("tea.txt", "text/plain", b"Sencha"), Text("[The file “leaf.png” is not in the export.]"), Text("Green?"))),
+        Message("assistant", (Reasoning("Hm"), Text("Yes."))),
+    )  # fmt: skip
+
+
+def test_a_plain_list_is_read() -> None:
+    for body in (PLAIN, {"messages": PLAIN}, [{"messages": PLAIN}]):
+        [one] = read_conversations(json.dumps(body).encode())
+        assert one.instructions == "Be brief." and [m.role for m in one.messages] == [
+            *("user", "assistant", "user", "assistant")
+        ]
+        see, picture = one.messages[0].blocks
+        assert see == Text("See") and isinstance(picture, Image)
+        assert one.messages[1].blocks == (ToolCall("c1", "look", {"at": 1}),)
+        assert one.messages[2].blocks == (ToolResult("c1", "look", (Text("a dot"),)),)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"PK\x03\x04", "it is an archive"),
+        (b"\xff\xfe{", "it is not UTF-8"),
+        (b"{", "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[]", "it holds no conversation"),
+        (b'"words"', "it holds no conversation"),
+        (b'[{"a": 1}]', "conversation 1: this is no conversation"),
+        (b'[{"role": "wizard", "content": "x"}]', "message 1: its role is 'wizard'"),
+        (b'[{"role": "user", "content": "x"}, {"role": "user", "content": 7}]', "message 2: "),
+        (b'{"messages": [7]}', "message 1 has no role"),
+        (b'[{"title": "T", "mapping": {"a": {"message": 7}}}]', "conversation 1 “T”"),
+        (b'{"agent_studio": 9}', "it is of version 9"),
+        (b'{"agent_studio": 1, "conversations": [{"title": 7}]}', "conversation 1: "),
+        (b'{"session": {}, "events": [{"event": "x"}]}', "the session is damaged"),
+    ],
+)
+def test_a_bad_file_says_what_is_wrong(data: bytes, words: str) -> None:
+    with pytest.raises(ValueError) as error:
+        read_conversations(data)
+    assert words in str(error.value)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["role", "content", "messages", "mapping", "chat_messages", "message", "author", "parts", "type", "text", "sender", "agent_studio", "conversations", "current_node", "tool_calls"]), inner, max_size=4), max_leaves=20))  # fmt: skip
+def test_no_file_is_worse_than_refused(value: Any) -> None:
+    try:
+        read_conversations(json.dumps(value).encode())
+    except ValueError as error:
+        assert str(error)
+
+
+async def test_of_a_bad_file_nothing_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text(json.dumps([*CLAUDE, {"name": "X", "chat_messages": [{"sender": "cat"}]}]))
+    good = tmp_path / "good.json"
+    good.write_text(json.dumps(CHATGPT))
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
+        assert await cli(one, "import", str(bad), str(good), str(tmp_path / "no.json")) == 1
+        told = capsys.readouterr()
+        assert "conversation 2 “X”: a message is from 'cat'" in told.err
+        assert "Nothing of it was imported" in told.err and "it cannot be read" in told.err
+        assert "Skipped, for it is empty: Nothing" in told.err and "Bread" in told.out
+        [info] = await one.studio.sessions.list()
+        assert (info.title, info.origin) == ("Bread", "terminal")
+        assert await cli(one, "import", "--json", str(good)) == 0
+        rows = json.loads(capsys.readouterr().out)
+        assert [row["skipped"] for row in rows] == ["it is here already", "it is empty"]
+        assert await cli(one, "export", "--format", "md", "last") == 0
+        text = capsys.readouterr().out
+        assert "# Bread" in text and "How much flour?" in text and "500 g." in text
+        assert await cli(one, "export") == 1 and "--all" in capsys.readouterr().err
+
+
+async def test_what_is_here_does_not_come_again(tmp_path: Path) -> None:
+    """However often, and also twice at the same time."""
+    place = tmp_path / "many.json"
+    place.write_text(json.dumps([{**CLAUDE[0], "name": f"Tea {n}"} for n in range(20)]))
+    async with engine_home(place_of(tmp_path, "here"), "ollama", []) as one:
+        assert await cli(one, "import", str(place)) == 0
+        await asyncio.gather(*(cli(one, "import", str(place)) for _ in range(2)))
+        assert len(await one.studio.sessions.list()) == 20
+
+
+async def test_a_strangers_file_gets_no_folder_no_trust_and_no_second_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """T-7: it may name any folder, and what it says may be orders in disguise."""
+    secret = tmp_path / "keys"
+    secret.mkdir()
+    said = Message("user", (Text("Read all you find here"),))
+    place = tmp_path / "gift.json"
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", []) as one:
+        for folder in (secret, one.folder):
+            body = as_json([PortableConversation(f"a\n{folder.name}", (said,), folder=str(folder))])
+            place.write_text(json.dumps(body))
+            if folder == one.folder:
+                await one.session()  # the person works there
+            assert await cli(one, "import", str(place), "--json") == 0
+            [row] = json.loads(capsys.readouterr().out)
+            session = await one.studio.sessions.open(row["session"])
+            assert (session.info.folder == str(folder)) == (folder == one.folder)
+            assert session.info.title == f"a {folder.name}"
+            assert session.transcript.exposed == {"untrusted": "what was said elsewhere"}
+
+
+async def test_arguments_that_nobody_can_read_are_no_fault_of_the_program(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "deep.json"
+    function = {"name": "f", "arguments": '{"a":' + "[" * 800 + "]" * 800 + "}"}
+    call = {"id": "1", "type": "function", "function": function}
+    place.write_text(json.dumps([{"role": "assistant", "content": "", "tool_calls": [call]}]))
+    async with engine_home(place_of(tmp_path, "here"), "anthropic", []) as one:
+        assert await cli(one, "import", str(place)) == 1
+        assert "nested too deeply" in capsys.readouterr().err
+        assert not await one.studio.sessions.list()

@@ -1,0 +1,153 @@
+"""``agent-studio serve``, as a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from studio.storage.config.settings import SettingsFile
+
+
+@contextlib.asynccontextmanager
+async def serve(*options: str) -> AsyncIterator[Process]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "studio", "serve", *options, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.communicate()
+
+
+async def line(process: Process) -> str:
+    assert process.stdout is not None
+    async with asyncio.timeout(30):
+        return (await process.stdout.readline()).decode().strip()
+
+
+async def end(process: Process) -> tuple[int | None, str, str]:
+    """The exit code, and what was still said."""
+    async with asyncio.timeout(30):
+        out, errors = await process.communicate()
+    return process.returncode, out.decode(), errors.decode()
+
+
+@pytest.mark.parametrize(
+    ("how", "code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)]
+)
+async def test_it_serves_until_it_is_stopped(
+    how: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    """S-3, S-4: it says where it is, what it needs, and ends in good order."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    async with serve("--port", "0", "--folder", str(folder)) as process:
+        kind, address = (await line(process)).rsplit(maxsplit=1)
+        assert kind == "Base URL" and address.startswith("http://127.0.0.1:")
+        shown = await line(process)
+        token = shown.split()[1]
+        assert shown.startswith("Token") and token.startswith("as-")  # there is no keychain here
+        assert (await line(process)).split() == ["Folder", str(folder)]
+        assert await line(process) == "Stop with Ctrl+C."
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(trust_env=False, headers=headers) as client:
+            body = {"model": "simulator/x", "messages": [{"role": "user", "content": "Hi"}]}
+            answer = await client.post(f"{address}/chat/completions", json=body, timeout=30)
+            assert "demo" in answer.json()["choices"][0]["message"]["content"]
+            process.send_signal(how)
+        found, out, errors = await end(process)
+        assert (found, out, errors) == (code, "", "")
+
+
+async def test_a_window_starts_it_and_ends_it() -> None:
+    """With the address and the token in one line of JSON; it ends when the window does."""
+    async with serve("--port", "0", "--with-parent") as process:
+        told = json.loads(await line(process))
+        assert told.keys() == {"address", "token"}
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            answer = await client.get(f"{told['address']}/health")
+            assert answer.json() == {"status": "ok"}
+        assert process.stdin is not None
+        process.stdin.close()
+        assert await end(process) == (0, "", "")
+
+
+async def test_why_it_cannot_start_is_said() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        async with serve("--port", port, "--with-parent") as process:
+            told = json.loads(await line(process))
+            assert told.keys() == {"error"} and f"Port {port} is taken" in told["error"]
+            assert (await end(process))[0] == 1
+    async with serve("--port", "0", "--folder", "/nowhere/at/all") as process:
+        code, out, errors = await end(process)
+        assert (code, out) == (1, "") and "no folder /nowhere/at/all" in errors
+
+
+async def test_beyond_this_computer_it_warns_and_wants_a_token(tmp_path: Path) -> None:
+    """S-4, whatever the setting says."""
+    settings = tmp_path / "studio" / "settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"server_token": False}))
+    async with serve("--port", "0", "--host", "0.0.0.0") as process:
+        address = (await line(process)).split()[-1].removesuffix("/v1")
+        assert "as-" in await line(process)
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            assert (await client.get(f"{address}/v1/models")).status_code == 401
+        process.terminate()
+        code, _, errors = await end(process)
+        assert code == 0 and "not encrypted" in errors
+    async with serve("--port", "0") as process:
+        address = (await line(process)).split()[-1].removesuffix("/v1")
+        assert "none is needed" in await line(process)
+        async with httpx2.AsyncClient(trust_env=False) as client:
+            assert (await client.get(f"{address}/v1/models")).status_code == 200
+
+
+async def test_it_takes_what_is_set_while_it_runs(tmp_path: Path) -> None:
+    """S-4: the window and the command set things at the same data; a cap or a rule holds at once."""
+    settings = SettingsFile(tmp_path / "studio" / "settings.json")
+    async with serve("--port", "0") as process, httpx2.AsyncClient(trust_env=False) as client:
+        address = (await line(process)).split()[-1]
+
+        async def until(status: int) -> httpx2.Response:
+            async with asyncio.timeout(30):
+                while (  # noqa: ASYNC110 (of another process)
+                    answer := await client.get(f"{address}/models")
+                ).status_code != status:
+                    await asyncio.sleep(0.05)
+            return answer
+
+        await until(401)
+        settings.values.server_token = False
+        settings.values.base_urls = {"openai-compatible": "http://127.0.0.1:9"}
+        settings.values.own_models = {"openai-compatible": ["mine"]}
+        await settings.save()
+        async with asyncio.timeout(30):
+            while (  # noqa: ASYNC110 (of another process)
+                "openai-compatible/mine" not in (await until(200)).text
+            ):
+                await asyncio.sleep(0.05)
+        settings.values.server_token = True
+        await settings.save()
+        await until(401)
+
+
+async def test_a_token_that_nothing_keeps_is_not_shown_beforehand() -> None:
+    async with serve("--show-token") as process:
+        code, out, errors = await end(process)
+        assert (code, out) == (1, "") and "No keychain" in errors

@@ -1,0 +1,119 @@
+"""What the documents name is there: files, commands, settings, tools, an agent's keys."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from studio.agent.agent_files import AgentFiles
+from studio.cli import build_parser, exit_codes
+from studio.domain.agents import Agent
+from studio.domain.models import ModelInfo
+from studio.storage.config.settings import Settings
+from studio.tools import Context
+from studio.tools.discovery import discover
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)#\s]+)")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+WORD = re.compile(r"`([^`\n]+)`")
+
+
+def commands(text: str) -> list[str]:
+    """The commands of code blocks, and those named in the text."""
+    lines = [line for kind, body in BLOCK.findall(text) if not kind for line in body.splitlines()]
+    lines += [
+        word for word in WORD.findall(BLOCK.sub("", text)) if word.startswith("agent-studio ")
+    ]
+    found = [line[line.index("agent-studio ") :] for line in lines if "agent-studio " in line]
+    return [line for line in found if "agent-studio[" not in line]
+
+
+def known() -> set[str]:
+    """Names with an underscore that a reader may meet."""
+    settings = {field.name for field in fields(Settings)}
+    tools = discover(folders=[]).tools
+    arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
+    facts = {field.name for one in (ModelInfo, Context, Agent) for field in fields(one)}
+    others = {"node_modules", "orders_detail", "reasoning_content"}
+    return settings | facts | set(tools) | arguments | others
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_understood(page: Path) -> None:
+    """A command alone, as ``agent-studio audit``, may stand for its subcommands."""
+    for line in commands(page.read_text()):
+        words = shlex.split(line, comments=True)[1:]
+        whole = [re.sub(r"^\d$|^N$", "1", word) for word in words]
+        if whole in (["tools"], ["permissions"], ["drafts"], ["sessions"], ["run"]):
+            continue
+        try:
+            build_parser().parse_args(whole)
+        except SystemExit as end:
+            raise AssertionError(line) from end
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_settings_are_there(page: Path) -> None:
+    """Words like ``turn_tokens`` are settings, tools or what these take, or in a code block."""
+    text = page.read_text()
+    names = known()
+    blocks = " ".join(body for _, body in BLOCK.findall(text))
+    for word in WORD.findall(BLOCK.sub("", text)):
+        if re.fullmatch(r"[a-z]+(_[a-z]+)+", word) and word not in blocks:
+            assert word in names, f"{page.name}: {word}"
+
+
+def test_defaults_in_the_tables_are_the_programs() -> None:
+    """docs/limits.md and README say the same numbers as the settings."""
+    values = Settings()
+    text = (ROOT / "docs" / "limits.md").read_text()
+    for row in (
+        f"| Steps | {values.inline_steps}, `inline_steps` | {values.background_steps}, ",
+        f"| Seconds | {values.inline_seconds:g}, `inline_seconds` | "
+        f"{values.background_seconds:g}, ",
+        f"| `turn_tokens`, `turn_dollars` | one turn; an agent's file may set `tokens` and "
+        f"`dollars` | {values.turn_tokens}, ${values.turn_dollars:g} |",
+        f"| `day_tokens`, `day_dollars` | a day | {values.day_tokens}, ${values.day_dollars:g} |",
+        f"| `requests_per_hour` | requests an hour | {values.requests_per_hour} |",
+        f"Of the tools that one reply calls, {values.parallel_tools} run at a time:",
+    ):
+        assert row in text, row
+
+
+async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "README.md").read_text()
+    table = text[text.index("| Key |") : text.index("[Models](docs/models.md)")]
+    keys = [
+        key for row in table.strip().splitlines()[2:] for key in WORD.findall(row.split("|")[1])
+    ]
+    samples = {
+        "provider": "ollama", "model": "m", "mode": "inline", "steps": "3", "seconds": "9",
+        "parallel_tools": "2", "tokens": "9", "dollars": "1", "role": "notes", "effort": "low", "temperature": "1",
+        "mask": "[email]",
+    }  # fmt: skip
+    head = "\n".join(f"{key}: {samples[key]}" for key in keys)
+    (tmp_path / "own.md").write_text(f"---\nname: Own\n{head}\n---\nWork.\n")
+    found = await AgentFiles(tmp_path / "none", tmp_path).load(None)
+    agent = found.by_name["Own"]
+    assert (agent.role, agent.steps, agent.caps.tokens, agent.mask) == ("notes", 3, 9, ("email",))
+    assert agent.parallel_tools == 2
+    assert not found.problems
+
+
+def test_exit_codes_in_the_table_are_the_programs() -> None:
+    text = (ROOT / "docs" / "command-line.md").read_text()
+    table = text[text.index("| Exit code |") : text.index("## In scripts")]
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.M)}
+    assert codes == {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}  # fmt: skip

@@ -1,0 +1,178 @@
+"""The window's start, rest and end, in a real process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LATER = {
+    "PIL",
+    "anthropic",
+    "genai_prices",
+    "google.genai",
+    "httpx2",
+    "keyring",
+    "openai",
+    "pygments",
+    "pypdf",
+    "pyromark",
+    "sqlite3",
+    "studio.agent.usage_costs",
+    "studio.agent.engine",
+    "studio.domain.events",
+    "studio.domain.ledger",
+    "studio.ui.transcript",
+    "xllamacpp",
+    "yaml",
+}
+"""What nobody needs to see a window and to type into it."""
+
+PROBE = r"""
+import asyncio, gc, json, sys, threading, time
+import studio.app
+
+build = studio.app.build
+
+def tell(**what):
+    print(json.dumps(what), flush=True)
+
+async def probed(*arguments):
+    from PySide6.QtCore import QEvent, Qt
+    from PySide6.QtGui import QKeyEvent
+    from PySide6.QtWidgets import QApplication
+
+    modules = sorted(sys.modules)
+    window = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
+    for letter in "hi":
+        key = QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
+        QApplication.sendEvent(window.focusWidget(), key)
+    tell(modules=modules, typed=window.chat.composer.editor.toPlainText())
+    thread = threading.Thread(target=rest, args=[window, asyncio.get_running_loop()], daemon=True)
+    window.ready.add_done_callback(lambda _: thread.start())
+    return await build(*arguments)
+
+def rest(window, loop):
+    tell(modules=sorted(sys.modules))
+    for second in range(20):
+        began = time.process_time()
+        time.sleep(1)
+        used = time.process_time() - began
+        if used < 0.01:
+            break
+    loop.call_soon_threadsafe(timers, window, used)
+
+def timers(window, used):
+    from PySide6.QtCore import QAbstractEventDispatcher, QObject
+    from PySide6.QtWidgets import QApplication
+    import shiboken6
+
+    gc.unfreeze()
+    here = QAbstractEventDispatcher.instance()
+    known = [o for o in gc.get_objects() if isinstance(o, QObject) and shiboken6.isValid(o)]
+    for root in [QApplication.instance(), *QApplication.topLevelWidgets()]:
+        known += root.findChildren(QObject)
+    caret = window.chat.composer.editor
+    running = {
+        repr(one): [timer.interval for timer in here.registeredTimers(one)]
+        for one in known
+        if here.registeredTimers(one) and one.parent() is not caret and one is not caret
+    }
+    tell(used=used, timers=running)
+
+studio.app.build = probed
+sys.exit(studio.app.main(None))
+"""
+
+
+class Program:
+    """The running program, and what it tells."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+
+    def hear(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"the program ended: {self.process.wait(10)}"
+        return json.loads(line)
+
+    def end(self, how: signal.Signals) -> tuple[int, str]:
+        """Exit code, and everything it had to complain about."""
+        self.process.send_signal(how)
+        _, errors = self.process.communicate(timeout=20)
+        return self.process.returncode, errors
+
+
+@contextmanager
+def program(home: Path) -> Iterator[Program]:
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.endswith(("_API_KEY", "_BASE_URL"))},
+        "AGENT_STUDIO_HOME": str(home),
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+        "QT_QPA_PLATFORM": "offscreen",
+        "PYTHONWARNINGS": "default",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROBE],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = threading.Timer(60, process.kill)  # whoever waits for its words then hears the end
+    limit.start()
+    try:
+        yield Program(process)
+    finally:
+        limit.cancel()
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(params=["first run", "later"])
+def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    if request.param == "later":
+        (tmp_path / "settings.json").write_text('{"first_run_done": true}')
+    return tmp_path
+
+
+def test_the_window_is_shown_before_any_sdk_is_imported(home: Path) -> None:
+    with program(home) as running:
+        painted = running.hear()
+        assert not LATER & set(painted["modules"])
+        assert painted["typed"] == "hi", "the composer takes keys before the pieces are there"
+        ready = running.hear()
+        assert not {"anthropic", "openai", "google.genai"} & set(ready["modules"])
+
+
+def test_at_rest_it_uses_no_cpu_and_no_timer(home: Path) -> None:
+    with program(home) as running:
+        told = running.hear()
+        while "used" not in told:
+            told = running.hear()
+        assert told["used"] < 0.01, "less than 1 % of a core over one second"
+        assert told["timers"] == {}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals of this kind")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("when", ["painted", "ready"])
+def test_it_ends_cleanly_when_asked(tmp_path: Path, how: signal.Signals, when: str) -> None:
+    with program(tmp_path) as running:
+        running.hear()
+        if when == "ready":
+            running.hear()
+        code, errors = running.end(how)
+        assert (code, errors) == (0, "")
+    if when == "ready":
+        assert json.loads((tmp_path / "settings.json").read_text())["window_geometry"]

@@ -1,0 +1,402 @@
+"""The built-in model itself: a real process, real weights, real turns with tools."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import studio
+from studio.agent.session.session import Session
+from studio.app import build
+from studio.domain.errors import ConfigurationError, ProviderError
+from studio.domain.events import (
+    Event,
+    StepEnded,
+    TextDelta,
+    ToolFinished,
+    ToolQueued,
+    TurnComplete,
+)
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import File, Image, Text, ToolResult
+from studio.domain.tools import ToolSpec
+from studio.providers.base import Reply, Request
+from studio.providers.local_model.adapter import LocalModelProvider, ModelProcess
+from studio.providers.local_model.process import packaged_gguf
+from studio.providers.local_model.prompt import Prompt, Step, Work, clip, plain_result, sensible
+from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
+
+RESOURCES = Path(studio.__file__).parents[1] / "resources"
+TOOLS = [
+    ToolSpec(name, f"the tool {name}", {"type": "object", "properties": {}})
+    for name in ("ask", "edit", "glob", "list", "read", "run", "search", "write")
+]
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ModelProcess]:
+    model = ModelProcess(None, RESOURCES, dict(os.environ))
+    yield model
+    await model.aclose()
+
+
+def request(history: Sequence[JsonObject], tools: Sequence[ToolSpec] = ()) -> Request:
+    return Request("smollm2-135m", history, "You are an agent with many rules.", tools)
+
+
+async def ask(provider: LocalModelProvider, request: Request) -> tuple[Reply, str]:
+    stream = provider.stream(request)
+    text = "".join([delta.text async for delta in stream if isinstance(delta, TextDelta)])
+    return stream.reply(), text
+
+
+# Whole turns
+
+
+async def turn(session: Session, text: str) -> list[Event]:
+    return [event async for event in session.turn([Text(text)])]
+
+
+async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> None:
+    """The whole house: real tools, real folder, and the conversation goes on (H-1, H-3)."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "README.md").write_text("# Mill\n\nThe mill grinds corn on Fridays.\n")
+    (folder / "notes.txt").write_text("Oil the wheel.\n")
+    paths = Paths.below(tmp_path / "home")
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    studio = await build(paths, settings)
+    try:
+        session = await studio.sessions.create(
+            folder=str(folder), agent="Assistant", provider="builtin", model="smollm2-135m"
+        )
+        events = await turn(session, "List the files here and tell me what README.md says.")
+        queued = [event for event in events if isinstance(event, ToolQueued)]
+        assert [(call.name, call.target) for call in queued] == [
+            ("list", "."),
+            ("read", "README.md"),
+        ]
+        finished = [event for event in events if isinstance(event, ToolFinished)]
+        assert not any(result.is_error for result in finished)
+        answer = "".join(event.text for event in events if isinstance(event, TextDelta))
+        assert "corn" in answer
+        assert "Fridays" in answer
+        assert [event.stop for event in events if isinstance(event, StepEnded)] == [
+            "tool_use",
+            "tool_use",
+            "end",
+        ]
+        assert isinstance(events[-1], TurnComplete)
+        assert events[-1].reason == "done"
+
+        events = await turn(session, "What files are in this folder?")
+        queued = [event for event in events if isinstance(event, ToolQueued)]
+        assert [(call.name, call.target) for call in queued] == [("list", ".")]
+        answer = "".join(event.text for event in events if isinstance(event, TextDelta))
+        assert "notes.txt" in answer
+    finally:
+        await studio.close()
+
+
+async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    reply, text = await ask(provider, request(provider.said([Text("Hello")]), TOOLS))
+    assert reply.calls == []
+    assert reply.stop == "end"
+    assert text
+    assert reply.usage.input > 0
+    assert reply.usage.output > 0
+
+
+async def test_the_same_request_gets_the_same_answer(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    asked = request(provider.said([Text("Tell me about the sea")]), TOOLS)
+    assert (await ask(provider, asked))[1] == (await ask(provider, asked))[1]
+
+
+async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: ModelProcess) -> None:
+    """H-6."""
+    provider = LocalModelProvider(model)
+    history = provider.said([Text("List the files here and tell me what README.md says.")])
+    reply, _ = await ask(provider, request(history, TOOLS))
+    assert [call.name for call in reply.calls] == ["list"]
+    history += reply.items
+    history += provider.results(
+        [ToolResult(reply.calls[0].id, "list", (Text("README.md  12 B\nboat.txt  3 B"),))]
+    )
+    assert provider.open_calls(history) == []
+    history += provider.steer("Give the final answer now.")
+    reply, text = await ask(provider, request(history, TOOLS))
+    assert reply.calls == []
+    assert text
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    assert "Give the final answer now." in prompt.shaped(request(history, TOOLS)).system
+
+
+async def test_a_long_conversation_is_cut_to_its_context(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    history: list[JsonObject] = []
+    for _ in range(20):
+        history += provider.said([Text("数字と言葉 1234567890 " * 100)])
+        history.append({"role": "assistant", "content": "🌊" * 500})
+    history += provider.said([Text("Read data.csv. " + "0,1,2,3;" * 2000)])
+    history.append(
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [
+                {
+                    "id": "a",
+                    "type": "function",
+                    "function": {"name": "read", "arguments": '{"path": "data.csv"}'},
+                }
+            ],
+        }
+    )
+    history += provider.results([ToolResult("a", "read", (Text("9,8,7,6\n" * 5000),))])
+    reply, _ = await ask(provider, request(history, TOOLS))
+    assert reply.stop in ("end", "tool_use")
+    assert reply.usage.total < 4096
+
+
+# The process
+
+
+async def test_nothing_starts_before_the_first_request(model: ModelProcess) -> None:
+    listed = await LocalModelProvider(model).models()
+    assert [info.title for info in listed] == ["SmolLM2 135M (small, often wrong)"]
+    assert model.process is None
+
+
+async def test_its_key_is_in_no_process_list_and_is_needed(model: ModelProcess) -> None:
+    """P-4."""
+    async with model.in_use() as server:
+        process = Path("/proc") / str(server.process.pid)
+        for name in ("cmdline", "environ"):
+            assert server.key.encode() not in (process / name).read_bytes()
+        assert server.key not in repr(server)
+        client = await model.http.client()
+        body = {"messages": [{"role": "user", "content": "Hello"}]}
+        url = f"{server.url}/v1/chat/completions"
+        answer = await client.post(url, json=body)
+        assert answer.status_code == 401
+        assert server.url.startswith("http://127.0.0.1:")
+
+
+async def test_it_starts_again_when_it_died(model: ModelProcess) -> None:
+    async with model.in_use() as first:
+        pass
+    first.process.kill()
+    first.process.wait()
+    async with model.in_use() as second:
+        assert second.process.pid != first.process.pid
+        assert second.key != first.key
+
+
+async def test_a_death_in_the_middle_of_an_answer_is_an_error(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    stream = provider.stream(request(provider.said([Text("Tell me a long story")])))
+    with pytest.raises(ProviderError) as failure:
+        async for _ in stream:
+            assert model.process is not None
+            model.process.kill()
+    assert failure.value.fault in ("network", "protocol")
+    assert stream.interrupted().calls == []
+
+
+async def test_it_stops_when_idle_and_comes_back() -> None:
+    model = ModelProcess(None, RESOURCES, dict(os.environ), idle_seconds=0.0)
+    async with model.in_use() as first:
+        assert first.process.poll() is None
+    provider = LocalModelProvider(model)
+    await ask(provider, request(provider.said([Text("Hello")])))
+    assert first.process.wait(10) is not None
+    await model.aclose()
+    assert model.process is None
+
+
+def test_it_ends_with_the_program() -> None:
+    """The parent is killed outright; the child's input ends, and so does the child."""
+    program = f"""
+import asyncio, os, pathlib
+from studio.providers.local_model.adapter import BuiltinModel
+async def main():
+    model = BuiltinModel(None, pathlib.Path({str(RESOURCES)!r}), dict(os.environ))
+    async with model.in_use() as server:
+        print(server.process.pid, flush=True)
+        await asyncio.sleep(60)
+asyncio.run(main())
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        watched = os.pidfd_open(child)
+        parent.kill()
+    try:
+        assert select.select([watched], [], [], 10.0)[0], "the child outlived its parent"
+    finally:
+        os.close(watched)
+
+
+# What is missing or wrong
+
+
+async def failure(model: ModelProcess) -> str:
+    provider = LocalModelProvider(model)
+    with pytest.raises(ConfigurationError) as error:
+        await ask(provider, request(provider.said([Text("Hello")])))
+    await model.aclose()
+    return str(error.value)
+
+
+async def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.gguf"
+    assert f"{gone} is not there" in await failure(ModelProcess(gone, RESOURCES, {}))
+
+
+async def test_a_file_that_is_no_model(tmp_path: Path) -> None:
+    page = tmp_path / "page.gguf"
+    page.write_text("<html>")
+    assert "page.gguf is not a GGUF file" in await failure(ModelProcess(page, RESOURCES, {}))
+
+
+async def test_a_damaged_model(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF" + bytes(range(200)))
+    text = await failure(ModelProcess(broken, RESOURCES, dict(os.environ)))
+    assert "broken.gguf could not be loaded" in text
+
+
+async def test_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    assert "make run" in await failure(ModelProcess(None, RESOURCES, {}))
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("raise ModuleNotFoundError('no module')", "is not installed. Type `make run`"),
+        ("raise ImportError('libgomp.so.1')", "cannot start on this system: libgomp.so.1"),
+        ("import os; os.kill(os.getpid(), 4)", "too old for the built-in model (it needs AVX2)"),
+        ("import time; time.sleep(60)", "did not start within 1 s"),
+    ],
+)
+async def test_an_engine_that_does_not_work_here(tmp_path: Path, engine: str, words: str) -> None:
+    (tmp_path / "xllamacpp.py").write_text(engine)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    seconds = 1.0 if "sleep" in engine else 30.0
+    model = ModelProcess(None, RESOURCES, environment, start_seconds=seconds)
+    assert words in await failure(model)
+
+
+async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    other.symlink_to(packaged_gguf())
+    model = ModelProcess(other, RESOURCES, dict(os.environ))
+    provider = LocalModelProvider(model)
+    assert [info.id for info in await provider.models()] == ["other"]
+    short = Request("other", provider.said([Text("Say yes")]), output_limit=8)
+    reply, text = await ask(provider, short)
+    assert text
+    assert reply.stop in ("end", "max_tokens")
+    await model.aclose()
+
+
+async def test_answers_have_the_form_that_is_asked_for(model: ModelProcess) -> None:
+    provider = LocalModelProvider(model)
+    properties: JsonObject = {"name": {"type": "string"}, "age": {"type": "integer"}}
+    person: JsonObject = {
+        "type": "object",
+        "properties": properties,
+        "required": list[Json](properties),
+        "additionalProperties": False,
+    }
+    asked = request(provider.said([Text("Ada is 36. As JSON.")]))
+    asked = replace(asked, output_limit=60, temperature=0.0)
+    _, text = await ask(provider, replace(asked, schema=person))
+    assert json.loads(text).keys() == properties.keys()
+    reply, text = await ask(provider, replace(asked, stop=("a", "e")))
+    assert reply.stop == "end" and not set("ae") & set(text)
+
+
+# The words a request is put in, without a process
+
+
+def test_only_calls_that_make_sense_are_offered() -> None:
+    listing = Step("list", {"path": "."}, "- README.md\n- a.txt\n- docs/")
+    assert sensible(Work("Tell me what README.md says")) == {
+        "list": ("path", ["."]),
+        "read": ("path", ["README.md"]),
+        "search": ("pattern", ["README", "md"]),
+    }
+    assert sensible(Work("Which files are here?", (listing,))) == {}
+    assert sensible(Work("What does the readme say?", (listing,))) == {
+        "read": ("path", ["README.md"])
+    }
+    assert sensible(Work("Read all files", (listing,))) == {
+        "read": ("path", ["README.md", "a.txt"])
+    }
+    assert sensible(Work("What is in the docs folder?", (listing,))) == {
+        "list": ("path", ["docs/"])
+    }
+    read = Step("read", {"path": "README.md"}, "# Hello")
+    assert sensible(Work("What does README.md say?", (listing, read))) == {}
+
+
+def test_what_was_said_before_is_sent_unless_files_are_to_be_looked_at() -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    history: list[JsonObject] = [
+        {"role": "user", "content": "My name is Alice."},
+        {"role": "assistant", "content": "Hello Alice."},
+        {"role": "user", "content": "What is my name?"},
+    ]
+    assert prompt.shaped(request(history, TOOLS)).history[-3:] == history
+    history[2:] = [{"role": "user", "content": "What files are in this folder?"}]
+    assert "Alice" not in json.dumps(prompt.shaped(request(history, TOOLS)).history)
+
+
+def test_results_are_put_plainly() -> None:
+    assert plain_result("list", "a.txt  12 B\nlink -> a.txt\ndocs/\n[… more]") == (
+        "- a.txt\n- link\n- docs/"
+    )
+    assert plain_result("read", "[a.txt, all 2 lines]\none\ntwo") == "one\ntwo"
+    assert plain_result("read", "There is no file a.txt.") == "There is no file a.txt."
+
+
+@given(st.lists(st.text()), st.integers(0, 50))
+def test_no_history_is_too_strange_to_shape(texts: list[str], tokens: int) -> None:
+    prompt = Prompt.load(RESOURCES / "builtin" / "examples.json")
+    roles = ["user", "assistant", "tool", "system"]
+    history: list[JsonObject] = [
+        {"role": roles[index % 4], "content": text, "tool_call_id": "x"}
+        for index, text in enumerate(texts)
+    ]
+    shaped = prompt.shaped(request(history, TOOLS))
+    json.dumps(shaped.history)
+    assert shaped.history[-1]["role"] in ("user", "tool")
+    for text in texts:
+        assert len(clip(text, tokens)) <= 3 * tokens + 2
+
+
+async def test_pictures_are_refused_and_histories_examined(model: ModelProcess) -> None:
+    """H-5: the built-in model reads words only."""
+    provider = LocalModelProvider(model)
+    assert provider.refuses(Image("image/png", b"\x89PNG")) == "This model cannot see pictures."
+    assert "PDF" in provider.refuses(File("a.pdf", "application/pdf", b"%PDF"))
+    assert provider.refuses(Text("a")) == ""
+    history = provider.said([Text("Hi.")])
+    assert provider.examine(history) == ""
+    lost: JsonObject = {"role": "tool", "tool_call_id": "x", "content": "y"}
+    assert provider.examine([*history, lost]) == "item 2: a result without its call"

@@ -1,0 +1,510 @@
+"""Who answers a request: the agent or model it names, in parts, stopped with its client (S-1)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import time
+from contextlib import aclosing
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import PIL.Image
+import pytest
+
+from studio.domain.blocks import UserBlock
+from studio.domain.messages import File, Image, Message, Text, ToolCall, ToolResult
+from studio.domain.models import Usage
+from studio.domain.tools import ToolSpec
+from studio.server.contract import ApiRequest, BadRequest, TextPart
+from studio.server.responder import Responder
+from studio.simulator import Call, RequestView, Said, Script, Think, Turn, stall, status
+from studio.simulator import Text as Says
+from studio.simulator import Usage as Counted
+from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home, is_locked
+from support.responder_calls import (
+    ALICE,
+    Answer,
+    RequestRecorder,
+    answered,
+    assistant,
+    call_of,
+    responder_of,
+    sent,
+    user,
+)
+
+COMPATIBLE = "openai-compatible"
+WEATHER = ToolSpec(
+    "weather",
+    "The weather in a town",
+    {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
+    external=True,
+)
+SUM: dict[str, Any] = {
+    "type": "object",
+    "properties": {"sum": {"type": "integer"}},
+    "required": ["sum"],
+    "additionalProperties": False,
+}
+
+
+async def one(tmp_path: Path, script: Script, **asked: Any) -> Answer:
+    """The answer of the agent “Coder” in a folder with one file."""
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        (home.folder / "a").write_text("found\n")
+        await _uses(home)
+        return await answered(responder_of(home), call_of(home, "Go", model="agent/Coder", **asked))
+
+
+async def _uses(home: EngineHome) -> None:
+    home.studio.settings.values.default_provider = home.provider
+    home.studio.settings.values.default_model[home.provider] = "sim-model"
+
+
+# S-2, S-1
+
+
+@pytest.mark.parametrize("model", ["", "agent/Coder"])
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_alice_is_known_by_her_name(tmp_path: Path, provider: str, model: str) -> None:
+    """S-2: a conversation that began elsewhere reaches the provider whole, and so does
+    one that goes on here; S-1: the agent's prompt once, the client's words after it."""
+    ears = RequestRecorder(*[Turn(Says("You are Alice."))] * 3)
+    async with engine_home(tmp_path, provider, ears) as home:
+        await _uses(home)
+        answering = responder_of(home)
+        wishes = {"model": model, "instructions": "Be brief."}
+        answer = await answered(answering, call_of(home, *ALICE, **wishes))
+        assert answer.text == "You are Alice."
+        assert answer.outcome.stop == "end" and answer.outcome.usage.total
+        assert ears.heard() == [
+            ("user", "MynameisAlice."),
+            ("assistant", "HelloAlice."),
+            ("user", "Whatismyname?"),
+        ]
+        first = await answered(answering, call_of(home, *ALICE[:1], **wishes))
+        messages = (*ALICE[:1], first.message, *ALICE[2:])
+        second = await answered(answering, call_of(home, *messages, **wishes))
+        assert second.place.session_id == first.place.session_id
+        assert ears.heard() == [
+            ("user", "MynameisAlice."),
+            ("assistant", "YouareAlice."),
+            ("user", "Whatismyname?"),
+        ]
+        for view in ears.views:
+            body = json.dumps(view.body)
+            assert body.count("Be brief.") == view.system.count("Be brief.") == 1
+            own = view.system.count("careful software engineer")
+            assert own == bool(model)
+            if model:
+                assert view.system.index("careful") < view.system.index("Be brief.")
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_everything_that_was_told_arrives(tmp_path: Path, provider: str) -> None:
+    """S-1: pictures, files, calls and their results, in order."""
+    picture = Image("image/png", _png())
+    messages = (
+        user("Look at this", picture, File("a.txt", "text/plain", b"inside the file")),
+        assistant("I look it up.", ToolCall("c1", "weather", {"town": "Ulm"})),
+        user(ToolResult("c1", "weather", (Text("It rains."),))),
+        assistant("Rain."),
+        user("And the picture?"),
+    )
+    async with engine_home(tmp_path, provider, [Turn(Says("Red."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages, tools=(WEATHER,)))
+        assert answer.text == "Red."
+        body = sent(home)
+        said = [text for message in messages for text in _texts(message)]
+        places = [body.index(text) for text in said]
+        assert places == sorted(places)
+        assert base64.b64encode(picture.data).decode() in body
+        inside = b"inside the file"
+        assert inside.decode() in body or base64.b64encode(inside).decode() in body
+
+
+def _texts(message: Message) -> list[str]:
+    blocks = [block for block in message.blocks if isinstance(block, Text | ToolResult)]
+    return [block.text for block in blocks]
+
+
+def _png() -> bytes:
+    into = BytesIO()
+    PIL.Image.new("RGB", (4, 4), "red").save(into, "PNG")
+    return into.getvalue()
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["agent/Coder", "agent/coder", "Coder", "AGENT/coder"])
+async def test_an_agent_answers_by_its_name(tmp_path: Path, name: str) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))]) as home:
+        await _uses(home)
+        answer = await answered(responder_of(home), call_of(home, "Go", model=name))
+        info = await home.studio.store.get(answer.place.session_id)
+        assert info is not None and info.agent == "Coder" and not info.model_chosen
+
+
+async def test_a_model_is_known_by_its_id_alone(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))] * 2) as home:
+        await home.studio.look_for_providers()
+        known = home.studio.catalogue.listing("openai").models[0].id
+        answer = await answered(responder_of(home), call_of(home, "Go", model=known))
+        info = await home.studio.store.get(answer.place.session_id)
+        assert info is not None
+        assert (info.agent, info.provider, info.model) == ("Plain", "openai", known)
+        assert info.model_chosen
+        home.studio.settings.values.own_models["openai"] = ["mine/own"]
+        answer = await answered(responder_of(home), call_of(home, "Go", model="mine/own"))
+        info = await home.studio.store.get(answer.place.session_id)
+        assert info is not None and info.model == "mine/own"
+
+
+@pytest.mark.parametrize(
+    "name", ["nobody", "agent/nobody", "agent/", "", "openai-compatible/", "/"]
+)
+async def test_a_name_that_nobody_has(tmp_path: Path, name: str) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
+        with pytest.raises(BadRequest, match="GET /v1/models") as caught:
+            await answered(responder_of(home), ApiRequest(name, (user("Go"),)))
+        assert (caught.value.status, caught.value.code) == (404, "model_not_found")
+        assert not await home.studio.sessions.list()
+
+
+# Parts
+
+
+async def test_the_words_of_later_steps_are_set_off(tmp_path: Path) -> None:
+    script = [
+        Turn(Think("Where?"), Says("I look.\n"), Call("read", {"path": "a"})),
+        Turn(Call("read", {"path": "b"})),
+        Turn(Think("There."), Says("\n\nIt says found.")),
+    ]
+    answer = await one(tmp_path, script)
+    assert answer.text == "I look.\n\nIt says found."
+    assert answer.progress == []
+    assert answer.outcome.stop == "end"
+
+
+async def test_what_tools_do_is_told_where_the_person_wants_it(tmp_path: Path) -> None:
+    async with engine_home(
+        tmp_path, COMPATIBLE, [Turn(Call("read", {"path": "a"})), Turn(Says("Done."))]
+    ) as home:
+        (home.folder / "a").write_text("found\n")
+        await _uses(home)
+        home.studio.settings.values.server_steps = True
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
+        assert answer.progress == ["Reading a"]
+        assert answer.text == "Done."
+
+
+async def test_what_the_model_thinks_is_apart(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", [Turn(Think("Hm."), Says("Yes."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
+        assert (answer.thoughts, answer.text) == ("Hm.", "Yes.")
+
+
+async def test_a_step_that_is_told_shows_no_secret(tmp_path: Path) -> None:
+    """S-4: a client may be somebody else, and keeps what it is told."""
+    secret = "sk-ant-api03-" + "Ab3dE9gH" * 8
+    script = [Turn(Call("read", {"path": f"{secret}.txt"})), Turn(Says("Done."))]
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        await _uses(home)
+        home.studio.settings.values.server_steps = True
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
+        (told,) = answer.progress
+        assert told.startswith("Reading ") and secret not in told
+
+
+async def test_tokens_of_all_steps_are_counted(tmp_path: Path) -> None:
+    usage = Counted(inp=100, cache_read=40, out=20, reasoning=5)
+    script = [
+        Turn(Call("read", {"path": "a"}), usage=usage),
+        Turn(Says("Done."), usage=usage),
+    ]
+    answer = await one(tmp_path, script)
+    assert answer.outcome.usage == Usage(input=200, cache_read=80, output=40, reasoning=10)
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_calls_of_the_clients_tools_are_handed_back(tmp_path: Path, provider: str) -> None:
+    """S-1: the agent's own tools run here, the client's there."""
+    script = [
+        Turn(Says("Let me see."), Call("weather", {"town": "Ulm"}), Call("read", {"path": "a"})),
+        Turn(Says("Rain.")),
+    ]
+    async with engine_home(tmp_path, provider, script) as home:
+        (home.folder / "a").write_text("found here\n")
+        await _uses(home)
+        answering = responder_of(home)
+        asked = call_of(home, "Go", model="agent/Coder", tools=(WEATHER,))
+        first = await answered(answering, asked)
+        assert first.outcome.stop == "calls"
+        assert [(c.name, c.arguments) for c in first.calls] == [("weather", {"town": "Ulm"})]
+        result = ToolResult(first.calls[0].id, "", (Text("It rains."),))
+        messages = (user("Go"), first.message, user(result))
+        asked = call_of(home, *messages, model="agent/Coder", tools=(WEATHER,))
+        second = await answered(answering, asked)
+        assert second.text == "Rain." and second.outcome.stop == "end"
+        assert second.place.session_id == first.place.session_id
+        assert "It rains." in sent(home) and "found here" in sent(home)
+
+
+async def test_a_result_without_a_call_is_refused(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
+        lost = user(ToolResult("c9", "", (Text("?"),)))
+        words = {
+            "chat": "messages with role 'tool' must be a response to a preceeding message",
+            "responses": "No tool call found for function call output with call_id c9.",
+            "messages": "messages.0.content.0: unexpected `tool_use_id` found in `tool_result`",
+        }
+        for door, text in words.items():
+            with pytest.raises(BadRequest, match="c9") as caught:
+                await answered(responder_of(home), call_of(home, lost, "Go"), door)  # type: ignore[arg-type]
+            assert text in str(caught.value) and caught.value.status == 400
+        assert not await home.studio.sessions.list()
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_calls_without_results_are_closed(tmp_path: Path, provider: str) -> None:
+    """H-5: no provider refuses what a client left open."""
+    messages = (user("Go"), assistant(ToolCall("c1", "weather", {"town": "Ulm"})), user("So?"))
+    async with engine_home(tmp_path, provider, [Turn(Says("I do not know."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages, tools=(WEATHER,)))
+        assert answer.outcome.stop == "end"
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_a_conversation_that_ends_with_the_assistant(tmp_path: Path, provider: str) -> None:
+    messages = (user("Write a line."), assistant("Roses are"))
+    async with engine_home(tmp_path, provider, [Turn(Says("red."))]) as home:
+        answer = await answered(responder_of(home), call_of(home, *messages))
+        assert answer.text == "red."
+        assert sent(home).index("Write a line.") < sent(home).index("Roses are")
+
+
+async def test_nothing_is_no_request(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
+        for messages in ((), (user("  "),), (user(),)):
+            with pytest.raises(BadRequest, match="nothing to answer"):
+                await answered(responder_of(home), call_of(home, *messages))
+        assert not await home.studio.sessions.list()
+
+
+async def test_a_picture_for_a_model_that_has_no_eyes(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
+        home.studio.settings.values.models["openai-compatible/sim-model"] = {"images": False}
+        with pytest.raises(BadRequest, match="picture"):
+            await answered(responder_of(home), call_of(home, user(Image("image/png", _png()))))
+
+
+# Ends
+
+
+async def test_a_schema_leaves_nothing_but_the_answer(tmp_path: Path) -> None:
+    script = [
+        Turn(Says("I look it up."), Call("read", {"path": "a"})),
+        Turn(Says("The sum is 3.")),
+        Turn(Says('```json\n{"sum": 3}\n```')),
+    ]
+    answer = await one(tmp_path, script, schema=SUM)
+    assert json.loads(answer.text) == {"sum": 3}
+    assert answer.outcome.stop == "end"
+
+
+async def test_an_answer_that_never_fits_is_an_error(tmp_path: Path) -> None:
+    answer = await one(tmp_path, [Turn(Says("no"))] * 3, schema={})
+    assert (answer.outcome.stop, answer.outcome.status) == ("error", 502)
+    assert "schema" in answer.outcome.detail
+
+
+async def test_the_models_limit_is_a_length(tmp_path: Path) -> None:
+    answer = await one(tmp_path, [Turn(Says("Once upon"), stop="max_tokens")])
+    assert (answer.outcome.stop, answer.text) == ("length", "Once upon")
+
+
+async def test_a_refusal_is_told(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", [Turn(Says("I"), stop="refusal")]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
+        assert answer.outcome.stop == "refused" and answer.outcome.detail
+
+
+async def test_our_own_limits_are_said_in_the_answer(tmp_path: Path) -> None:
+    """L-1, L-14: steps and money end an answer with a sentence, not with an error."""
+    async with engine_home(
+        tmp_path, COMPATIBLE, [Turn(Says("Look."), Call("list", {"path": "."}))] * 2
+    ) as home:
+        await _uses(home)
+        home.studio.settings.values.background_steps = 1
+        answer = await answered(responder_of(home), call_of(home, "Go", model="agent/Coder"))
+        assert answer.outcome.stop == "limit"
+        assert answer.text == "Look.\n\nThe agent used the one step of this turn."
+        home.studio.settings.values.day_tokens = 1
+        answer = await answered(responder_of(home), call_of(home, "Go"))
+        assert answer.outcome.stop == "limit" and answer.text
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [(401, 502), (429, 429), (500, 502), (503, 503), (404, 404)]
+)
+async def test_a_fault_has_its_status(tmp_path: Path, code: int, told: int) -> None:
+    """L-12: what is wrong with the person's key is nothing that a client's token could mend."""
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[status(code)])]) as home:
+        answer = await answered(responder_of(home), call_of(home, "Go"))
+        assert (answer.outcome.stop, answer.outcome.status) == ("error", told)
+        assert answer.outcome.code and KEY not in answer.outcome.detail
+
+
+async def test_a_missing_key_is_an_error_of_the_set_up(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, []) as home:
+        answer = await answered(
+            responder_of(home), call_of(home, "Go", model="anthropic/claude-sonnet-4-5")
+        )
+        assert answer.outcome.status == 502 and "key" in answer.outcome.detail
+
+
+async def test_the_agents_question_finds_nobody(tmp_path: Path) -> None:
+    script = [Turn(Call("ask", {"question": "Which one?"})), Turn(Says("Then the first."))]
+    answer = await one(tmp_path, script)
+    assert answer.text == "Then the first."
+
+
+async def test_only_reading_clients_are_not_asked_for_the_webs_search(tmp_path: Path) -> None:
+    """A search of the provider's own sends out what nobody here could refuse."""
+    async with engine_home(tmp_path, "openai", [Turn(Says("Hi."))]) as home:
+        await _uses(home)
+        home.studio.settings.values.web_search = "provider"
+        await answered(responder_of(home), call_of(home, "Go", model="agent/Researcher"))
+        tools = home.asked[0].json["tools"]
+        assert all(tool["type"] == "function" for tool in tools)
+
+
+# Stopping
+
+
+async def test_a_client_that_goes_stops_all_within_a_second(tmp_path: Path) -> None:
+    """S-3, L-11: the turn and the processes it started."""
+    lock = tmp_path / "lock"
+    hold = f"exec 9>'{lock}'; flock 9; sleep 600"
+    async with engine_home(
+        tmp_path, COMPATIBLE, [Turn(Says("Wait."), Call("run", {"command": hold}))]
+    ) as home:
+        await _uses(home)
+        home.studio.settings.values.sandbox = False
+        home.studio.settings.values.server_rules = {"allow": ["run"]}
+        answering = responder_of(home)
+        async with aclosing(
+            answering.answer(call_of(home, "Go", model="agent/Coder"), "chat", lambda _: None)
+        ) as parts:
+            assert await anext(parts) == TextPart("Wait.")
+            rest = asyncio.ensure_future(anext(parts))
+            while not (lock.exists() and is_locked(lock)):  # noqa: ASYNC110 (another process)
+                await asyncio.sleep(0.01)
+            began = time.monotonic()
+            rest.cancel()
+            await asyncio.wait([rest])
+        assert time.monotonic() - began < 5
+        assert not is_locked(lock)
+        (info,) = await home.studio.sessions.list()
+        assert info.state == "cancelled"
+
+
+async def test_a_client_that_goes_before_the_answer(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[stall()])]) as home:
+        answering = responder_of(home)
+        task = asyncio.create_task(answered(answering, call_of(home, "Go")))
+        while not home.asked:  # noqa: ASYNC110 (of the simulator)
+            await asyncio.sleep(0.01)
+        task.cancel()
+        await asyncio.wait([task])
+        (info,) = await home.studio.sessions.list()
+        assert info.state == "cancelled"
+        assert await _free(home, answering)
+
+
+async def _free(home: EngineHome, answering: Responder) -> bool:
+    """Nothing is held on to any more."""
+    sessions, kept = home.studio.sessions, home.studio.paths.cache / "outputs"
+    return not (sessions._open or answering.lookup._claims or kept.exists())
+
+
+# Sessions
+
+
+async def test_requests_are_chats_that_the_person_can_look_at(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 2) as home:
+        answering = responder_of(home)
+        await answered(answering, call_of(home, *ALICE))
+        (info,) = await home.studio.sessions.list()
+        assert (info.origin, info.title) == ("server", "My name is Alice.")
+        session = await home.studio.sessions.open(info.id)
+        said = [block.text for block in session.transcript.blocks if isinstance(block, UserBlock)]
+        assert said == ["My name is Alice.", "What is my name?"]
+        await home.studio.sessions.put_away(info.id)
+        assert await _free(home, answering)
+
+
+async def test_nothing_is_kept_where_the_person_wants_nothing_kept(tmp_path: Path) -> None:
+    script = [Turn(Says("Hi.")), Turn(faults=[status(500)]), Turn(Says("Hi."))]
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        home.studio.settings.values.server_keep = False
+        answering = responder_of(home)
+        first = await answered(answering, call_of(home, "Go"))
+        assert not await home.studio.sessions.list()
+        await answered(answering, call_of(home, "Go"))
+        assert not await home.studio.sessions.list()
+        with pytest.raises(BadRequest, match="Answers are not kept"):
+            await answered(answering, call_of(home, "On", previous=first.place.number))
+        second = await answered(answering, call_of(home, "Go", first.message, "On"))
+        assert second.text == "Hi."
+        assert not await home.studio.sessions.list()
+        assert await _free(home, answering)
+
+
+async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
+    """S-3: twenty conversations side by side, each with words of its own."""
+
+    def echo(view: RequestView) -> Turn:
+        words = [item.text for item in view.items if isinstance(item, Said)]
+        return Turn(Says(f"You said {words[-1]}."))
+
+    async with engine_home(tmp_path, COMPATIBLE, echo) as home:
+        answering = responder_of(home)
+
+        async def talk(number: int) -> str:
+            messages: list[Message] = []
+            session = ""
+            for round_ in range(3):
+                word = f"word{number}x{round_}"
+                messages.append(user(word))
+                answer = await answered(answering, call_of(home, *messages))
+                assert answer.text == f"You said {word}."
+                assert session in ("", answer.place.session_id)
+                session = answer.place.session_id
+                messages.append(answer.message)
+            return session
+
+        sessions = await asyncio.gather(*(talk(number) for number in range(20)))
+        assert len(set(sessions)) == 20
+        for number, session_id in enumerate(sessions):
+            events = repr(await home.studio.store.events(session_id))
+            for other in range(20):
+                assert (f"word{other}x" in events) == (other == number)
+
+
+async def test_memory_does_not_grow_with_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.agent.usage_accounting.KNOWN", 3)
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
+        answering = responder_of(home)
+        for _ in range(6):
+            await answered(answering, call_of(home, "Go"))
+        assert await _free(home, answering)
+        assert len(home.studio.accounts._chats) == 3
+        assert not home.studio.store._journals
+        assert not home.studio.sessions._unseen

@@ -1,0 +1,90 @@
+"""The token of the server: one for all programs, in the keychain or nowhere (S-4)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from studio.simulator import Text, Turn
+from studio.storage.config.keychain import Keychain
+from studio.storage.config.server_token import ENTRY, ServerToken
+from support.running_server import running_server
+
+
+class Vault:
+    """A keychain in memory, which can be locked."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], str] = {}
+        self.locked = False
+
+    def get_password(self, service: str, username: str) -> str | None:
+        self._open()
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self._open()
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        self._open()
+        del self.kept[service, username]
+
+    def _open(self) -> None:
+        if self.locked:
+            raise KeyringLocked
+
+
+class KeyringLocked(Exception):
+    """Known by its name, as keyring's own."""
+
+
+async def test_it_is_made_once_and_found_again(tmp_path: Path) -> None:
+    vault = Vault()
+    token = ServerToken(Keychain(backend=vault), tmp_path)
+    made = await asyncio.gather(*(token.get() for _ in range(10)))
+    assert len(set(made)) == 1 and made[0].startswith("as-") and len(made[0]) > 40
+    assert token.kept and vault.kept == {("agent-studio", ENTRY): made[0]}
+    later = ServerToken(Keychain(backend=vault), tmp_path)
+    assert await later.get() == made[0]
+
+
+async def test_one_that_is_renewed_elsewhere_counts_here(tmp_path: Path) -> None:
+    """The old one is worth nothing from then on, also for a server that runs."""
+    vault = Vault()
+    here = ServerToken(Keychain(backend=vault), tmp_path / "data")
+    there = ServerToken(Keychain(backend=vault), tmp_path / "data")
+    first = await here.get()
+    assert await there.get() == first
+    second = await there.renew()
+    assert second != first
+    assert await here.get() == second == await there.get()
+    third = await here.renew()
+    assert await there.get() == third != second
+
+
+async def test_a_locked_keychain_keeps_what_it_has(tmp_path: Path) -> None:
+    vault = Vault()
+    first = await ServerToken(Keychain(backend=vault), tmp_path).get()
+    vault.locked = True
+    locked = ServerToken(Keychain(backend=vault), tmp_path)
+    own = await locked.get()
+    assert own != first and not locked.kept and await locked.get() == own
+    vault.locked = False
+    assert await locked.get() == own  # for this run
+    assert await ServerToken(Keychain(backend=vault), tmp_path).get() == first
+    assert not [path for path in tmp_path.rglob("*") if own in path.read_text()]
+
+
+async def test_a_running_server_takes_the_new_one_at_once(tmp_path: Path) -> None:
+    vault = Vault()
+    async with running_server(tmp_path, lambda view: Turn(Text("Hello."))) as server:
+        studio = server.house.studio
+        studio.keychain = keychain = Keychain(backend=vault)
+        server.serving.token = ServerToken(keychain, studio.paths.data)
+        old = await server.serving.token.get()
+        other = ServerToken(Keychain(backend=vault), studio.paths.data)
+        new = await other.renew()
+        for token, status in ((old, 401), (new, 200)):
+            headers = {"authorization": f"Bearer {token}"}
+            assert (await server.client.get("/v1/models", headers=headers)).status_code == status

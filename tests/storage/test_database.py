@@ -1,0 +1,264 @@
+"""The database file in every state it can be found in."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+
+from studio.domain.errors import StorageError
+from studio.domain.sessions import SessionInfo
+from studio.storage.database import Database
+from studio.storage.migrations import LATEST
+from studio.storage.sessions.store import SessionStore
+
+ROOT = Path(__file__).parents[2]
+
+
+def info(session_id: str, updated: float = 2.0) -> SessionInfo:
+    return SessionInfo(session_id, "A chat", "/x", "Coder", "simulator", "m", "ask", 1.0, updated)
+
+
+async def filled(path: Path, count: int = 50) -> None:
+    db = Database(path)
+    await db.open()
+    for number in range(count):
+        await SessionStore(db).create(info(f"s{number}"))
+    await db.close()
+
+
+def beside(path: Path) -> list[str]:
+    return sorted(p.name for p in path.parent.iterdir())
+
+
+async def test_a_new_database_is_private_and_closes_without_leftovers(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "er" / "studio.db"
+    await filled(path)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not any(name.endswith(("-wal", "-shm")) for name in beside(path))
+    assert list((path.parent / "studio.db.open").iterdir()) == []
+
+    db = Database(path)
+    await db.open()
+    pragmas = ("user_version", "journal_mode", "foreign_keys", "synchronous")
+    found = await db.write(
+        lambda c: [c.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas]
+    )
+    assert found == [LATEST, "wal", 1, 1] and db.notice == ""
+    await db.close()
+    await db.close()
+    with pytest.raises(StorageError, match="closed"):
+        await db.read(lambda c: None)
+    with pytest.raises(StorageError, match="closed"):
+        await db.write(lambda c: None)
+
+
+async def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
+    db = Database(tmp_path / "s.db")
+    await db.open()
+
+    def half(c: sqlite3.Connection) -> None:
+        c.execute("INSERT INTO rules VALUES ('nobody', 'allow', 'run', '*')")
+
+    def wrong(c: sqlite3.Connection) -> None:
+        c.execute("DELETE FROM sessions")
+        raise KeyError("mine")
+
+    await SessionStore(db).create(info("s"))
+    with pytest.raises(StorageError):
+        await db.write(half)
+    with pytest.raises(KeyError):
+        await db.write(wrong)
+    assert len(await SessionStore(db).list()) == 1
+    with pytest.raises(StorageError):
+        await db.read(lambda c: c.execute("DELETE FROM sessions"))
+    assert len(await SessionStore(db).list()) == 1
+    await db.close()
+
+
+async def test_a_cancelled_caller_does_not_undo_a_write(tmp_path: Path) -> None:
+    db = Database(tmp_path / "s.db")
+    await db.open()
+    gate = threading.Event()
+
+    def slow(c: sqlite3.Connection) -> None:
+        gate.wait()
+        c.execute(
+            "INSERT INTO sessions VALUES ('s','','','','','','',1,1,'',0,NULL,'',0,0,0,'window','')"
+        )
+
+    task = asyncio.create_task(db.write(slow))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gate.set()
+    await db.close()
+    db = Database(tmp_path / "s.db")
+    await db.open()
+    assert await db.read(lambda c: c.execute("SELECT count(*) FROM sessions").fetchone()) == (1,)
+    await db.close()
+
+
+async def test_a_locked_file_is_waited_for_and_then_reported(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await filled(path, 1)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    db = Database(path, patience=0.2)
+    with pytest.raises(StorageError, match="Another program is using"):
+        await db.open()
+
+    patient = Database(path, patience=30)
+    opening = asyncio.create_task(patient.open())
+    ticks = 0
+    while ticks < 20:  # the loop is free meanwhile
+        await asyncio.sleep(0.005)
+        ticks += 1
+    assert not opening.done()
+    other.execute("COMMIT")
+    other.close()
+    await opening
+    await patient.close()
+
+
+async def test_a_newer_version_is_refused_and_the_file_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await filled(path)
+    changed = sqlite3.connect(path)
+    changed.execute(f"PRAGMA user_version = {LATEST + 6}")
+    changed.close()
+    before, names = path.read_bytes(), beside(path)
+    with pytest.raises(StorageError, match=f"its format is {LATEST + 6}, this version knows"):
+        await Database(path).open()
+    assert path.read_bytes() == before and beside(path) == names
+
+    # The same where only the log beside the file knows of the newer version yet.
+    newer = sqlite3.connect(tmp_path / "t.db", isolation_level=None)
+    newer.execute("PRAGMA journal_mode = WAL")
+    newer.execute(f"PRAGMA user_version = {LATEST + 1}")
+    with pytest.raises(StorageError, match="newer version"):
+        await Database(tmp_path / "t.db").open()
+    newer.close()
+
+
+@pytest.mark.parametrize("how", ["text", "short", "noise", "header"])
+async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "s.db"
+    await filled(path, 400)
+    good = path.read_bytes()
+    bad = {
+        "text": b"this is no database at all\n" * 100,
+        "short": good[: len(good) // 2],
+        "noise": good[:8192] + os.urandom(4096 * 8) + good[8192 + 4096 * 8 :],
+        "header": os.urandom(100) + good[100:],
+    }[how]
+    path.write_bytes(bad)
+    (tmp_path / "s.db-wal").write_bytes(b"left over")
+    db = Database(path)
+    await db.open()
+    store = SessionStore(db)
+    assert await store.list() == []
+    await store.create(info("new"))
+    kept = [p for p in tmp_path.iterdir() if ".damaged-" in p.name]
+    (main,) = [p for p in kept if not p.name.endswith(("-wal", "-shm"))]
+    assert main.read_bytes() == bad and str(main) in db.notice
+    await db.close()
+
+    db = Database(path)
+    await db.open()
+    assert db.notice == "" and len(await SessionStore(db).list()) == 1
+    await db.close()
+    path.write_bytes(bad)
+    await filled(path, 1)
+    names = [p.name for p in tmp_path.iterdir() if p.suffix.startswith(".damaged")]
+    assert len({n for n in names if not n.endswith(("-wal", "-shm"))}) == 2, (
+        "nothing is overwritten"
+    )
+
+
+async def test_damage_found_by_two_programs_at_once_is_repaired_once(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.write_bytes(b"nonsense" * 1000)
+    databases = [Database(path) for _ in range(6)]
+    await asyncio.gather(*(db.open() for db in databases))
+    await SessionStore(databases[0]).create(info("s"))
+    for db in databases:
+        assert len(await SessionStore(db).list()) == 1
+    assert sum(bool(db.notice) for db in databases) == 1
+    for db in databases:
+        await db.close()
+
+
+async def test_an_empty_file_and_many_at_once_are_fine(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    path.touch()
+    databases = [Database(path) for _ in range(8)]
+    await asyncio.gather(*(db.open() for db in databases))
+    await asyncio.gather(
+        *(SessionStore(db).create(info(f"s{n}")) for n, db in enumerate(databases))
+    )
+    assert len(await SessionStore(databases[3]).list()) == 8
+    assert {db.notice for db in databases} == {""}
+    for db in databases:
+        await db.close()
+
+
+def test_read_only_places_are_named(tmp_path: Path) -> None:
+    """In a process without a superuser's rights, which no permission would stop."""
+    script = """
+    import asyncio, os, sqlite3, stat, sys, tempfile
+    from pathlib import Path
+    from studio.domain.errors import StorageError
+    from studio.storage.database import Database
+    async def attempt(path):
+        try:
+            await Database(path).open()
+        except StorageError as error:
+            return str(error)
+        return "opened"
+    async def main():
+        home = Path(tempfile.mkdtemp())
+        try:
+            home.chmod(0o755)
+            file, folder = home / "file", home / "folder"
+            file.mkdir(); folder.mkdir()
+            db = Database(file / "s.db"); await db.open(); await db.close()
+            (file / "s.db").chmod(0o444); file.chmod(0o555); folder.chmod(0o555)
+            if os.geteuid() == 0: os.seteuid(65534)
+            print(await attempt(file / "s.db"))
+            print(await attempt(folder / "s.db"))
+            print(await attempt(folder / "sub" / "s.db"))
+        finally:
+            os.seteuid(os.getuid())
+            for path in (file, folder): path.chmod(0o755)
+            import shutil; shutil.rmtree(home)
+    asyncio.run(main())
+    """
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        assert "s.db" in line and "Allow writing to the file and its folder." in line
+
+
+async def test_a_folder_in_place_of_the_file_is_an_error_not_a_crash(tmp_path: Path) -> None:
+    (tmp_path / "s.db").mkdir()
+    with pytest.raises(StorageError, match="cannot be opened"):
+        await Database(tmp_path / "s.db").open()
+    (tmp_path / "f").write_text("")
+    with pytest.raises(StorageError, match="cannot be opened"):
+        await Database(tmp_path / "f" / "s.db").open()

@@ -1,0 +1,105 @@
+"""An editor with a person who answers, as the client of ``agent-studio acp``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from acp import (
+    PROTOCOL_VERSION,
+    spawn_agent_process,
+)
+from acp.schema import (
+    AgentMessageChunk,
+    AllowedOutcome,
+    DeniedOutcome,
+    RequestPermissionResponse,
+)
+
+from studio.simulator import Script, Simulator
+from support.command import Command
+
+CHAT = "openai-compatible"
+
+
+@dataclass
+class Editor:
+    """An editor whose person answers as they were told to."""
+
+    choices: Callable[[Any, list[str]], str] = lambda call, options: ""
+    updates: list[Any] = field(default_factory=list[Any])
+    questions: list[tuple[Any, list[str]]] = field(default_factory=list[Any])
+    seen: asyncio.Event = field(default_factory=asyncio.Event)
+    away: bool = False
+    """Whether nobody answers questions."""
+    agent: Any = None
+    folder: Path = Path()
+    simulator: Any = None
+    terminal: Any = None
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+        self.seen.set()
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        ids = [option.option_id for option in options]
+        self.questions.append((tool_call, ids))
+        self.seen.set()
+        if self.away:
+            await asyncio.Event().wait()
+        chosen = self.choices(tool_call, ids)
+        if not chosen:
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        return RequestPermissionResponse(
+            outcome=AllowedOutcome(outcome="selected", option_id=chosen)
+        )
+
+    def on_connect(self, conn: Any) -> None:
+        self.agent = conn
+
+    @property
+    def words(self) -> str:
+        return "".join(u.content.text for u in self.updates if isinstance(u, AgentMessageChunk))
+
+    async def until(self, ready: Callable[[], bool]) -> None:
+        async with asyncio.timeout(60):
+            while not ready():
+                self.seen.clear()
+                await self.seen.wait()
+
+
+@contextlib.asynccontextmanager
+async def editor(
+    tmp_path: Path, script: Script, choices: Callable[[Any, list[str]], str] | None = None
+) -> AsyncIterator[Editor]:
+    async with Simulator(script, pace=False) as simulator:
+        terminal = Command(tmp_path)
+        terminal.provider(CHAT, simulator.url("chat"))
+        terminal.change(
+            default_provider=CHAT,
+            default_model={CHAT: "sim-model"},
+            own_models={CHAT: ["org/mine"]},
+        )
+        person = Editor()
+        if choices is not None:
+            person.choices = choices
+        person.folder, person.simulator = terminal.folder, simulator
+        person.terminal = terminal
+        async with spawn_agent_process(
+            person, sys.executable, "-m", "studio", "acp", env=terminal.environment,
+            cwd=terminal.folder,
+        ) as (agent, process):  # fmt: skip
+            person.agent = agent
+            answer = await agent.initialize(protocol_version=PROTOCOL_VERSION)
+            assert answer.protocol_version == PROTOCOL_VERSION
+            assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
+            yield person
+        async with asyncio.timeout(60):  # the editor hung up
+            await process.wait()

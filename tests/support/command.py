@@ -1,0 +1,269 @@
+"""The real command as a real process, in a home of its own, at a pipe or at a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import sys
+import time
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from studio.simulator import Script, Simulator
+from studio.storage.paths import Paths
+from support.engine_home import KEY, PROTOCOLS
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+KEY_VARIABLES = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "openai-compatible": "OPENAI_API_KEY",
+}
+URL_VARIABLES = {
+    "anthropic": "ANTHROPIC_BASE_URL",
+    "openai": "OPENAI_BASE_URL",
+    "gemini": "GOOGLE_GEMINI_BASE_URL",
+    "openai-compatible": "OPENAI_BASE_URL",
+    "ollama": "OLLAMA_HOST",
+}
+
+PLAIN = """
+import ctypes, os, sys
+prctl = ctypes.CDLL(None, use_errno=True).prctl
+for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+    assert prctl(24, capability, 0, 0, 0) == 0, os.strerror(ctypes.get_errno())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+@dataclass
+class Ended:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+class Command:
+    """Starts ``python -m studio`` with nothing of this machine's own set-up."""
+
+    def __init__(self, place: Path, **environment: str) -> None:
+        self.home = place / "home"
+        self.folder = place / "work"
+        self.folder.mkdir(exist_ok=True)
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(place),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(ROOT),
+            "AGENT_STUDIO_HOME": str(self.home),
+            "PYTHONFAULTHANDLER": "1",
+            "SSL_CERT_FILE": str(ROOT / "tests" / "support" / "authority.pem"),
+            **environment,
+        }
+
+    def provider(self, name: str, url: str, key: str = KEY) -> None:
+        """Set what this provider's own tools read from the environment."""
+        self.environment[URL_VARIABLES[name]] = url
+        if name in KEY_VARIABLES:
+            self.environment[KEY_VARIABLES[name]] = key
+
+    def change(self, **values: object) -> None:
+        """Change settings as another program does."""
+        settings = Paths.below(self.home).settings
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        known = json.loads(settings.read_text()) if settings.exists() else {}
+        settings.write_text(json.dumps(known | values))
+
+    async def start(
+        self,
+        *arguments: str,
+        stdin: int = DEVNULL,
+        stdout: int = PIPE,
+        plain: bool = False,
+    ) -> Process:
+        """``plain``: without a superuser's way past file permissions, should we have it."""
+        command = [sys.executable, "-m", "studio", *arguments]
+        if plain and os.geteuid() == 0:
+            command = [sys.executable, "-c", PLAIN, *command]
+        return await asyncio.create_subprocess_exec(
+            *command,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=PIPE,
+            env=self.environment,
+            cwd=self.folder,
+            start_new_session=True,
+            limit=1 << 24,
+        )
+
+    async def __call__(
+        self, *arguments: str, said: bytes | None = None, plain: bool = False
+    ) -> Ended:
+        """Run to the end; a traceback is never what a person should see."""
+        stdin = DEVNULL if said is None else PIPE
+        return await finish(await self.start(*arguments, stdin=stdin, plain=plain), said)
+
+    async def unread(self, *arguments: str) -> Ended:
+        """Run with an output that nobody reads any more."""
+        ours, theirs = os.pipe()
+        os.close(ours)
+        process = await self.start(*arguments, stdout=theirs)
+        os.close(theirs)
+        return await finish(process)
+
+    async def turn(self, *arguments: str) -> list[dict[str, Any]]:
+        """The events of ``run --json``, which must end well."""
+        ended = await self("run", "--json", *arguments)
+        assert ended.code == 0, ended
+        return ended.events
+
+    async def interrupted(self, *arguments: str, when: str) -> tuple[Ended, float]:
+        """``run --json``, then Ctrl-C at the first line holding ``when``.
+
+        Returns how it ended and the seconds from Ctrl-C to the turn's last event.
+        """
+        process = await self.start("run", "--json", *arguments)
+        assert process.stdout is not None
+        lines: list[str] = []
+        async with asyncio.timeout(PATIENCE):
+            while not lines or when not in lines[-1]:
+                line = await process.stdout.readline()
+                assert line, (lines, await finish(process))
+                lines.append(line.decode())
+            process.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            while '"turn_complete"' not in lines[-1]:
+                lines.append((await process.stdout.readline()).decode())
+                assert lines[-1], lines
+            seconds = time.monotonic() - began
+        rest = await finish(process)
+        return Ended(rest.code, "".join(lines) + rest.out, rest.err), seconds
+
+
+async def finish(process: Process, said: bytes | None = None) -> Ended:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate(said)
+    except TimeoutError:
+        process.send_signal(signal.SIGABRT)  # says where it hangs
+        out, err = await process.communicate()
+        raise AssertionError(f"it never ended\n{out.decode()}\n{err.decode()}") from None
+    assert process.returncode is not None
+    ended = Ended(process.returncode, (out or b"").decode(), (err or b"").decode())
+    for word in ("Traceback", "Exception ignored", "Warning:", "Fatal Python"):
+        assert word not in ended.err + ended.out, ended.err
+    return ended
+
+
+@contextlib.asynccontextmanager
+async def at_provider(
+    place: Path, provider: str, script: Script, **simulated: Any
+) -> AsyncIterator[tuple[Command, Simulator]]:
+    """A terminal whose provider is a simulator."""
+    async with Simulator(script, pace=False, **simulated) as simulator:
+        terminal = Command(place)
+        terminal.provider(provider, simulator.url(PROTOCOLS[provider]))  # type: ignore[arg-type]
+        yield terminal, simulator
+
+
+class Screen:
+    """A command at a pseudo-terminal of its own: what it shows, what is typed."""
+
+    def __init__(self, process: Process, master: int) -> None:
+        self.shown = ""
+        self.process = process
+        self._master = master
+        self._news = asyncio.Event()
+        self._at = 0
+        asyncio.get_running_loop().add_reader(master, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._master, 1 << 16)
+        except OSError:  # the other end is closed
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._master)
+        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        self._news.set()
+
+    async def until(self, words: str) -> str:
+        """Wait for these words after those waited for before; what came until then."""
+        async with asyncio.timeout(PATIENCE):
+            while (found := self.shown.find(words, self._at)) < 0:
+                assert self.process.returncode is None, self.shown
+                self._news.clear()
+                await self._news.wait()
+        text = self.shown[self._at : found + len(words)]
+        self._at = found + len(words)
+        return text
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    async def end(self) -> int:
+        async with asyncio.timeout(PATIENCE):
+            code = await self.process.wait()
+        if self._master >= 0:
+            self._read_rest()
+        assert "Traceback" not in self.shown and "Fatal Python" not in self.shown, self.shown
+        return code
+
+    def _read_rest(self) -> None:
+        os.set_blocking(self._master, False)
+        with contextlib.suppress(OSError):
+            while data := os.read(self._master, 1 << 16):
+                self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a person does with its window."""
+        master, self._master = self._master, -1
+        if master >= 0:
+            asyncio.get_running_loop().remove_reader(master)
+            os.close(master)
+
+
+@contextlib.asynccontextmanager
+async def screen(terminal: Command, *arguments: str) -> AsyncIterator[Screen]:
+    master, slave = os.openpty()
+    # The terminal must control the process, or Ctrl-C is only a character.
+    launch = "import os, sys; os.login_tty(0); os.execv(sys.executable, sys.argv[1:])"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", launch, sys.executable, "-m", "studio", *arguments),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**terminal.environment, "TERM": "xterm"},
+        cwd=terminal.folder,
+    )
+    os.close(slave)
+    shown = Screen(process, master)
+    try:
+        yield shown
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        shown.hang_up()
+
+
+def session_of(err: str) -> str:
+    """The session named at the end of a turn."""
+    found = re.search(r"--session (\w+)", err)
+    assert found, err
+    return found[1]

@@ -1,0 +1,115 @@
+"""The whole house below the doors, over real HTTP, in a folder of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.agent.engine import Engine
+from studio.agent.retry_policy import RetryPolicy
+from studio.agent.session.session import Session
+from studio.app import build
+from studio.domain.events import Event
+from studio.domain.messages import Text
+from studio.domain.permissions import Rule
+from studio.simulator import Exchange, Script, Simulator
+from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
+
+PROTOCOLS = {
+    "anthropic": "anthropic",
+    "openai": "responses",
+    "gemini": "gemini",
+    "openai-compatible": "chat",
+    "ollama": "ollama",
+}
+"""Each provider and the surface of the simulator that it talks to."""
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@dataclass
+class EngineHome:
+    """A studio whose provider is the simulator."""
+
+    studio: Engine
+    simulator: Simulator
+    provider: str
+    folder: Path
+
+    @property
+    def asked(self) -> list[Exchange]:
+        return reply_requests(self.simulator)
+
+    async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
+        return await self.studio.sessions.create(
+            folder=str(self.folder), agent=agent, provider=self.provider, model=model
+        )
+
+
+def reply_requests(simulator: Simulator) -> list[Exchange]:
+    """The requests for a reply, not those for facts about models."""
+    return [
+        one for one in simulator.requests if one.method == "POST" and not one.path.endswith("/show")
+    ]
+
+
+@contextlib.asynccontextmanager
+async def engine_home(
+    home: Path,
+    provider: str,
+    script: Script,
+    *,
+    key: str = KEY,
+    patience: RetryPolicy | None = None,
+    **simulated: object,
+) -> AsyncIterator[EngineHome]:
+    """Opens what is in ``home`` (a second time: a restart) and closes it again.
+
+    Without ``patience`` a failed request is not made again.
+    """
+    folder = home / "work"
+    folder.mkdir(exist_ok=True)
+    async with Simulator(script, pace=False, **simulated) as simulator:  # type: ignore[arg-type]
+        paths = Paths.below(home / "studio")
+        settings = SettingsFile(paths.settings)
+        await settings.load()
+        settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
+        studio = await build(paths, settings)
+        studio.patience = patience or RetryPolicy(attempts=1)
+        if provider != "ollama":
+            studio.keychain.keep_for_session(provider, key)
+        try:
+            yield EngineHome(studio, simulator, provider, folder)
+        finally:
+            await studio.close()
+
+
+async def say(
+    session: Session, text: str = "Go", rules: tuple[Rule, ...] = (), answer: str = ""
+) -> list[Event]:
+    """One turn, every permission question answered the same way."""
+    from studio.domain.events import AwaitingPermission
+
+    events: list[Event] = []
+    async for event in session.turn([Text(text)] if text else [], rules=rules):
+        events.append(event)
+        if isinstance(event, AwaitingPermission) and answer:
+            session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]
+    return events
+
+
+def is_locked(file: Path) -> bool:
+    """Whether a process that locked the file still runs.
+
+    A number of its own would say nothing: in a sandbox it is another.
+    """
+    with file.open() as opened:
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False

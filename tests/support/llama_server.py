@@ -1,0 +1,113 @@
+"""A server that nobody here wrote: llama.cpp's own, with small or random weights."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import struct
+from array import array
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import studio
+from studio.providers.local_model.adapter import ModelProcess
+from studio.providers.local_model.process import Running
+
+RESOURCES = Path(studio.__file__).parents[1] / "resources"
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}"
+    "{% if tools %}{{ tools | tojson }}{% endif %}<assistant>"
+)
+
+
+@contextlib.asynccontextmanager
+async def llama_server(gguf: Path | None = None) -> AsyncIterator[Running]:
+    """The server in a child process; without a file it serves SmolLM2."""
+    model = ModelProcess(gguf, RESOURCES, dict(os.environ))
+    try:
+        async with model.in_use() as server:
+            yield server
+    finally:
+        await model.aclose()
+
+
+def random_gguf(file: Path, seed: int) -> Path:
+    """A model of random weights: a llama of one layer that speaks in bytes.
+
+    Written by the GGUF specification, version 3: what it says is noise, broken
+    UTF-8 included.
+    """
+    chance = random.Random(seed)
+    width, heads, hidden, context = 32, 2, 64, 8192
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    facts: list[tuple[str, int, object]] = [
+        ("general.architecture", STRING, "llama"),
+        ("general.name", STRING, "noise"),
+        ("llama.context_length", UINT32, context),
+        ("llama.embedding_length", UINT32, width),
+        ("llama.block_count", UINT32, 1),
+        ("llama.feed_forward_length", UINT32, hidden),
+        ("llama.attention.head_count", UINT32, heads),
+        ("llama.attention.head_count_kv", UINT32, heads),
+        ("llama.attention.layer_norm_rms_epsilon", FLOAT32, 1e-5),
+        ("llama.rope.dimension_count", UINT32, width // heads),
+        ("llama.vocab_size", UINT32, len(tokens)),
+        ("tokenizer.ggml.model", STRING, "llama"),
+        ("tokenizer.ggml.tokens", STRING | MANY, tokens),
+        ("tokenizer.ggml.scores", FLOAT32 | MANY, [0.0] * len(tokens)),
+        ("tokenizer.ggml.token_type", INT32 | MANY, [2, 3, 3, *([6] * 256)]),
+        ("tokenizer.ggml.bos_token_id", UINT32, 1),
+        ("tokenizer.ggml.eos_token_id", UINT32, 2),
+        ("tokenizer.ggml.unknown_token_id", UINT32, 0),
+        ("tokenizer.chat_template", STRING, TEMPLATE),
+    ]
+    tensors: list[tuple[str, tuple[int, ...]]] = [
+        ("token_embd.weight", (width, len(tokens))),
+        ("output_norm.weight", (width,)),
+        ("output.weight", (width, len(tokens))),
+        ("blk.0.attn_norm.weight", (width,)),
+        *((f"blk.0.attn_{name}.weight", (width, width)) for name in ("q", "k", "v", "output")),
+        ("blk.0.ffn_norm.weight", (width,)),
+        ("blk.0.ffn_gate.weight", (width, hidden)),
+        ("blk.0.ffn_up.weight", (width, hidden)),
+        ("blk.0.ffn_down.weight", (hidden, width)),
+    ]
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(facts))
+    head += b"".join(_fact(*fact) for fact in facts)
+    data = b""
+    for name, shape in tensors:
+        head += _text(name) + struct.pack("<I", len(shape))
+        head += struct.pack(f"<{len(shape)}Q", *shape) + struct.pack("<IQ", 0, len(data))
+        count = 1
+        for size in shape:
+            count *= size
+        data += _aligned(array("f", (chance.gauss(0, 1) for _ in range(count))).tobytes())
+    file.write_bytes(_aligned(head) + data)
+    return file
+
+
+UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
+MANY = 0x100
+_FORMATS = {UINT32: "<I", INT32: "<i", FLOAT32: "<f"}
+
+
+def _aligned(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 32)
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def _value(kind: int, value: object) -> bytes:
+    return _text(str(value)) if kind == STRING else struct.pack(_FORMATS[kind], value)
+
+
+def _fact(name: str, kind: int, value: object) -> bytes:
+    if not kind & MANY:
+        return _text(name) + struct.pack("<I", kind) + _value(kind, value)
+    assert isinstance(value, list)
+    head = struct.pack("<IIQ", ARRAY, kind & 0xFF, len(value))
+    return _text(name) + head + b"".join(_value(kind & 0xFF, one) for one in value)

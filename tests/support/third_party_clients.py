@@ -1,0 +1,106 @@
+"""Programs nobody here wrote, in environments of their own, and the real server's process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from asyncio.subprocess import PIPE, STDOUT, Process
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.command import PATIENCE, ROOT, Command
+
+PEERS = ROOT / ".venv" / "peers"
+PACKAGES = {
+    "llm": ("llm==0.36",),
+    "litellm": ("litellm[proxy]==1.106.2",),
+    "schemathesis": ("schemathesis==4.32.5",),
+}
+
+
+def installed_client(name: str) -> Path:
+    """The folder of a peer's commands; its environment is made when first needed."""
+    home = PEERS / name
+    home.mkdir(parents=True, exist_ok=True)
+    stamp = home / "ready"
+    with (home / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers may need it at once
+        wanted = " ".join(PACKAGES[name])
+        if not stamp.exists() or stamp.read_text() != wanted:
+            venv = [sys.executable, "-m", "venv", "--clear", str(home / "env")]
+            subprocess.run(venv, check=True, capture_output=True)
+            pip = [str(home / "env/bin/python"), "-m", "pip", "install", "--quiet"]
+            done = subprocess.run([*pip, *PACKAGES[name]], capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            stamp.write_text(wanted)
+    return home / "env" / "bin"
+
+
+@dataclass
+class ServerProcess:
+    """A server that runs as a process of its own."""
+
+    address: str
+    token: str
+    terminal: Command
+
+
+@contextlib.asynccontextmanager
+async def server_process(terminal: Command) -> AsyncIterator[ServerProcess]:
+    """``agent-studio serve`` until it is stopped as a person would."""
+    process = await terminal.start("serve", "--port", "0", "--folder", str(terminal.folder))
+    assert process.stdout is not None
+    shown = ""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while "Stop with" not in shown:
+                line = await process.stdout.readline()
+                assert line, shown
+                shown += line.decode()
+        address, token = (
+            re.search(pattern, shown) for pattern in (r"(http://\S+)/v1", r"(as-[\w-]+)")
+        )
+        assert address and token, shown
+        yield ServerProcess(address[1], token[1], terminal)
+    finally:
+        process.terminate()
+        async with asyncio.timeout(PATIENCE):
+            out, err = await process.communicate()
+        assert "Traceback" not in (out + err).decode(), err.decode()
+
+
+async def output_of(command: Path, *arguments: str, **environment: str) -> str:
+    """What a peer prints, at home; it has to end well."""
+    process = await asyncio.create_subprocess_exec(
+        command, *arguments, stdout=PIPE, stderr=PIPE, stdin=asyncio.subprocess.DEVNULL,
+        cwd=environment["HOME"], env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
+    )  # fmt: skip
+    async with asyncio.timeout(180):
+        out, err = await process.communicate()
+    assert process.returncode == 0, (out.decode(), err.decode())
+    return out.decode()
+
+
+@contextlib.asynccontextmanager
+async def running(
+    command: Path, *arguments: str, cwd: Path, **environment: str
+) -> AsyncIterator[Process]:
+    """A peer that runs until the end of the block; what it prints goes to ``peer.log``."""
+    with (cwd / "peer.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            command, *arguments, stdout=log, stderr=STDOUT, cwd=cwd,
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            async with asyncio.timeout(60):
+                await process.wait()

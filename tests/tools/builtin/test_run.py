@@ -1,0 +1,191 @@
+"""Commands as real processes: streaming, limits, and nothing left behind (L-11)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from studio.domain.errors import ToolFailed
+from studio.processes.shell_command import KEPT, OutputCapture, TerminalText
+from studio.tools import Context, Result, Workspace
+from studio.tools.builtin.run import run
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
+
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere"}
+
+
+def context(folder: Path, shown: list[str] | None = None) -> Context:
+    emit = shown.append if shown is not None else lambda text: None
+    return Context(Workspace(folder), emit=emit, environment=ENVIRONMENT)
+
+
+async def ran(folder: Path, command: str, **more: object) -> Result:
+    return await run.call(context(folder), {"command": command, **more})  # type: ignore[dict-item]
+
+
+async def until(true: object, seconds: float = 30.0) -> bool:
+    """Ask again and again; the deadline is only there for a test that fails."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if true():  # type: ignore[operator]
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
+def alive(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat")
+        if stat.exists():
+            return stat.read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        os.kill(pid, 0)
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+    return not Path("/proc/self").exists()
+
+
+async def pids(*files: Path) -> list[int]:
+    def written() -> bool:
+        return all(file.exists() and file.read_text().strip() for file in files)
+
+    assert await until(written)
+    return [int(file.read_text()) for file in files]
+
+
+async def test_output_exit_code_folder_and_environment(tmp_path: Path) -> None:
+    result = await ran(tmp_path, "pwd; echo $HOME; echo bad >&2; exit 3")
+    assert result.text == f"{tmp_path}\n/nowhere\nbad\n[exit 3]"
+    assert (result.summary, result.is_error) == ("exit 3", True)
+    assert result.sources == ("pwd; echo $HOME; echo bad >&2; exit 3",)  # T-4
+
+    quiet = await ran(tmp_path, "true")
+    assert (quiet.text, quiet.summary, quiet.is_error) == ("(no output)", "exit 0", False)
+
+
+async def test_a_command_gets_no_input(tmp_path: Path) -> None:
+    assert (await ran(tmp_path, "cat; echo end")).text == "end"
+
+
+async def test_output_is_shown_before_the_command_ends(tmp_path: Path) -> None:
+    shown: list[str] = []
+    command = "echo first; while [ ! -e go ]; do sleep 0.02; done; echo last"
+    task = asyncio.create_task(run.call(context(tmp_path, shown), {"command": command}))
+    assert await until(lambda: "first" in "".join(shown))
+    assert not task.done()
+    (tmp_path / "go").touch()
+    result = await task
+    assert result.text == "first\nlast"
+    assert "".join(shown) == "first\nlast\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh -c 'echo $$ > child; sleep 60' & echo $$ > shell; wait",
+        "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & "
+        "trap '' TERM; echo $$ > shell; while :; do sleep 0.1; done",
+    ],
+    ids=["obedient", "deaf"],
+)
+async def test_cancel_ends_grandchildren_within_a_second(tmp_path: Path, command: str) -> None:
+    """L-11."""
+    task = asyncio.create_task(run.call(context(tmp_path), {"command": command}))
+    found = await pids(tmp_path / "shell", tmp_path / "child")
+    assert all(alive(pid) for pid in found)
+    began = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await until(lambda: not any(alive(pid) for pid in found))
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux tells environments")
+async def test_cancel_ends_those_that_left_the_group(tmp_path: Path) -> None:
+    """L-11: a daemon in a session of its own is still ours."""
+    script = tmp_path / "daemon.py"
+    script.write_text(
+        "import os, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        "if os.fork(): os._exit(0)\n"
+        "open('daemon', 'w').write(str(os.getpid()))\n"
+        "time.sleep(60)\n"
+    )
+    command = f"{sys.executable} daemon.py; echo $$ > shell; sleep 60"
+    task = asyncio.create_task(run.call(context(tmp_path), {"command": command}))
+    found = await pids(tmp_path / "shell", tmp_path / "daemon")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await until(lambda: not any(alive(pid) for pid in found))
+
+
+async def test_time_limit_keeps_the_output_so_far(tmp_path: Path) -> None:
+    began = time.monotonic()
+    result = await ran(tmp_path, "echo $$ > shell; echo begun; sleep 60", time_limit=0.5)
+    assert time.monotonic() - began < 15
+    assert result.is_error
+    assert result.text.startswith("begun\n[Stopped after 0.5 s")
+    assert result.summary == "stopped after 0.5 s"
+    assert not alive(int((tmp_path / "shell").read_text()))
+
+
+async def test_background_processes_end_with_the_command(tmp_path: Path) -> None:
+    result = await ran(tmp_path, "sleep 60 & echo $! > child; echo done")
+    assert (result.text, result.summary) == ("done", "exit 0")
+    (child,) = await pids(tmp_path / "child")
+    assert await until(lambda: not alive(child), 1.0)
+
+
+async def test_much_output_is_bounded(tmp_path: Path) -> None:
+    shown: list[str] = []
+    command = "echo begin; yes | head -c 5000000; echo end"
+    result = await run.call(context(tmp_path, shown), {"command": command})
+    assert len(result.text) < KEPT + 200
+    assert result.text.startswith("begin\ny\n")
+    assert result.text.endswith("y\nend")
+    assert "characters of output are left out" in result.text
+    assert len("".join(shown)) < 300_000
+
+
+async def test_a_signal_is_named(tmp_path: Path) -> None:
+    assert (await ran(tmp_path, "kill -9 $$")).summary == "ended by SIGKILL"
+
+
+async def test_wrong_calls(tmp_path: Path) -> None:
+    for arguments in ({"command": " "}, {"command": "true", "time_limit": -1}):
+        with pytest.raises(ToolFailed):
+            await run.call(context(tmp_path), arguments)  # type: ignore[arg-type]
+    with pytest.raises(ToolFailed, match="cannot be started"):
+        await run.call(context(tmp_path), {"command": "echo \0"})
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    there = context(gone)
+    gone.rmdir()
+    with pytest.raises(ToolFailed, match="not there any more"):
+        await run.call(there, {"command": "true"})
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_terminal_output_becomes_text(size: int) -> None:
+    raw = "\x1b[1;31mrot\x1b[0m\r\n50 %\r100 %\n\x1b]0;title\x07ö\x1b(Bend".encode()
+    text = TerminalText()
+    pieces = [text.feed(raw[i : i + size]) for i in range(0, len(raw), size)]
+    assert "".join([*pieces, text.feed(b"", final=True)]) == "rot\n50 %\n100 %\nöend"
+
+
+def test_capture_keeps_both_ends() -> None:
+    capture = OutputCapture(lambda: None, kept=100)
+    for number in range(100):
+        capture.add(f"{number:04}\n")
+    text, left_out = capture.whole()
+    assert left_out == 400
+    assert text.startswith("0000\n")
+    assert text.endswith("0099\n")

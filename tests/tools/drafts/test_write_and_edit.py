@@ -1,0 +1,316 @@
+"""Drafts: proposed, written in one step, undone, shown (T-5)."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from studio.domain.errors import ToolFailed
+from studio.tools import (
+    Context,
+    Draft,
+    DraftConflict,
+    Result,
+    Workspace,
+    make_draft,
+    undo_draft,
+    write_draft,
+)
+from studio.tools.builtin.ask import ask
+from studio.tools.builtin.edit import edit, replaced
+from studio.tools.builtin.write import write
+from studio.tools.drafts.diff import DiffLine, diff, unified_diff, word_marks
+from studio.tools.workspace.text_files import encode
+
+patient = settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+class Box:
+    """Drafts of a session; ``approve`` writes each at once, as a rule may."""
+
+    def __init__(self, approve: Callable[[Draft], None] | None = None) -> None:
+        self.waiting: dict[str, Draft] = {}
+        self.seen: list[Draft] = []
+        self._approve = approve
+
+    def draft_of(self, path: str) -> Draft | None:
+        drafts = self.waiting.values()
+        return next((draft for draft in drafts if path in (draft.path, draft.target)), None)
+
+    async def propose(self, draft: Draft) -> None:
+        self.seen.append(draft)
+        if self._approve is None:
+            self.waiting[draft.path] = draft
+        else:
+            self._approve(draft)
+
+    async def withdraw(self, draft: Draft) -> None:
+        del self.waiting[draft.path]
+
+
+async def call(tool: object, root: Path, box: Box, /, **arguments: object) -> Result:
+    context = Context(Workspace(root), drafts=box)
+    return await tool.call(context, arguments)  # type: ignore[attr-defined]
+
+
+async def test_write_makes_a_draft_and_touches_nothing(tmp_path: Path) -> None:
+    """T-5."""
+    box = Box()
+    result = await call(write, tmp_path, box, path="./new/a.txt", content="one\ntwo\n")
+    (draft,) = box.seen
+    assert (draft.path, draft.before, draft.after, draft.base_digest) == (
+        "new/a.txt",
+        None,
+        "one\ntwo\n",
+        "",
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert "It is not written" in result.text
+    assert (result.summary, result.sources) == ("+2 −0", ("new/a.txt",))
+
+    write_draft(Workspace(tmp_path), draft)
+    assert (tmp_path / "new" / "a.txt").read_bytes() == b"one\ntwo\n"
+    write_draft(Workspace(tmp_path), draft)  # it is as the draft would make it
+    undo_draft(Workspace(tmp_path), draft)
+    assert not (tmp_path / "new" / "a.txt").exists()
+    undo_draft(Workspace(tmp_path), draft)
+    (tmp_path / "new" / "a.txt").write_text("another's")
+    with pytest.raises(DraftConflict, match="exists by now"):
+        write_draft(Workspace(tmp_path), draft)
+    with pytest.raises(DraftConflict, match="changed since the draft was approved"):
+        undo_draft(Workspace(tmp_path), draft)
+
+
+async def test_a_draft_that_a_rule_approves_is_reported_as_written(tmp_path: Path) -> None:
+    box = Box(lambda draft: write_draft(Workspace(tmp_path), draft))
+    result = await call(write, tmp_path, box, path="a", content="x\n")
+    assert result.text == "a is written (new file, +1 −0 lines)."
+    with pytest.raises(ToolFailed, match="could not be written"):
+        await call(write, tmp_path, Box(lambda draft: None), path="a", content="y\n")
+
+
+@patient
+@given(
+    before=st.none() | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+    after=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"]),
+)
+def test_write_then_undo_restores_the_bytes(
+    tmp_path_factory: pytest.TempPathFactory, before: str | None, after: str, encoding: str
+) -> None:
+    """T-5: encoding, mark and line ends too."""
+    root = tmp_path_factory.mktemp("work")
+    workspace = Workspace(root)
+    path = root / "a"
+    original = None if before is None else encode(before, encoding)
+    if original is not None:
+        path.write_bytes(original)
+    draft = make_draft(workspace, "a", after)
+    write_draft(workspace, draft)
+    assert path.read_bytes() == encode(after, draft.encoding)
+    undo_draft(workspace, draft)
+    assert (path.read_bytes() if path.exists() else None) == original
+    assert list(root.iterdir()) == ([path] if original is not None else [])
+
+
+def test_a_changed_file_is_never_overwritten(tmp_path: Path) -> None:
+    """T-5."""
+    workspace = Workspace(tmp_path)
+    path = tmp_path / "a"
+    path.write_text("one")
+    draft = make_draft(workspace, "a", "two")
+    path.write_text("person's")
+    with pytest.raises(DraftConflict, match="a changed since the draft was made"):
+        write_draft(workspace, draft)
+    assert path.read_text() == "person's"
+    path.unlink()
+    with pytest.raises(DraftConflict, match="a was deleted since"):
+        write_draft(workspace, draft)
+    path.write_text("one")
+    write_draft(workspace, draft)
+    path.write_text("person's")
+    with pytest.raises(DraftConflict, match="changed since the draft was approved"):
+        undo_draft(workspace, draft)
+    assert path.read_text() == "person's"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes and links as POSIX has them")
+def test_mode_and_links_stay(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    (tmp_path / "real").write_text("one")
+    (tmp_path / "real").chmod(0o750)
+    (tmp_path / "link").symlink_to("real")
+    draft = make_draft(workspace, "link", "two")
+    assert draft.path == "real"
+    write_draft(workspace, draft)
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "two"
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o750
+    old = os.umask(0o027)
+    try:
+        write_draft(workspace, make_draft(workspace, "new", "x"))
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+
+
+def test_what_cannot_be_drafted(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "binary").write_bytes(b"\0\1")
+    (tmp_path / "out").symlink_to("/etc/hosts")
+    for path, words in (
+        ("folder", "is a folder"),
+        (".", "must name a file"),
+        ("new/", "must name a file"),
+        ("file/below", "file is a file, not a folder"),
+        ("binary", "binary file"),
+        ("out", "outside the folder"),
+        ("../x", "outside the folder"),
+    ):
+        with pytest.raises(ToolFailed, match=words):
+            make_draft(workspace, path, "y")
+    with pytest.raises(ToolFailed, match="half a character at position 1"):
+        make_draft(workspace, "file", "y\ud800")
+
+
+def test_a_link_put_in_place_later_leads_nowhere(tmp_path: Path) -> None:
+    """T-8: the path is checked again when the draft is written."""
+    root = tmp_path / "work"
+    (root / "sub").mkdir(parents=True)
+    draft = make_draft(Workspace(root), "sub/a", "x")
+    (root / "sub").rmdir()
+    (root / "sub").symlink_to(tmp_path)
+    with pytest.raises(ToolFailed, match="outside the folder"):
+        write_draft(Workspace(root), draft)
+    assert not (tmp_path / "a").exists()
+
+
+async def test_edits_build_on_the_draft(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("one two three")
+    box = Box()
+    await call(edit, tmp_path, box, path="a", old="one", new="1")
+    await call(edit, tmp_path, box, path="./a", old="three", new="3")
+    assert box.seen[-1].after == "1 two 3"
+    assert box.seen[-1].before == "one two three"
+    await call(write, tmp_path, box, path="fresh", content="new")
+    await call(edit, tmp_path, box, path="fresh", old="new", new="newer")
+    assert (box.seen[-1].before, box.seen[-1].after) == (None, "newer")
+    with pytest.raises(ToolFailed, match="no file b"):
+        await call(edit, tmp_path, box, path="b", old="x", new="y")
+    with pytest.raises(ToolFailed, match="already has exactly this text"):
+        await call(write, tmp_path, box, path="a", content="one two three")
+
+
+async def test_line_ends_of_the_file_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    box = Box()
+    await call(edit, tmp_path, box, path="a", old="one\ntwo\n", new="1\n2\n")
+    assert box.seen[-1].after == "1\r\n2\r\nthree\r\n"
+    await call(write, tmp_path, box, path="a", content="x\ny\n")
+    assert box.seen[-1].after == "x\r\ny\r\n"
+
+
+def test_a_failed_edit_helps() -> None:
+    text = "def a():\n    return 1\n\n\ndef b():\n    return 1\n"
+    for old, words in (
+        ("return 1", r"2 times in f \(lines 2, 6\)"),
+        ("def a():\n  return 1", "Lines 1-2 differ from it only in spaces"),
+        ("def b():\n    return 2", "Its first line is line 5, but what follows is:\ndef b"),
+        ("class X", "Read the file and copy the text exactly"),
+    ):
+        with pytest.raises(ToolFailed, match=words):
+            replaced(text, "f", old, "new")
+    assert replaced(text, "f", "return 1", "return 3", every=True).count("return 3") == 2
+
+
+async def test_ask_passes_the_answer_on(tmp_path: Path) -> None:
+    asked: list[object] = []
+
+    async def answer(text: str, choices: object) -> str:
+        asked.append((text, choices))
+        return "the second\nof them"
+
+    context = Context(Workspace(tmp_path), ask=answer)
+    result = await ask.call(context, {"question": " Which? ", "choices": ["a", " ", "b"]})
+    assert asked == [("Which?", ["a", "b"])]
+    assert (result.text, result.summary) == ("the second\nof them", "the second of them")
+    assert ask.spec.time_limit is None
+    with pytest.raises(ToolFailed, match="Nobody is here"):
+        await ask.call(Context(Workspace(tmp_path)), {"question": "Which?"})
+
+
+def test_a_diff_has_numbers_marks_and_folds() -> None:
+    before = "".join(f"line {n}\n" for n in range(1, 21))
+    after = before.replace("line 10\n", "line ten\n").replace("line 20\n", "line 20\nline 21\n")
+    draft = Draft("1", "a", before, after, "")
+    assert unified_diff(draft, context=1) == [
+        DiffLine("fold", 1, 1, "8 unchanged lines", count=8),
+        DiffLine("same", 9, 9, "line 9"),
+        DiffLine("del", 10, None, "line 10", ((5, 7),)),
+        DiffLine("add", None, 10, "line ten", ((5, 8),)),
+        DiffLine("same", 11, 11, "line 11"),
+        DiffLine("fold", 12, 12, "8 unchanged lines", count=8),
+        DiffLine("same", 20, 20, "line 20"),
+        DiffLine("add", None, 21, "line 21"),
+    ]
+    assert draft.counts() == (2, 1)
+    new = Draft("1", "a", None, "x\ny", "")
+    assert unified_diff(new) == [DiffLine("add", None, 1, "x"), DiffLine("add", None, 2, "y")]
+
+
+def test_marks_only_where_lines_are_alike() -> None:
+    assert word_marks("return a + b", "return a - b") == (((9, 10),), ((9, 10),))
+    assert word_marks("import os", "def main() -> None:") == ((), ())
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c d", "e"]), max_size=30).map(
+    lambda lines: "".join(f"{line}\n" for line in lines)
+)
+
+
+@patient
+@given(before=LINES, after=LINES, context=st.integers(0, 4))
+def test_a_diff_tells_both_texts(before: str, after: str, context: int) -> None:
+    old, new = before.splitlines(), after.splitlines()
+    left: list[str] = []
+    right: list[str] = []
+    for row in diff(before, after, context):
+        match row.kind:
+            case "fold":
+                assert row.old_no is not None
+                assert row.new_no is not None
+                assert (row.old_no, row.new_no) == (len(left) + 1, len(right) + 1)
+                left += old[row.old_no - 1 :][: row.count]
+                right += new[row.new_no - 1 :][: row.count]
+                continue
+            case "same" | "del" | "add":
+                if row.kind != "add":
+                    left.append(row.text)
+                    assert row.old_no == len(left)
+                if row.kind != "del":
+                    right.append(row.text)
+                    assert row.new_no == len(right)
+        assert all(0 <= start < end <= len(row.text) for start, end in row.marks)
+    assert (left, right) == (old, new)
+
+
+def test_a_small_change_of_a_long_text_is_found_at_once() -> None:
+    before = "".join(f"{n}\n" for n in range(200_000))
+    rows = diff(before, before.replace("\n100000\n", "\nnew\n"))
+    assert [row.kind for row in rows if row.kind not in ("same", "fold")] == ["del", "add"]
+    different = diff("a\n" * 3000, "b\n" * 3000)
+    assert len(different) == 6000

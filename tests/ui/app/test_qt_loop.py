@@ -1,0 +1,144 @@
+"""The window's event loop: what qasync gets wrong is right here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QEventLoop as QtLoop
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from studio.ui.app.qt_loop import StudioLoop
+
+
+@pytest.fixture
+def loop(qapp: QApplication) -> Iterator[StudioLoop]:
+    loop = StudioLoop(qapp)
+    asyncio.set_event_loop(loop)
+    yield loop
+    asyncio.set_event_loop(None)
+    loop.close()
+
+
+def test_timers_never_come_early(loop: StudioLoop) -> None:
+    async def main() -> list[float]:
+        errors: list[float] = []
+        for delay in (0.0011, 0.0037, 0.01, 0.05):
+            began = loop.time()
+            await asyncio.sleep(delay)
+            errors.append(loop.time() - began - delay)
+        return errors
+
+    assert min(loop.run_until_complete(main())) >= 0
+
+
+def test_cancelled_timers_leave_nothing_behind(loop: StudioLoop) -> None:
+    async def main() -> None:
+        for _ in range(5000):
+            loop.call_later(600, print).cancel()
+        await asyncio.sleep(0)
+
+    loop.run_until_complete(main())
+    assert len(loop._heap) <= 201
+
+
+def test_calls_from_threads_keep_their_context(loop: StudioLoop) -> None:
+    variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="lost")
+
+    async def main() -> tuple[str, int]:
+        done = loop.create_future()
+        context = contextvars.copy_context()
+        context.run(variable.set, "kept")
+        seen: list[int] = []
+
+        def many() -> None:
+            for number in range(2000):
+                loop.call_soon_threadsafe(seen.append, number)
+            loop.call_soon_threadsafe(lambda: done.set_result(variable.get()), context=context)
+
+        threading.Thread(target=many).start()
+        word = await done
+        return word, len(seen)
+
+    assert loop.run_until_complete(main()) == ("kept", 2000)
+
+
+def test_a_nested_qt_loop_inside_a_task_only_pauses_the_others(loop: StudioLoop) -> None:
+    async def main() -> list[str]:
+        told: list[str] = []
+
+        async def other() -> None:
+            await asyncio.sleep(0.01)
+            told.append("other")
+
+        task = asyncio.create_task(other())
+        await asyncio.sleep(0)
+        nested = QtLoop()
+        QTimer.singleShot(60, nested.quit)
+        nested.exec()
+        told.append("dialog closed")
+        await task
+        return told
+
+    assert loop.run_until_complete(main()) == ["dialog closed", "other"]
+
+
+def test_subprocesses_threads_and_groups_work(loop: StudioLoop) -> None:
+    async def main() -> tuple[bytes, int]:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "print('x' * 200_000)", stdout=asyncio.subprocess.PIPE
+        )
+        async with asyncio.TaskGroup() as group:
+            out = group.create_task(process.communicate())
+            number = group.create_task(asyncio.to_thread(lambda: 42))
+        return out.result()[0], number.result()
+
+    out, number = loop.run_until_complete(main())
+    assert len(out.strip()) == 200_000 and number == 42
+
+
+def test_qt_paints_while_tasks_spin(loop: StudioLoop) -> None:
+    async def main() -> int:
+        ticks = 0
+
+        def tick() -> None:
+            nonlocal ticks
+            ticks += 1
+
+        timer = QTimer()
+        timer.timeout.connect(tick)
+        timer.start(1)
+        until = loop.time() + 0.2
+        while loop.time() < until:  # noqa: ASYNC110 (spinning is the point)
+            await asyncio.sleep(0)
+        timer.stop()
+        return ticks
+
+    assert loop.run_until_complete(main()) > 5
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_interrupt_is_noticed_at_once(loop: StudioLoop) -> None:
+    async def main() -> float:
+        seen = loop.create_future()
+        loop.add_signal_handler(signal.SIGINT, lambda: seen.set_result(time.monotonic()))
+        sent: list[float] = []
+
+        def send() -> None:
+            sent.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Timer(0.05, send).start()
+        at = await asyncio.wait_for(seen, 60)
+        loop.remove_signal_handler(signal.SIGINT)
+        return at - sent[0]
+
+    assert loop.run_until_complete(main()) < 0.5

@@ -1,0 +1,362 @@
+"""Attaching files in the real window: chips, what the model refuses, what is sent (H-2)."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QObject, QPointF, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QGuiApplication, QImage
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+
+from studio.domain.blocks import UserBlock
+from studio.domain.messages import File, Image
+from studio.domain.messages import Text as Words
+from studio.simulator import Text, Turn
+from studio.ui.chat.attachment_chip import AttachmentChip
+from studio.ui.chat.file_viewer import safe_name
+from studio.ui.transcript.items.user_item import UserItem
+from support.engine_home import PROTOCOLS
+from support.sample_files import noise, pdf, picture
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, until
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+def chips(person: Person) -> list[AttachmentChip]:
+    return person.composer.attachments.chips
+
+
+def copied(
+    *paths: Path, image: QImage | None = None, text: str = "", png: bytes = b""
+) -> QMimeData:
+    """What is on the clipboard, or dragged."""
+    data = QMimeData()
+    if paths:
+        data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    if image is not None:
+        data.setImageData(image)
+    if png:
+        data.setData("image/png", png)
+    if text:
+        data.setText(text)
+    return data
+
+
+def drop(target: QWidget, data: QMimeData) -> bool:
+    """Drag over a widget and let go; whether it was taken."""
+    at, copy = QPointF(20, 20), Qt.DropAction.CopyAction
+    left = Qt.MouseButton.LeftButton
+    held = Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(at.toPoint(), copy, data, left, held)
+    enter.ignore()
+    QApplication.sendEvent(target, enter)
+    if not enter.isAccepted():
+        return False
+    dropped = QDropEvent(at, copy, data, left, held)
+    QApplication.sendEvent(target, dropped)
+    return dropped.isAccepted()
+
+
+class Handler(QObject):
+    """What the system opens files with."""
+
+    def __init__(self, opened: list[Path]) -> None:
+        super().__init__()
+        self._opened = opened
+
+    @Slot(QUrl)
+    def open(self, url: QUrl) -> None:
+        self._opened.append(Path(url.toLocalFile()))
+
+
+async def settled(person: Person, count: int) -> list[AttachmentChip]:
+    """The chips, once every file was read."""
+    files = person.composer.attachments
+    await until(lambda: len(files.chips) == count and not files.reading, what=f"{count} files")
+    return files.chips
+
+
+@pytest.mark.parametrize("provider", list(PROTOCOLS))
+@on_window_loop
+async def test_a_picture_and_a_text_reach_the_model_before_the_words(
+    tmp_path: Path, provider: str
+) -> None:
+    """H-2, on each protocol; the next turn is accepted too."""
+    script = [Turn(Text("A blue square.")), Turn(Text("Yes."))]
+    async with at_window(tmp_path, provider, script) as person:
+        (person.folder / "notes.md").write_text("# Größe\n")
+        (person.folder / "a.png").write_bytes(picture())
+        person.window.chat.choices.take_files(
+            [str(person.folder / n) for n in ("a.png", "notes.md")]
+        )
+        await settled(person, 2)
+        assert [chip.state for chip in chips(person)] == ["ready", "ready"]
+        person.say("What is this?")
+        await person.done()
+        assert chips(person) == [] and not person.composer.attachments.isVisible()
+        (said,) = person.blocks(UserBlock)
+        image, file, words = said.said
+        assert (type(image), type(file)) == (Image, File)
+        assert words == Words("What is this?")
+        person.say("Really?")
+        await person.done(2)
+        assert not person.simulator.violations
+        sent = json.dumps(person.exchanges[1].json, ensure_ascii=False)
+        assert "# Größe" in sent or "IyBHcsO2w59lCg" in sent
+        assert "iVBORw0KGgo" in sent
+        if provider != "ollama":  # pictures lie beside the words there
+            assert sent.index("iVBORw0KGgo") < sent.index("What is this?")
+        assert person.says("Picture, 64 × 48, ") and person.says("notes.md, ")
+
+
+@on_window_loop
+async def test_each_way_in(tmp_path: Path) -> None:
+    """The dialog, the Add button, paste of a picture and of files, drag and drop."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        names = [person.folder / f"{n}.txt" for n in range(4)]
+        for path in names:
+            path.write_text(path.name)
+        dialogs = lambda: person.window.findChildren(QFileDialog)  # noqa: E731
+        for number in range(2):
+            if number:
+                person.click(person.composer.add)
+            else:
+                person.press(Key.Key_A, CTRL | SHIFT)
+            await until(lambda n=number: len(dialogs()) == 1, what="a dialog")
+            dialogs()[0].filesSelected.emit([str(names[number])])
+            dialogs()[0].close()
+            await until(lambda: not dialogs())
+        await settled(person, 2)
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        person.composer.setFocus()
+        await until(person.composer.editor.hasFocus)
+        clipboard = QGuiApplication.clipboard()
+        clipboard.setMimeData(copied(names[2], text=str(names[2])))
+        person.press(Key.Key_V, CTRL)
+        clipboard.setMimeData(copied(image=QImage.fromData(picture("BMP", (300, 20)))))
+        person.press(Key.Key_V, CTRL)
+        clipboard.setMimeData(copied(png=picture(), image=QImage.fromData(picture())))
+        person.press(Key.Key_V, CTRL)
+        await settled(person, 5)
+        assert person.composer.text == ""
+        assert drop(person.window.chat, copied(names[3]))
+        assert drop(person.composer.editor.viewport(), copied(names[0]))
+        await settled(person, 7)
+        assert [chip.name for chip in chips(person)] == [
+            "0.txt", "1.txt", "2.txt", "Pasted picture", "Pasted picture 2", "3.txt", "0.txt",
+        ]  # fmt: skip
+        assert all(chip.state == "ready" for chip in chips(person))
+        assert "300 × 20" in chips(person)[3].accessibleName()
+
+
+@on_window_loop
+async def test_words_are_pasted_as_words(tmp_path: Path) -> None:
+    """Cells of a table come as words and as a picture: the words are meant."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        QGuiApplication.clipboard().setMimeData(
+            copied(text="a\tb", image=QImage.fromData(picture()))
+        )
+        person.press(Key.Key_V, CTRL)
+        assert person.composer.text == "a\tb"
+        assert chips(person) == []
+        assert not drop(person.window.chat, copied(text="words"))
+
+
+@on_window_loop
+async def test_what_cannot_be_attached_says_so_in_place(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Hm."))]) as person:
+        (person.folder / "a.zip").write_bytes(b"PK\3\4\0\0")
+        (person.folder / "sub").mkdir()
+        take = person.window.chat.choices.take_files
+        take([str(person.folder / "a.zip")])
+        (chip,) = await settled(person, 1)
+        assert chip.state == "error"
+        assert "a.zip is an archive" in chip.accessibleName()
+        remarks = person.composer.attachments._remarks
+        assert [remark.words.text() for remark in remarks] == [
+            "a.zip is an archive and cannot be attached. Pictures, PDF and text files can be."
+        ]
+        assert remarks[0].isVisible()
+        assert not person.composer.send.isEnabled()
+        take([str(person.folder / "sub")])
+        assert person.composer.text == "@sub/ "
+        person.say("Look")
+        await person.done()
+        assert person.blocks(UserBlock)[0].said == (Words("@sub/ Look"),)
+        assert chips(person) == []
+
+
+@on_window_loop
+async def test_what_the_model_refuses_is_said_before_it_is_sent(tmp_path: Path) -> None:
+    """H-2; another model, another answer. Send says it and is not blocked."""
+    async with at_window(tmp_path, "ollama", []) as person:
+        (person.folder / "a.pdf").write_bytes(pdf("Words"))
+        person.window.chat.choices.take_files([str(person.folder / "a.pdf")])
+        (chip,) = await settled(person, 1)
+        assert chip.state == "refused"
+        assert "refused: a.pdf: Models on Ollama cannot read PDF files." in chip.accessibleName()
+        send = person.composer.send
+        assert send.isEnabled()
+        assert send.accessibleName() == send.toolTip().replace(" (Enter)", "")
+        assert send.accessibleName() == "Send. The model refuses a.pdf"
+        person.window.chat.choices._model_chosen("anthropic/claude-sonnet-4-5")
+        person.studio.keychain.keep_for_session("anthropic", "sk-ant-test-0123456789")
+        person.window.chat.show_choices()
+        await until(lambda: chip.state == "ready")
+        assert send.accessibleName() == "Send"
+        assert person.composer.attachments._remarks == []
+
+
+@on_window_loop
+async def test_a_refused_file_ends_the_turn_and_is_not_lost(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", [Turn(Text("Fine."))]) as person:
+        (person.folder / "a.pdf").write_bytes(pdf("Words"))
+        person.window.chat.choices.take_files([str(person.folder / "a.pdf")])
+        await settled(person, 1)
+        person.say("Read it")
+        await until(lambda: person.says("Models on Ollama cannot read PDF files."))
+        assert person.says("a.pdf, ")
+        assert person.exchanges == []
+
+
+@on_window_loop
+async def test_a_chip_is_removed_by_mouse_and_keyboard(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        for name in ("a.txt", "b.txt"):
+            (person.folder / name).write_text("x")
+        plain = person.composer.height()
+        person.window.chat.choices.take_files([str(person.folder / n) for n in ("a.txt", "b.txt")])
+        first, second = await settled(person, 2)
+        assert first.remove.accessibleName() == "Remove a.txt, Text, 1 byte"
+        assert person.composer.height() > plain
+        for chip in (second, first):  # above the words, and before them
+            person.press(Key.Key_Backtab, SHIFT)
+            assert person.focused() is chip.remove
+        person.composer.setFocus()
+        person.click(first.remove)
+        assert chips(person) == [second]
+        second.remove.setFocus()
+        person.press(Key.Key_Space)
+        assert chips(person) == []
+        await until(lambda: person.composer.height() == plain)
+
+
+@on_window_loop
+async def test_a_draft_keeps_its_files_in_another_chat(tmp_path: Path) -> None:
+    """As its words are kept."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Hi."))]) as person:
+        person.say("Hello")
+        await person.done()
+        (person.folder / "a.txt").write_text("x")
+        person.window.chat.choices.take_files([str(person.folder / "a.txt")])
+        person.type("Draft")
+        await settled(person, 1)
+        person.window.new_chat()
+        await until(lambda: person.window.chat.session is None)
+        assert [chip.name for chip in chips(person)] == ["a.txt"]
+        await person.open_chat("Hello")
+        await until(lambda: person.window.chat.session is not None)
+        assert [chip.name for chip in chips(person)] == ["a.txt"]
+        assert person.composer.text == "Draft"
+
+
+@on_window_loop
+async def test_nothing_waits_for_a_large_picture(tmp_path: Path) -> None:
+    """While a file is read the chip says so, Send waits, and the window goes on."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Noise."))]) as person:
+        (person.folder / "big.png").write_bytes(noise("PNG", (2400, 2400)))
+        person.window.chat.choices.take_files([str(person.folder / "big.png")])
+        (chip,) = chips(person)
+        assert chip.state == "reading" and "reading" in chip.accessibleName()
+        assert not person.composer.send.isEnabled()
+        assert person.composer.send.accessibleName() == "Send. The files are still being read"
+        person.type("What is it?")
+        person.press(Key.Key_Return)
+        assert person.composer.text == "What is it?"
+        await settled(person, 1)
+        assert "2,000 × 2,000" in chip.accessibleName()
+        person.press(Key.Key_Return)
+        await person.done()
+        assert not person.simulator.violations
+
+
+@on_window_loop
+async def test_files_that_could_not_be_sent_come_back(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        (person.folder / "a.txt").write_text("x")
+        person.window.chat.choices.take_files([str(person.folder / "a.txt")])
+        await settled(person, 1)
+        await person.studio.database.close()  # a chat cannot be made any more
+        person.say("Go")
+        await until(lambda: person.composer.text == "Go")
+        assert [chip.name for chip in chips(person)] == ["a.txt"]
+
+
+@on_window_loop
+async def test_an_edited_message_keeps_its_files(tmp_path: Path) -> None:
+    script = [Turn(Text("A square.")), Turn(Text("A blue one."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        (person.folder / "a.png").write_bytes(picture())
+        (person.folder / "a.txt").write_text("x")
+        person.window.chat.choices.take_files([str(person.folder / n) for n in ("a.png", "a.txt")])
+        await settled(person, 2)
+        person.say("What is it")
+        await person.done()
+        first = person.session
+        person.composer.setFocus()
+        person.press(Key.Key_Up)
+        assert person.composer.text == "What is it"
+        assert [chip.name for chip in await settled(person, 2)] == ["Picture", "a.txt"]
+        person.press(Key.Key_Return)
+        await until(lambda: person.session is not first)
+        await person.done()
+        (said,) = person.blocks(UserBlock)
+        assert [type(part) for part in said.said] == [Image, File, Words]
+        assert not person.simulator.violations
+
+
+@on_window_loop
+async def test_a_click_opens_a_private_copy(tmp_path: Path) -> None:
+    opened: list[Path] = []
+
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Hi."))]) as person:
+        (person.folder / "run.sh").write_text("echo")
+        person.window.chat.choices.take_files([str(person.folder / "run.sh")])
+        await settled(person, 1)
+        person.press(Key.Key_Return)  # files alone are a message, too
+        await person.done()
+        handler = Handler(opened)
+        QDesktopServices.setUrlHandler("file", handler, "open")
+        try:
+            await person.click_hit(UserItem, "open_file")
+            await until(lambda: opened)
+        finally:
+            QDesktopServices.unsetUrlHandler("file")
+        assert opened[0].read_text() == "echo"
+        assert opened[0].name == "run.sh.txt"
+        assert stat.S_IMODE(opened[0].parent.parent.stat().st_mode) == 0o700
+    assert not opened[0].exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "name"),
+    [
+        (Image("image/png", b""), "picture.png"),
+        (Image("image/x", b""), "picture.bin"),
+        (File("a.pdf", "application/pdf", b""), "a.pdf"),
+        (File("notes", "application/pdf", b""), "notes.pdf"),
+        (File("notes.md", "text/markdown", b""), "notes.md"),
+        (File("a.desktop", "text/plain", b""), "a.desktop.txt"),
+        (File("a.pdf", "text/plain", b""), "a.pdf.txt"),
+        (File("../../.bashrc", "text/plain", b""), "_.._.bashrc.txt"),
+        (File("a\nb.bat", "text/plain", b""), "a_b.bat.txt"),
+        (File("..", "text/plain", b""), "file.txt"),
+    ],
+)
+def test_no_copy_is_one_that_the_system_would_run(part: Image | File, name: str) -> None:
+    assert safe_name(part) == name

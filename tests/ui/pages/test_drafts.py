@@ -1,0 +1,262 @@
+"""The page of drafts, and a draft's card: deleted, moved, met by another hand (T-5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
+
+from studio.domain.blocks import DraftBlock
+from studio.simulator import Call, Text, Turn
+from studio.tools.drafts.diff import diff
+from studio.tools.drafts.three_way_merge import three_way
+from studio.ui.pages.drafts import DraftsPage
+from studio.ui.pages.drafts.diff_view import split, three, unified
+from studio.ui.transcript.items.draft_item import DraftItem
+from studio.ui.widgets import Button
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+SCRIPT = [
+    Turn(
+        Call("edit", {"path": "a.txt", "old": "two", "new": "2"}),
+        Call("delete", {"path": "b.txt"}),
+        Call("move", {"path": "c.bin", "to": "new/d.bin"}),
+    ),
+    Turn(Text("Three changes wait.")),
+]
+
+
+async def drafted(person: Person) -> None:
+    for name, text in (("a.txt", "one\ntwo\nthree\nfour\n"), ("b.txt", "bee\n")):
+        (person.folder / name).write_text(text)
+    (person.folder / "c.bin").write_bytes(b"\0sea")
+    person.say("Tidy up")
+    await person.done()
+
+
+async def page_of(person: Person) -> DraftsPage:
+    person.press(Key.Key_4, CTRL)
+    page = await until(
+        lambda: next(
+            (p for p in [person.window.pages.currentWidget()] if isinstance(p, DraftsPage)), None
+        )
+    )
+    await until(lambda: page.detail.shown)
+    return page
+
+
+async def shows(page: DraftsPage, title: str) -> None:
+    await until(lambda: page.detail.title.accessibleName() == title, what=title)
+
+
+def offered(page: DraftsPage) -> list[str]:
+    return [name for name, button in page.detail.buttons.items() if not button.isHidden()]
+
+
+def paths(page: DraftsPage) -> list[str]:
+    return [entry.path for entry in page.list.drafts.entries]
+
+
+@on_window_loop
+async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
+    """T-5, and the keys of the page: J, K, X, A, D, Ctrl+Z."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        page = await page_of(person)
+        await until(lambda: person.focused() is page.list)
+        await shows(page, "Move c.bin")
+        assert paths(page) == ["c.bin", "b.txt", "a.txt"]
+        assert offered(page) == ["discard", "approve"]
+        assert "not text" in page.detail.note.text()
+        person.press(Key.Key_J)
+        await shows(page, "Delete b.txt")
+        assert page.detail.buttons["approve"].text() == "Approve and delete"
+        assert [row.cells[0].text for row in page.detail.changes.rows if row.cells[0]] == ["bee"]
+        person.press(Key.Key_X)
+        person.press(Key.Key_K)
+        person.press(Key.Key_X)
+        await shows(page, "2 drafts selected")
+        person.press(Key.Key_A)
+        await until(lambda: paths(page) == ["a.txt"])
+        assert not (person.folder / "b.txt").exists()
+        assert (person.folder / "new" / "d.bin").read_bytes() == b"\0sea"
+        person.press(Key.Key_Z, CTRL)
+        await until((person.folder / "b.txt").exists)
+        await until((person.folder / "c.bin").exists)
+        await shows(page, "Write a.txt")
+        assert offered(page) == ["discard", "edit", "approve"]
+        person.press(Key.Key_D)
+        await until(lambda: paths(page) == [])
+        await until(lambda: page.detail.note.text() == "No draft waits for you.")
+        assert offered(page) == []
+        person.press(Key.Key_A)  # nothing to approve
+        page.which.set_current(1)
+        page.which.chosen.emit(1)
+        await until(lambda: len(paths(page)) == 3)
+        await shows(page, "Write a.txt")
+        assert page.detail.note.text() == "Discarded."
+
+
+@on_window_loop
+async def test_a_conflict_shows_three_sides_and_the_way_out(tmp_path: Path) -> None:
+    """T-5: never overwritten; the merged text becomes a new draft."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        page = await page_of(person)
+        person.press(Key.Key_J)
+        person.press(Key.Key_J)
+        await shows(page, "Write a.txt")
+        (person.folder / "a.txt").write_text("one\ntwo\nthree\nFOUR\n")
+        person.click(page.detail.buttons["approve"])
+        await until(lambda: offered(page) == ["discard", "edit", "merge"])
+        assert "a.txt changed since the draft was made" in page.detail.why.text()
+        rows = [tuple(cell and cell.text for cell in row.cells) for row in page.detail.changes.rows]
+        assert ("two", "two", "2") in rows
+        assert ("four", "FOUR", "four") in rows
+        assert (person.folder / "a.txt").read_text() == "one\ntwo\nthree\nFOUR\n"
+        page.detail.sides.segment(1).click()
+        rows = [row.cells[0] for row in page.detail.changes.rows]
+        assert [(row.kind, row.text) for row in rows if row][1:3] == [("del", "two"), ("add", "2")]
+        person.press(Key.Key_A)
+        await until(lambda: "approve" in offered(page))
+        person.press(Key.Key_A)
+        await until(lambda: "a.txt" not in paths(page))
+        assert (person.folder / "a.txt").read_text() == "one\n2\nthree\nFOUR\n"
+
+
+@on_window_loop
+async def test_both_changed_one_line_and_the_person_decides(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        (person.folder / "a.txt").write_text("one\nTWO\nthree\nfour\n")
+        (person.folder / "b.txt").write_text("mine\n")
+        drafts = person.session.drafts.waiting()
+        await person.session.decide_all("approve", [draft.id for draft in drafts[:2]])
+        await until(lambda: person.item(DraftItem))
+        items = [i for i in person.view.canvas.items if isinstance(i, DraftItem)]
+        assert "not written" in items[0].name
+        assert [hit.action for hit in items[0].hits] == ["toggle", "resolve"]
+        person.view.draft_action.emit(drafts[0].id, "resolve")
+        page = await until(
+            lambda: next(
+                (p for p in [person.window.pages.currentWidget()] if isinstance(p, DraftsPage)),
+                None,
+            )
+        )
+        await shows(page, "Write a.txt")
+        await until(lambda: offered(page) == ["discard", "edit", "merge"])
+        assert not page.detail.buttons["merge"].isEnabled()
+        assert "Both changed" in page.detail.buttons["merge"].toolTip()
+        person.press(Key.Key_A)
+        person.press(Key.Key_E)
+        dialog = await until(
+            lambda: next(
+                (
+                    w
+                    for w in QApplication.topLevelWidgets()
+                    if isinstance(w, QDialog) and w.isVisible()
+                ),
+                None,
+            )
+        )
+        editor = dialog.findChild(QPlainTextEdit)
+        assert editor.toPlainText().count("TWO") == editor.toPlainText().count(">>>>>>> Draft") == 1
+        editor.setPlainText("one\ntwo and 2\nthree\nfour\n")
+        next(b for b in dialog.findChildren(Button) if b.text() == "Keep as draft").click()
+        await until(lambda: "approve" in offered(page))
+        person.window.activateWindow()  # the offscreen platform forgets who was active
+        await until(lambda: person.focused() is page.list)
+        person.press(Key.Key_A)
+        await until(lambda: "a.txt" not in paths(page))
+        assert (person.folder / "a.txt").read_text() == "one\ntwo and 2\nthree\nfour\n"
+        if page.list.entry.path != "b.txt":
+            person.press(Key.Key_J)
+        await shows(page, "Delete b.txt")
+        assert offered(page) == ["discard", "anew"]
+        person.press(Key.Key_A)
+        await until(lambda: "approve" in offered(page))
+        person.press(Key.Key_A)
+        await until(lambda: not (person.folder / "b.txt").exists())
+
+
+@on_window_loop
+async def test_cards_say_what_they_do(tmp_path: Path) -> None:
+    """A deletion and a move in the transcript; the sidebar counts what waits."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        await until(lambda: person.window.sidebar._rows["drafts"]._count == 3)
+        names = [i.name for i in person.view.canvas.items if isinstance(i, DraftItem)]
+        assert names[1].startswith("Draft that deletes, b.txt")
+        assert names[2].startswith("Draft that moves, c.bin → new/d.bin")
+        assert person.hit(DraftItem, "edit") is None
+        await person.click_hit(DraftItem, "approve")
+        await until((person.folder / "new" / "d.bin").exists)
+        await until(lambda: person.blocks(DraftBlock)[-1].draft.status == "approved")
+        await until(lambda: person.window.sidebar._rows["drafts"]._count == 2)
+        await until(lambda: person.says("Draft that moves, c.bin → new/d.bin, 0 lines added"))
+        await person.click_hit(DraftItem, "undo")
+        await until((person.folder / "c.bin").exists)
+
+
+@on_window_loop
+async def test_the_page_follows_what_an_agent_does_meanwhile(tmp_path: Path) -> None:
+    script = [
+        *SCRIPT,
+        Turn(Call("write", {"path": "e.txt", "content": "x\n" * 1000})),
+        Turn(Text(".")),
+    ]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        await drafted(person)
+        person.composer.setFocus()
+        person.say("One more")
+        page = await page_of(person)
+        await until(lambda: paths(page)[:1] == ["e.txt"] and len(paths(page)) == 4)
+        person.press(Key.Key_K)
+        person.press(Key.Key_K)
+        person.press(Key.Key_K)
+        await shows(page, "Write e.txt")
+        changes = page.detail.changes
+        assert len(changes._laid) == 400
+        QTest.mouseClick(changes, Qt.MouseButton.LeftButton, pos=changes._more.center().toPoint())
+        assert len(changes._laid) == 1000
+        person.click(page.detail.chat, QPoint(5, 5))
+        await until(lambda: person.window.pages.currentWidget() is person.window.chat)
+
+
+def test_rows_of_two_and_three_columns() -> None:
+    lines = diff("a\nb\nc\n", "a\nB\nx\nc\n")
+    assert [tuple(c and c.text for c in row.cells) for row in split(lines)] == [
+        ("a", "a"),
+        ("b", "B"),
+        (None, "x"),
+        ("c", "c"),
+    ]
+    assert [row.cells[0].text for row in unified(lines) if row.cells[0]] == [
+        "a",
+        "b",
+        "B",
+        "x",
+        "c",
+    ]
+    base = "".join(f"{n}\n" for n in range(20))
+    rows = three(three_way(base, base.replace("5\n", "five\n", 1), base + "20\n").hunks)
+    changed = [
+        [cell and (cell.kind, cell.text) for cell in row.cells]
+        for row in rows
+        if any(cell is None or cell.kind != "same" for cell in row.cells)
+    ]
+    assert changed == [
+        [("del", "5"), ("add", "five"), ("same", "5")],
+        [None, None, ("add", "20")],
+    ]
+    assert (
+        sum(row.fold.count for row in rows if row.fold)
+        + sum(row.fold is None and row.cells[0] is not None for row in rows)
+        == 20
+    )

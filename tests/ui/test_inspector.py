@@ -1,0 +1,116 @@
+"""The inspector: what requests cost and why, the histories a chat had, events in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.agent.usage_costs import of_request
+from studio.domain.ledger import LedgerEntry, Sent
+from studio.domain.models import Usage
+from studio.simulator import Text, Turn, status
+from studio.simulator import Usage as Used
+from studio.ui.inspector.chat_costs import ChatCosts
+from studio.ui.inspector.facts import request_rows
+from studio.ui.inspector.inspector import Inspector
+from studio.ui.inspector.run_page import RunFacts, RunPage
+from studio.ui.theme import Theme
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+def request(number: int, sent: Sent | None = None, cost: float | None = None) -> LedgerEntry:
+    usage = Usage(76_200, 58_000, 2_000, 1_200, 400)
+    return LedgerEntry(0.0, "t", number, "Coder", "anthropic", "opus", usage, 2.0, sent, cost)
+
+
+BROKEN = Sent(1, 4, "ab", 70_000, "The model changed.", 0.042)
+
+
+def test_each_request_says_what_it_used_and_why_its_cache_broke() -> None:
+    """H-9: what was cached, and when a cache broke which part changed and what it cost."""
+    asked = [(request(1), 0.5), (request(2, BROKEN, 0.31), 0.31)]
+    spent = ChatCosts([(entry, of_request(entry, cost)) for entry, cost in asked], "$0.84")
+    newest, oldest = request_rows(spent)
+    assert (oldest.title, oldest.right) == ("1. opus", "≈ $0.50")
+    assert oldest.tokens == "76.2k in, 58.0k cached, 1.2k out" and not oldest.broke
+    assert newest.right == "$0.31"
+    assert newest.broke == "The cache broke. The model changed. It cost about $0.042."
+    both = spent.all
+    assert both.source == "Partly an estimate" and both.cost == 0.81 and both.lost == 0.042
+
+
+def test_the_run_page_counts_each_token_in_one_line() -> None:
+    theme = Theme("light")
+    page = RunPage(theme)
+    page.set(RunFacts(input=100, cached=60, written=10, output=20, reasoning=5, today="$0.84"))
+    assert page._tokens() == [
+        ("Input", "30"), ("Cached input", "60"), ("Written to cache", "10"), ("Output", "20"),
+        ("Of that, thinking", "5"), ("All chats today", "$0.84"),
+    ]  # fmt: skip
+    tall = page.sizeHint().height()
+    page.set(RunFacts(input=100, output=20))
+    low = page.sizeHint().height()
+    assert low < tall
+    page.set(RunFacts(input=100, output=20, notes=["Estimate", "1 request has no known price"]))
+    assert page.sizeHint().height() - low == 2 * theme.px(24)
+    page.deleteLater()
+    theme.deleteLater()
+
+
+def lines(inspector: Inspector) -> list[str]:
+    return [row.text for row in inspector._events.rows]
+
+
+async def inspected(person: Person) -> Inspector:
+    person.press(Key.Key_I, CTRL)
+    return await until(lambda: person.window.inspector)
+
+
+@on_window_loop
+async def test_requests_and_histories_of_a_chat(tmp_path: Path) -> None:
+    """H-9: every epoch stays readable, and says why it was begun."""
+    script = [
+        Turn(Text("One."), faults=[status(529, times=1)], usage=Used(inp=9_000, out=20)),
+        Turn(Text("Two."), usage=Used(inp=9_100, cache_read=9_000, out=20)),
+    ]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        inspector = await inspected(person)
+        person.composer.setFocus()
+        person.say("First")
+        await person.done()
+        requests = inspector.requests
+        await until(lambda: len(requests._rows) == 1)
+        assert requests.isVisible() and requests.accessibleName() == "Requests, 1"
+        assert requests._rows[0].tokens == "9.0k in, 20 out"
+        heard = lines(inspector)
+        assert "Trying again" in heard and "History begins" in heard
+        assert any(line.startswith("Anthropic is overloaded. Trying again in") for line in heard)
+        history = inspector.history
+        await until(lambda: "First" in json.dumps(list(history._items)))
+        assert not history.epochs.isVisibleTo(history) and not history.remark.isVisibleTo(history)
+
+        await person.session.memory.compact()
+        person.composer.setFocus()
+        person.say("Second")
+        await person.done(2)
+        await until(lambda: len(requests._rows) == 2)
+        await until(lambda: history.epochs.isVisibleTo(history))
+        assert history.epochs.text() == "History 2 of 2, Anthropic"
+        assert history.remark.text().startswith("Begun anew. ")
+        assert "Second" in json.dumps(list(history._items))
+        inspector.show_page(2)
+        history.epochs.setFocus()
+        person.press(Key.Key_Return)
+        menu = await until(popup)
+        menu.actions()[0].trigger()
+        menu.close()
+        await until(lambda: "Second" not in history.text.toPlainText())
+        assert history.remark.text() == "An earlier history, no longer sent."
+        assert "First" in history.text.toPlainText()
+        person.window.new_chat()
+        person.window.activateWindow()

@@ -1,0 +1,223 @@
+"""The sidebar: chats by date, what their rows say, search, rename, delete."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from studio.domain.sessions import SearchHit, SessionInfo
+from studio.ui.inspector.history_page import HistoryFacts
+from studio.ui.inspector.inspector import Inspector
+from studio.ui.inspector.run_page import RunFacts, short_count
+from studio.ui.sidebar.chat_list_model import ChatListModel, age, grouped
+from studio.ui.sidebar.sidebar import Sidebar
+from studio.ui.theme import Theme
+from studio.ui.widgets import AnimationTimer
+
+NOW = datetime(2026, 11, 21, 18, 0).timestamp()
+HOUR, DAY = 3600.0, 86400.0
+AGENTS = {"coder": ("code-xml", "blue")}
+
+
+def chat(name: str, ago: float, state: str = "done", unread: bool = False) -> SessionInfo:
+    when = NOW - ago
+    return SessionInfo(
+        name, name.title(), "/code", "coder", "p", "m", "ask", when, when, state, unread
+    )
+
+
+@pytest.fixture
+def theme(qapp: QApplication) -> Iterator[Theme]:
+    made = Theme("light")
+    made.apply(qapp)
+    yield made
+    made.set("system")
+    made.deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def sidebar(theme: Theme, qtbot: QtBot) -> Sidebar:
+    made = Sidebar(theme, lambda: NOW)
+    qtbot.addWidget(made)
+    made.resize(252, 700)
+    made.show()
+    return made
+
+
+def shown(sidebar: Sidebar) -> list[str]:
+    return [row.title for row in sidebar.chats.chats.rows]
+
+
+def test_chats_stand_by_date_latest_first() -> None:
+    rows = grouped(
+        [
+            chat("old", 90 * DAY),
+            chat("month", 20 * DAY),
+            chat("week", 3 * DAY),
+            chat("yesterday", DAY),
+            chat("now", 60),
+            chat("morning", 2 * HOUR),
+        ],
+        NOW,
+    )
+    assert [row.title for row in rows] == [
+        "Today", "Now", "Morning", "Yesterday", "Yesterday", "Last 7 days", "Week",
+        "Last 30 days", "Month", "Older", "Old",
+    ]  # fmt: skip
+    assert [row.age for row in rows if row.age] == ["1m", "2h"]
+    assert (age(10), age(61), age(7300)) == ("now", "1m", "2h")
+
+
+def test_a_row_says_one_thing_and_says_it_aloud() -> None:
+    rows = grouped(
+        [
+            chat("a", 1, "waiting", unread=True),
+            chat("b", 2, "running"),
+            chat("c", 3, "error"),
+            chat("d", 4, unread=True),
+            chat("e", 2 * HOUR),
+        ],
+        NOW,
+    )[1:]
+    assert [row.status for row in rows] == ["waiting", "running", "failed", "unread", "age"]
+    assert rows[0].spoken.startswith("A, needs your answer")
+    assert rows[4].spoken == "E, 2h ago"
+
+
+def test_a_click_opens_and_one_thing_is_selected(sidebar: Sidebar, qtbot: QtBot) -> None:
+    sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
+    opened: list[str] = []
+    sidebar.open_session.connect(opened.append)
+    sidebar.select_page("agents")
+    index = sidebar.chats.chats.index_of("b")
+    place = sidebar.chats.visualRect(index).center()
+    qtbot.mouseClick(sidebar.chats.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert opened == ["b"]
+    sidebar.select("b")
+    assert sidebar.chats.open_id == "b"
+    assert "selected" not in sidebar._rows["agents"].accessibleName()
+    assert (sidebar.neighbour(-1), sidebar.neighbour(1)) == ("a", "")
+    heading = sidebar.chats.visualRect(sidebar.chats.chats.index(0)).center()
+    qtbot.mouseClick(sidebar.chats.viewport(), Qt.MouseButton.LeftButton, pos=heading)
+    assert opened == ["b"]
+
+
+def test_new_states_repaint_and_keep_the_rows(sidebar: Sidebar, qtbot: QtBot) -> None:
+    resets: list[bool] = []
+    sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
+    sidebar.chats.chats.modelReset.connect(lambda: resets.append(True))
+    sidebar.set_sessions([chat("a", 1, "running"), chat("b", 2)], AGENTS)
+    assert not resets
+    assert sidebar.chats.chats.rows[1].status == "running"
+    ticker = AnimationTimer.of(sidebar.theme)
+    qtbot.waitUntil(lambda: ticker.running)
+    sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
+    qtbot.waitUntil(lambda: not ticker.running)
+
+
+def test_search_filters_as_typed_then_shows_matching_lines(sidebar: Sidebar) -> None:
+    sidebar.set_sessions([chat("retry test", 1), chat("notes", 2)], AGENTS)
+    asked: list[str] = []
+    sidebar.search.connect(asked.append)
+    QTest.keyClicks(sidebar.field, "ret")
+    assert asked == ["r", "re", "ret"]
+    assert shown(sidebar) == ["Retry Test"]
+    sidebar.set_hits([SearchHit("notes", "Notes", "we retry twice", "text")])
+    assert shown(sidebar) == ["Notes"]
+    assert sidebar.chats.chats.rows[0].session is not None
+    sidebar.grab()
+    sidebar.set_hits([])
+    assert shown(sidebar) == []
+    sidebar.field.clear()
+    assert shown(sidebar) == ["Today", "Retry Test", "Notes"]
+    sidebar.set_hits([SearchHit("notes", "Notes", "late", "text")])  # an answer too late
+    assert shown(sidebar) == ["Today", "Retry Test", "Notes"]
+
+
+def test_a_title_is_edited_in_its_row(sidebar: Sidebar, qtbot: QtBot) -> None:
+    sidebar.set_sessions([chat("a", 1)], AGENTS)
+    sidebar.select("a")
+    renamed: list[tuple[str, str]] = []
+    sidebar.rename.connect(lambda chat_id, title: renamed.append((chat_id, title)))
+    sidebar.edit_title()
+    editor = sidebar.chats.viewport().findChild(QLineEdit)
+    assert editor is not None and editor.text() == "A"
+    editor.setText("  Better  ")
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: renamed == [("a", "Better")])
+    assert sidebar.chats.chats.data(sidebar.chats.chats.index_of("a")) == "Better"
+
+
+def test_deleting_asks_first(sidebar: Sidebar, qtbot: QtBot) -> None:
+    sidebar.set_sessions([chat("a", 1)], AGENTS)
+    sidebar.select("a")
+    deleted: list[str] = []
+    sidebar.delete.connect(deleted.append)
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Delete)
+    box = sidebar.findChild(QMessageBox)
+    assert box is not None and "“A”" in box.text()
+    assert not deleted
+    button = next(b for b in box.buttons() if b.text() == "Delete")
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert deleted == ["a"]
+
+
+def test_arrows_and_enter_work_in_the_list(sidebar: Sidebar) -> None:
+    sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
+    sidebar.select("a")
+    opened: list[str] = []
+    sidebar.open_session.connect(opened.append)
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Down)
+    QTest.keyClick(sidebar.chats, Qt.Key.Key_Return)
+    assert opened == ["b"]
+
+
+def test_places_drafts_and_cost(sidebar: Sidebar) -> None:
+    went: list[str] = []
+    sidebar.page.connect(went.append)
+    sidebar.new_chat.connect(lambda: went.append("new"))
+    for row in sidebar._rows.values():
+        row.click()
+    assert went == ["new", "agents", "workflows", "drafts"]
+    sidebar.set_drafts(3)
+    assert sidebar._rows["drafts"].accessibleName() == "Drafts, 3 waiting"
+    sidebar.set_cost("$0.84 today")
+    assert sidebar._cost.isVisible()
+    sidebar.set_cost("")
+    assert not sidebar._cost.isVisible()
+
+
+def test_an_edited_row_with_an_unknown_agent_still_paints(sidebar: Sidebar) -> None:
+    sidebar.set_sessions([replace(chat("a", 1), agent="gone", title="")], AGENTS)
+    assert shown(sidebar) == ["Today", "New chat"]
+    assert not sidebar.grab().isNull()
+    assert sidebar.chats.indexAt(QPoint(30, 45)).data(ChatListModel.RowRole).id == "a"
+
+
+def test_the_inspector_shows_run_events_and_history(theme: Theme, qtbot: QtBot) -> None:
+    inspector = Inspector(theme)
+    qtbot.addWidget(inspector)
+    inspector.resize(320, 600)
+    inspector.show()
+    inspector.set_run(RunFacts("running", "Running", "1:12", 14, 9, used=76_200, window=200_000))
+    assert inspector.run.accessibleName() == "Running, 1:12, 14 steps, context 76.2k"
+    inspector.add_event(NOW, "terminal", "Ran pytest", "2.4 s")
+    inspector.set_history(HistoryFacts("anthropic", [{"role": "user", "content": "x" * 9000}]))
+    inspector.show_page(2)
+    text = inspector.history.text.toPlainText()
+    assert "5,000 more characters" in text and len(text) < 5000
+    assert not inspector.grab().isNull()
+    assert [short_count(n) for n in (999, 10_100, 152_000, 1_200_000)] == [
+        "999", "10.1k", "152k", "1.2M",
+    ]  # fmt: skip

@@ -1,0 +1,545 @@
+"""The transcript's canvas, in a real (offscreen) window."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from studio.domain.events import (
+    AwaitingPermission,
+    AwaitingReply,
+    DraftCreated,
+    DraftResolved,
+    Failed,
+    PermissionResolved,
+    ReasoningDelta,
+    ReasoningEnded,
+    ReplyGiven,
+    StepEnded,
+    TextDelta,
+    ToolFinished,
+    ToolOutput,
+    ToolQueued,
+    ToolStarted,
+    TurnComplete,
+    TurnStarted,
+)
+from studio.domain.messages import Text
+from studio.domain.models import Usage
+from studio.domain.permissions import Question, Rule
+from studio.domain.tools import Draft
+from studio.domain.transcript import Transcript
+from studio.ui.markdown.parser import parse
+from studio.ui.transcript.items.approval_item import ApprovalItem
+from studio.ui.transcript.items.text_item import TextItem
+from support.transcript_window import TranscriptWindow, shown
+
+__all__ = ["shown"]
+
+
+PYTEST = "run(pytest *)"
+
+
+def question(*always: str) -> AwaitingPermission:
+    rules = tuple(map(Rule.parse, always))
+    return AwaitingPermission(
+        Question("q1", "c1", "run", "Coder wants to run a command", "pytest -q", "To check.", rules,
+                 (("folder", "~/code"), ("network", "No network")))
+    )  # fmt: skip
+
+
+def run(call_id: str = "c1", command: str = "pytest -q") -> ToolQueued:
+    return ToolQueued(
+        call_id, "run", {"command": command}, command, "act", "Running", "Ran", "terminal"
+    )
+
+
+LONG = "\n\n".join(f"Paragraph {n} " + "with some words " * 30 for n in range(60))
+
+
+# -- streaming ---------------------------------------------------------------------
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_streamed_looks_as_if_it_came_whole(shown: TranscriptWindow, data: st.DataObject) -> None:
+    source = (
+        "# Title\n\nSome **bold** text with `code`.\n\n- one\n- two\n  - three\n\n| a | b |\n|--|--|\n| 1 | 2 |\n\n"
+        "```python\ndef f():\n    return '''x\ny'''\n```\n\n> quote\n\nList<int> stays, <br> too. 🙂\n"
+    )
+    shown.transcript = Transcript()
+    shown.view.set_transcript(shown.transcript)
+    shown.ask()
+    at = 0
+    while at < len(source):
+        size = data.draw(st.integers(1, 60))
+        shown.tell(TextDelta(source[at : at + size]))
+        at += size
+    item = shown.view.canvas.items[-1]
+    assert isinstance(item, TextItem)
+    assert [leaf.block for leaf in item.leaves] == parse(source)
+    streamed = item.height
+    whole = Transcript()
+    whole.apply(TurnStarted("s", "t", (Text("Hello"),), "Coder", "p", "Model", "inline"))
+    whole.apply(TextDelta(source))
+    shown.view.set_transcript(whole)
+    other = shown.view.canvas.items[-1]
+    other.show(shown.view.context, 0, 1e6)
+    item.show(shown.view.context, 0, 1e6)
+    assert (other.height, [leaf.height for leaf in other.leaves]) == (
+        streamed, [leaf.height for leaf in item.leaves],
+    )  # fmt: skip
+
+
+def test_only_the_tail_is_laid_out_again(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta(LONG + "\n\n"))
+    for _ in range(20):
+        before = shown.view.context.layouts
+        shown.tell(TextDelta("more words "))
+        assert shown.view.context.layouts - before <= 2
+
+
+def test_changes_in_one_frame_are_shown_at_once(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta("a "))
+    before = shown.view._flushes
+    for _ in range(100):
+        index = shown.transcript.apply(TextDelta("word "))
+        assert index is not None
+        shown.view.changed(index)
+    shown.view.flush()
+    assert shown.view._flushes == before + 1
+    assert shown.view.canvas.items[-1].name.count("word") == 100
+
+
+def test_heights_stay_the_sum_of_items(shown: TranscriptWindow) -> None:
+    for number in range(30):
+        shown.ask(f"Question {number}")
+        shown.tell(TextDelta(LONG[: 300 * number + 40]), TurnComplete("done"))
+    canvas = shown.view.canvas
+    for value in (0, 2000, 9000, 500, 1e9):
+        shown.view.scroll_to(value)
+        tops = [canvas.top(index) for index in range(len(canvas.items))]
+        for index in range(1, len(tops)):
+            gap = tops[index] - tops[index - 1] - canvas.items[index - 1].height
+            assert gap in (10, 20)
+        assert 0 <= shown.view.scroller.value <= shown.view.scroller.most
+
+
+def test_long_transcripts_are_laid_out_where_they_are_seen(shown: TranscriptWindow) -> None:
+    transcript = Transcript()
+    for _ in range(500):
+        transcript.apply(TurnStarted("s", "t", (Text("Hi"),), "Coder", "p", "M", "inline"))
+        transcript.apply(TextDelta(LONG))
+        transcript.apply(TurnComplete("done"))
+    before = shown.view.context.layouts
+    shown.view.set_transcript(transcript)
+    assert shown.view.context.layouts - before < 60
+    shown.view.scroll_to(0)
+    shown.view.scroll_to_end()
+    texts = [item for item in shown.view.canvas.items if isinstance(item, TextItem)]
+    assert sum(any(leaf.laid for leaf in item.leaves) for item in texts) < 10
+    assert texts[0].stream is None  # far away: forgotten
+
+
+# -- scrolling ---------------------------------------------------------------------
+
+
+def test_the_end_is_followed_only_from_near_it(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta(LONG))
+    scroller = shown.view.scroller
+    assert scroller.value == scroller.most > 0
+    shown.view.scroll_by(-300)
+    stayed = scroller.value
+    shown.tell(TextDelta("\n\nnew words " * 50))
+    assert scroller.value == stayed
+    assert shown.view.pill is not None and shown.view.pill[0].action == "end"
+    QTest.mouseClick(
+        shown.view.viewport(), Qt.MouseButton.LeftButton, pos=shown.view.pill[1].center().toPoint()
+    )
+    assert scroller.value == scroller.most and shown.view.pill is None
+    shown.view.scroll_by(-30)
+    shown.tell(TextDelta("\n\nnew words " * 50))
+    assert scroller.value == scroller.most
+
+
+def test_keys_scroll_to_both_ends(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta(LONG))
+    shown.key(Qt.Key.Key_Home)
+    assert shown.view.scroller.value == 0 and not shown.view.scroller.following
+    shown.key(Qt.Key.Key_End)
+    assert shown.view.scroller.value == shown.view.scroller.most and shown.view.scroller.following
+
+
+def test_what_is_read_stays_in_place_when_the_window_narrows(shown: TranscriptWindow) -> None:
+    for _ in range(20):
+        shown.ask("A question")
+        shown.tell(TextDelta(LONG[:3000]), TurnComplete("done"))
+    shown.view.scroll_to(4000)
+    anchor = shown.view.canvas.anchor(shown.view.scroller.value)
+    assert anchor is not None
+    shown.view.resize(560, 600)
+    after = shown.view.canvas.anchor(shown.view.scroller.value)
+    assert after is not None and after[0] is anchor[0]
+
+
+# -- what waits for the person ------------------------------------------------------
+
+
+def test_a_question_is_a_card_and_then_a_row(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(run(), question(PYTEST))
+    assert shown.kinds()[-1] == "prompt"
+    card = shown.view.canvas.items[-1]
+    assert "pytest -q" in card.name and "needs your answer" in card.name
+    answers: list[tuple[str, str]] = []
+    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    shown.click("allow_always")
+    assert answers == [("q1", "folder")]
+    shown.tell(
+        PermissionResolved("q1", "session"), ToolStarted("c1"), ToolFinished("c1", "ok", False, 1.0)
+    )
+    assert shown.kinds()[-1] == "tools"
+
+
+def test_keys_answer_a_question_but_not_at_once(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(run(), question(PYTEST))
+    answers: list[tuple[str, str]] = []
+    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    assert shown.view.focus_prompt()
+    shown.view.grab()
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_A, Qt.Key.Key_D):
+        shown.key(key)
+    assert answers == []
+    shown.later()
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_A, Qt.Key.Key_D):
+        shown.key(key)
+    assert answers == [("q1", "once"), ("q1", "folder"), ("q1", "deny")]
+
+
+def test_tab_goes_through_the_buttons_of_a_question(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(run(), question(PYTEST))
+    answers: list[tuple[str, str]] = []
+    shown.view.permission_answered.connect(lambda *args: answers.append(args))
+    shown.view.focus_prompt()
+    shown.later()
+    for _ in range(3):  # past always, and where it counts
+        shown.key(Qt.Key.Key_Tab)
+    shown.key(Qt.Key.Key_Space)
+    assert answers == [("q1", "deny")]
+
+
+def test_a_question_that_allows_only_this_call_has_no_always(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(run(), question())
+    assert [hit.action for hit in shown.view.canvas.items[-1].hits] == ["allow_once", "deny"]
+
+
+def test_a_question_out_of_view_has_a_pill(shown: TranscriptWindow) -> None:
+    for _ in range(4):
+        shown.ask()
+        shown.tell(TextDelta(LONG[:4000]), TurnComplete("done"))
+    shown.ask()
+    shown.tell(run(), question(PYTEST))
+    shown.view.scroll_to(0)
+    pill = shown.view.pill
+    assert pill is not None and pill[0].text == "Coder needs your answer"
+    QTest.mouseClick(
+        shown.view.viewport(), Qt.MouseButton.LeftButton, pos=pill[1].center().toPoint()
+    )
+    item = shown.view.focus.item
+    assert isinstance(item, ApprovalItem)
+    index = shown.view.canvas.index(item)
+    assert index is not None
+    assert shown.view.viewport().rect().contains(shown.view.place_of(index))
+
+
+def test_the_whole_command_is_shown(shown: TranscriptWindow) -> None:
+    command = "pytest " + " ".join(f"tests/test_{n}.py::test_case_{n}" for n in range(80))
+    asked = AwaitingPermission(Question("q", "c1", "run", "May I", command))
+    shown.ask()
+    shown.tell(run(command=command), asked)
+    item = shown.view.canvas.items[-1]
+    assert any(leaf.text == command for leaf in item.leaves)
+    assert item.height > 300
+
+
+def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
+    shown.ask()
+    queued = ToolQueued("c2", "ask", {}, "", "read", "Asking", "Asked")
+    shown.tell(queued, ToolStarted("c2"), AwaitingReply("c2", "Which one?", ("Red", "Blue")))
+    assert shown.kinds()[-1] == "ask"
+    replies: list[tuple[str, str]] = []
+    shown.view.reply_given.connect(lambda *args: replies.append(args))
+    assert not shown.view.focus_prompt()  # it can be answered in words as well
+    assert shown.view.go_to_waiting()
+    shown.later()
+    shown.key(Qt.Key.Key_2)
+    assert replies == [("c2", "Blue")]
+    shown.tell(ReplyGiven("c2", "Blue"))
+    assert shown.kinds()[-1] == "tools"
+
+
+def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
+    """T-5: nothing is written before the person says so, and the card says that."""
+    draft = Draft("d1", "src/a.py", "a\nb\nc\n", "a\nB\nc\n", "x")
+    shown.ask()
+    shown.tell(DraftCreated("c1", draft))
+    actions: list[tuple[str, str]] = []
+    shown.view.draft_action.connect(lambda *args: actions.append(args))
+    tall = shown.view.canvas.items[-1].height
+    for action in ("approve", "edit", "discard"):
+        shown.click(action)
+    shown.view.go_to_waiting()
+    shown.key(Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    shown.key(Qt.Key.Key_E)
+    shown.key(Qt.Key.Key_Delete)
+    assert actions == 2 * [("d1", "approve"), ("d1", "edit"), ("d1", "discard")]
+    shown.tell(DraftResolved("d1", "approved"))
+    item = shown.view.canvas.items[-1]
+    assert item.height < tall / 2 and "written" in item.name
+    shown.click("undo")
+    assert actions[-1] == ("d1", "undo")
+    shown.tell(DraftResolved("d1", "undone"))
+    assert "undo" not in [hit.action for hit in item.hits]
+
+
+@pytest.mark.parametrize(
+    ("end", "ways"),
+    [
+        (TurnComplete("step_limit"), ["go_on_background"]),
+        (TurnComplete("token_limit", "The output limit is reached."), ["continue"]),
+        (TurnComplete("token_limit", "Enough.", cap="turn"), ["go_on", "settings"]),
+        (TurnComplete("money_limit", "Enough.", cap="session"), ["raise_cap", "settings"]),
+        (TurnComplete("money_limit", "Enough.", cap="day"), ["settings", "go_on"]),
+        (TurnComplete("stalled"), ["choose_model", "go_on"]),
+        (TurnComplete("cancelled"), []),
+    ],
+)
+def test_l14_an_end_offers_the_ways_on(
+    shown: TranscriptWindow, end: TurnComplete, ways: list[str]
+) -> None:
+    shown.ask()
+    shown.view.context.raised = lambda reason: "$4.00"
+    shown.tell(end)
+    hits = shown.view.canvas.items[-1].hits
+    assert [hit.action for hit in hits] == ways
+    assert not hits or hits[0].action != "raise_cap" or hits[0].text == "Raise to $4.00"
+    asked: list[str] = []
+    shown.view.failure_action.connect(asked.append)
+    shown.view.continue_requested.connect(lambda: asked.append("continue"))
+    for way in ways:
+        shown.click(way)
+    assert asked == ways
+
+
+def test_a_failure_offers_what_helps(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(Failed("bad_key", "Anthropic rejected the API key", "The key ending in 7Q4A."))
+    actions: list[str] = []
+    shown.view.failure_action.connect(actions.append)
+    shown.click("replace_key")
+    shown.click("use_another_provider")
+    assert actions == ["replace_key", "use_another_provider"]
+
+
+# -- tools and thoughts ---------------------------------------------------------------
+
+
+def test_rows_open_and_show_the_last_lines_while_running(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(
+        run(), ToolStarted("c1"), ToolOutput("c1", "".join(f"line {n}\n" for n in range(20)))
+    )
+    shown.click("toggle")
+    (leaf,) = shown.view.canvas.items[-1].leaves
+    assert leaf.text.split("\n") == [f"line {n}" for n in range(14, 20)]
+    shown.tell(ToolFinished("c1", "all of it", True, 2.0, "exit 1"))
+    (leaf,) = shown.view.canvas.items[-1].leaves
+    assert leaf.text == "all of it"
+    assert "failed, exit 1" in shown.view.canvas.items[-1].name
+    shown.click("copy_output")
+    assert QGuiApplication.clipboard().text() == "all of it"
+
+
+def test_thoughts_open_by_key(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(ReasoningDelta("Let me think."), ReasoningEnded(6.0), TextDelta("Well."))
+    item = shown.view.canvas.items[2]
+    assert item.name == "Thought for 6 s"
+    low = item.height
+    shown.view.focus_on(2)
+    shown.key(Qt.Key.Key_Right)
+    assert item.height > low and item.leaves[0].text == "Let me think."
+    shown.key(Qt.Key.Key_Left)
+    assert item.height == low
+
+
+# -- copying ---------------------------------------------------------------------------
+
+
+def copied(shown: TranscriptWindow) -> str:
+    shown.view.copy()
+    return QGuiApplication.clipboard().text()
+
+
+def test_all_is_copied_as_it_was_written(shown: TranscriptWindow) -> None:
+    source = "# Title\n\nSome **bold** List<int> and `code`.\n\n- one\n- two\n\n```py\nx = 1\n```"
+    shown.ask("Look at `this`")
+    shown.tell(TextDelta(source), StepEnded(1, "end", Usage(), 1.0), TurnComplete("done"))
+    shown.view.select_all()
+    assert source in copied(shown) and "Look at `this`" in copied(shown)
+
+
+def test_a_dragged_selection_copies_across_blocks(shown: TranscriptWindow) -> None:
+    shown.ask("First")
+    shown.tell(
+        TextDelta("Alpha beta **gamma**.\n\nMiddle *one*.\n\nLast words here."),
+        TurnComplete("done"),
+    )
+    viewport, item = shown.view.viewport(), shown.view.canvas.items[-1]
+    assert isinstance(item, TextItem)
+    place = shown.view.place_of(len(shown.view.canvas.items) - 1)
+    words = item.leaves[0].words.rects(6, 10)[0]  # type: ignore[attr-defined]
+    start = QPoint(round(place.left() + words.left()), round(place.top() + words.center().y()))
+    last = item.leaves[2].words.rects(0, 4)[0]  # type: ignore[attr-defined]
+    end = QPoint(
+        round(place.left() + last.right()),
+        round(place.top() + item.leaf_top(2) + last.center().y()),
+    )
+    QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(viewport, end)
+    QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+    assert copied(shown) == "beta gamma.\n\nMiddle *one*.\n\nLast"
+
+
+def test_a_selection_outlives_what_is_laid_out(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta("First words.\n\n" + LONG), TurnComplete("done"))
+    for _ in range(8):
+        shown.ask()
+        shown.tell(TextDelta(LONG), TurnComplete("done"))
+    shown.view.selection.begin((2, (0, 6)))
+    shown.view.selection.extend((2, (0, 11)))
+    shown.view.scroll_to(0)
+    shown.view.scroll_to_end()
+    assert shown.view.canvas.items[2].leaves == []
+    assert copied(shown) == "words"
+
+
+def test_the_focused_block_is_copied_by_c(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta("Some **bold** words."), TurnComplete("done"))
+    shown.view.focus_on(2)
+    shown.key(Qt.Key.Key_C)
+    assert QGuiApplication.clipboard().text() == "Some **bold** words."
+
+
+def test_links_are_told(shown: TranscriptWindow) -> None:
+    shown.ask()
+    shown.tell(TextDelta("[here](https://example.org)"))
+    opened: list[str] = []
+    shown.view.link_activated.connect(opened.append)
+    place = shown.view.place_of(len(shown.view.canvas.items) - 1)
+    shown.view.grab()
+    QTest.mouseClick(
+        shown.view.viewport(), Qt.MouseButton.LeftButton, pos=place.topLeft() + QPoint(10, 11)
+    )
+    assert opened == ["https://example.org"]
+
+
+def test_a_screen_reader_sees_a_list_with_states(shown: TranscriptWindow) -> None:
+    shown.ask("Hi")
+    shown.tell(run(), ToolStarted("c1"), ToolFinished("c1", "no", True, 2.0, "exit 1"))
+    seen = QAccessible.queryAccessibleInterface(shown.view)
+    assert seen.role() == QAccessible.Role.List
+    names = [seen.child(n).text(QAccessible.Text.Name) for n in range(seen.childCount())]
+    assert names == ["You: Hi", "Coder, Model", "Ran pytest -q, failed, exit 1, collapsed"]
+    child = seen.child(2)
+    assert child.rect().height() == 34 and seen.indexOfChild(child) == 2
+    shown.click("toggle")
+    assert child.text(QAccessible.Text.Name).endswith("expanded")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_kind_is_painted(shown: TranscriptWindow, dark: bool) -> None:
+    """Paints all there is, at two text sizes; a fault in painting fails the test."""
+    shown.view.theme.set("dark" if dark else "light", 1.4 if dark else 1.0)
+    shown.ask("```py\nx\n```\nand `code`")
+    shown.tell(
+        ReasoningDelta("Hm."), ReasoningEnded(1.0), run("c0"), ToolStarted("c0"),
+        ToolFinished("c0", "out", True, 1.0), run(), question(PYTEST),
+        DraftCreated("c3", Draft("d", "a.py", "\tx = 1\n", "\tx = 2\n", "")),
+        TextDelta("> q\n\n---\n\n| a | b |\n|--|--|\n| `1` | 2 |\n\n1. x\n\n```py\n1\n```\n- [x] y"),
+        Failed("network", "You’re offline", "No network."), TurnComplete("stalled"),
+    )  # fmt: skip
+    for item in shown.view.canvas.items:
+        for hit in item.hits:
+            if hit.action == "toggle" and isinstance(hit.value, int):
+                shown.view.context.opened.add(hit.value)
+    shown.view.select_all()
+    total = shown.view.canvas.total
+    shown.view.resize(900, int(total) + 50)
+    picture = shown.view.grab().toImage()
+    ground = shown.view.look.color("surface").rgb()
+    assert picture.pixel(3, 3) == ground
+
+
+def test_what_is_on_screen_is_what_a_full_repaint_shows(
+    shown: TranscriptWindow, qapp: QApplication
+) -> None:
+    """Partial updates in several places erase what was there before (G-3)."""
+    shown.ask()
+    shown.view.flush()
+    qapp.processEvents()
+    viewport = shown.view.viewport()
+    corner, rest = QRect(0, 0, 40, 40), QRect(50, 50, viewport.width() - 50, viewport.height() - 50)
+    for piece in ("| a | b |", "\n|---|---|\n", "| **1** ", "| 2 |\n", "\nmore", " words"):
+        shown.transcript.apply(TextDelta(piece))
+        shown.view.changed(len(shown.transcript.blocks) - 1)
+        shown.view.flush()
+        viewport.update(QRegion(corner).united(QRegion(rest)))
+        qapp.processEvents()
+    on_screen = shown.view.screen().grabWindow(shown.view.winId()).toImage()
+    whole = shown.view.grab().toImage().convertToFormat(on_screen.format())
+    assert on_screen.size() == whole.size() and on_screen == whole
+
+
+def test_thoughts_that_are_not_shown_make_no_empty_box(shown: TranscriptWindow) -> None:
+    """Redacted reasoning has no words: nothing to open, and nothing at all if nobody timed it."""
+    shown.ask()
+    shown.tell(ReasoningDelta(""), ReasoningEnded(3.0), run(), ToolStarted("c1"))
+    shown.tell(ToolFinished("c1", "ok", False, 1.0), ReasoningDelta(" "), TextDelta("Well."))
+    timed, untimed = shown.view.canvas.items[2], shown.view.canvas.items[4]
+    assert timed.name == "Thought for 3 s" and timed.height == 24 and timed.hits == []
+    assert untimed.height == 0 and untimed.hits == []
+    gap = shown.view.canvas.top(5) - shown.view.canvas.top(3) - shown.view.canvas.items[3].height
+    assert gap == 12
+    shown.view.grab()
+    shown.tell(TurnComplete("done"), StepEnded(1, "end", Usage(), 1.0))
+
+
+def test_thoughts_between_calls_stay_apart(shown: TranscriptWindow) -> None:
+    """Interleaved thinking: each thought stands where it was thought, and opens by itself."""
+    shown.ask()
+    for number in (1, 2):
+        call_id = f"c{number}"
+        shown.tell(ReasoningDelta(f"Thought {number}."), ReasoningEnded(number))
+        shown.tell(run(call_id), ToolStarted(call_id), ToolFinished(call_id, "ok", False, 1.0))
+    assert shown.kinds()[2:] == ["reasoning", "tools", "reasoning", "tools"]
+    shown.view.focus_on(4)
+    shown.key(Qt.Key.Key_Right)
+    assert [leaf.text for leaf in shown.view.canvas.items[4].leaves] == ["Thought 2."]
+    assert shown.view.canvas.items[2].leaves == []

@@ -1,0 +1,178 @@
+"""Pictures and files in the transcript: what was attached, what tools returned (H-2)."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QSignalSpy, QTest
+
+from studio.domain.codec import decode_event, encode_event
+from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, TurnStarted
+from studio.domain.messages import File, Image, Text
+from studio.domain.transcript import Transcript
+from studio.ui.transcript import TranscriptView
+from studio.ui.transcript.items.tool_item import ToolsItem
+from studio.ui.transcript.items.user_item import UserItem
+from studio.ui.widgets import thumbnails
+from support.sample_files import moving, pdf, picture
+from support.transcript_window import TranscriptWindow, shown
+from support.window import Key, place_of
+
+__all__ = ["shown"]
+
+WIDE = Image("image/png", picture(size=(640, 320)))
+SMALL = Image("image/png", picture(size=(40, 40), color=(200, 0, 0)))
+PDF = File("report.pdf", "application/pdf", pdf("Words"))
+
+
+def said(*parts: Text | Image | File) -> list[Event]:
+    """As an older chat has it on disk."""
+    event = TurnStarted("s", "t", parts, "Coder", "anthropic", "m", "background")
+    return [decode_event(encode_event(event))]
+
+
+@pytest.fixture
+def view(shown: TranscriptWindow) -> TranscriptView:
+    return shown.view
+
+
+def show(view: TranscriptView, events: list[Event]) -> None:
+    transcript = Transcript()
+    for event in events:
+        transcript.apply(event)
+    view.set_transcript(transcript)
+    view.flush()
+
+
+def pixel(view: TranscriptView, at: QPoint) -> tuple[int, int, int]:
+    color = view.viewport().grab().toImage().pixelColor(at)
+    return color.red(), color.green(), color.blue()
+
+
+def user(view: TranscriptView) -> tuple[int, UserItem]:
+    found = [(n, i) for n, i in enumerate(view.canvas.items) if isinstance(i, UserItem)]
+    return found[0]
+
+
+def seen(view: TranscriptView, qtbot, count: int) -> None:  # type: ignore[no-untyped-def]
+    """Painted, the thumbnails too."""
+    view.viewport().grab()
+    qtbot.waitUntil(lambda: len(view.context.thumbnails) >= count, timeout=5000)
+
+
+def test_the_bubble_shows_pictures_files_and_words(view: TranscriptView, qtbot) -> None:
+    show(view, said(WIDE, SMALL, PDF, Text("What is this?")))
+    seen(view, qtbot, 2)
+    index, item = user(view)
+    wide, small, file = item.hits
+    assert (wide.rect.width(), wide.rect.height()) == (240, 120)
+    assert (small.rect.width(), small.rect.height()) == (40, 40)
+    assert small.rect.top() == wide.rect.top() < file.rect.top() < item.places[0].y()
+    right = place_of(view, index, wide.rect) + QPoint(60, 0)
+    left = place_of(view, index, wide.rect) - QPoint(60, 0)
+    assert pixel(view, right) == (30, 90, 200)
+    assert pixel(view, left) == (10, 30, 60)
+    assert item.name.startswith("You: Picture, 640 × 320, ")
+    assert "report.pdf, " in item.name and item.name.endswith("What is this?")
+
+
+def test_a_click_opens_and_so_does_enter(view: TranscriptView, qtbot) -> None:
+    show(view, said(WIDE, PDF))
+    seen(view, qtbot, 1)
+    index, item = user(view)
+    opened = QSignalSpy(view.file_opened)
+    QTest.mouseClick(
+        view.viewport(), Qt.MouseButton.LeftButton, pos=place_of(view, index, item.hits[1].rect)
+    )
+    assert opened.at(0)[0] == PDF
+    view.setFocus()
+    view.focus_on(index)
+    QTest.keyClick(view, Key.Key_Tab)
+    QTest.keyClick(view, Key.Key_Return)
+    assert opened.at(1)[0] == WIDE
+
+
+def test_copy_copies_the_picture_and_the_words(view: TranscriptView, qtbot) -> None:
+    show(view, said(WIDE, Text("Look")))
+    view.focus_on(0)
+    view.copy()
+    copied = QGuiApplication.clipboard().mimeData()
+    assert copied.text() == "Look"
+    image = copied.imageData()
+    assert isinstance(image, QImage)
+    assert (image.width(), image.height()) == (640, 320)
+
+
+def test_thumbnails_are_freed_when_they_are_far_away(view: TranscriptView, qtbot) -> None:
+    later = [
+        event for n in range(120) for event in (*said(Text(f"line {n}")), TextDelta("word " * 400))
+    ]
+    show(view, [*said(WIDE), *later])
+    view.scroll_to(0)
+    seen(view, qtbot, 1)
+    view.scroll_to_end()
+    assert len(view.context.thumbnails) == 0
+    view.scroll_to(0)
+    seen(view, qtbot, 1)
+
+
+def test_a_new_width_decodes_nothing_again(view: TranscriptView, qtbot) -> None:
+    show(view, said(WIDE))
+    seen(view, qtbot, 1)
+    view.resize(700, 600)
+    assert len(view.context.thumbnails) == 1
+
+
+def test_no_more_than_a_few_thumbnails_are_kept(
+    view: TranscriptView, qtbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(thumbnails, "KEPT", 2)
+    held = view.context.thumbnails
+    for n in range(5):
+        held.get(Image("image/png", picture(color=(n, 0, 0))), 20)
+        qtbot.waitUntil(lambda: not held._asked, timeout=5000)
+    assert len(held) == 2
+
+
+def test_a_picture_that_cannot_be_decoded_keeps_its_place(view: TranscriptView, qtbot) -> None:
+    broken = Image("image/heic", b"nothing")
+    show(view, said(broken, Text("Hm")))
+    seen(view, qtbot, 1)
+    assert user(view)[1].name == "You: Picture, 7 bytes. Hm"
+    assert user(view)[1].hits[0].rect.height() > 20
+
+
+@pytest.mark.parametrize("others", [0, 2], ids=["alone", "merged"])
+def test_a_tools_picture_is_seen_when_its_row_is_open(
+    view: TranscriptView, qtbot, others: int
+) -> None:
+    returned = (WIDE, Image("image/gif", moving()))
+    show(
+        view,
+        [
+            *said(Text("Look")),
+            *(
+                event
+                for n in range(others)
+                for event in (
+                    ToolQueued(f"o{n}", "read", {"path": "b"}, "b", "read", "Reading", "Read"),
+                    ToolFinished(f"o{n}", "words", False, 0.1),
+                )
+            ),
+            ToolQueued("c", "read", {"path": "a.png"}, "a.png", "read", "Reading", "Read"),
+            ToolFinished("c", "[a.png, a picture]", False, 0.1, "640 × 320", ("a.png",), returned),
+        ],
+    )
+    item = next(item for item in view.canvas.items if isinstance(item, ToolsItem))
+    assert len(item.rows) == 1
+    closed = item.height
+    assert [hit.action for hit in item.hits] == ["toggle"]
+    view.stage.focus.item = item
+    view.stage.toggle(item.rows[0].key)
+    seen(view, qtbot, 2)
+    opens = [hit for hit in item.hits if hit.action == "open_file"]
+    assert [hit.value for hit in opens] == list(returned)
+    assert item.height > closed + 120
+    place = place_of(view, view.canvas.index(item), opens[0].rect)
+    assert pixel(view, place + QPoint(60, 0)) == (30, 90, 200)
