@@ -127,3 +127,22 @@ def test_a_rooms_map_names_every_module_in_it(room: str) -> None:
     inside = {path.stem for path in folder.glob("*.py")} - FREE
     inside |= {path.parent.name for path in folder.glob("*/__init__.py")}
     assert not inside - set(re.findall(r"``(\w+)``", told))
+
+
+def test_tests_share_through_support_only() -> None:
+    """A test file is imported by nobody; what several need is in ``tests/support``."""
+    tests = Path(__file__).parent
+    folders = {path.name for path in tests.iterdir() if path.is_dir()} - {"support"}
+    wrong: list[str] = []
+    for path in tests.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [f"{node.module}.{one.name}" for one in node.names]
+            for name in names:
+                parts = name.split(".")
+                if any(part.startswith("test_") for part in parts) or "tests" in parts[:1]:
+                    wrong.append(f"{path}: {name}: move it to support")
+                elif path.parent.name == "support" and parts[0] in folders - {"acp", "docs"}:
+                    wrong.append(f"{path}: {name}: support imports no test")
+    assert not wrong, "\n".join(wrong)

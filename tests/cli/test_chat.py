@@ -14,14 +14,11 @@ import pytest
 from studio.simulator import Call, Text, Turn, stall
 from support.command import ROOT, Command, at_provider
 from support.engine_home import KEY, reply_requests
+from support.model_calls import run
 from support.terminal_emulator import TerminalEmulator, at_terminal
 
 BASE = ("chat", "--provider", "ollama", "--model", "m")
 """The protocol without an SDK: the process starts in no time."""
-
-
-def run(command: str) -> Call:
-    return Call("run", {"command": command})
 
 
 def at_rest(glass: TerminalEmulator) -> bool:

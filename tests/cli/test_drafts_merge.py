@@ -14,6 +14,7 @@ from studio.domain.errors import ConfigurationError
 from studio.simulator import Call, Text, Turn
 from support.command import at_provider, screen
 from support.engine_home import EngineHome, engine_home, say
+from support.model_calls import write
 
 CRLF = b"one\r\ntwo\r\nthree\r\nfour\r\n"
 WIDE = "eins\nzwei\ndrei\nvier\n"
@@ -21,10 +22,6 @@ WIDE = "eins\nzwei\ndrei\nvier\n"
 
 def change(path: str, old: str, new: str) -> Call:
     return Call("edit", {"path": path, "old": old, "new": new})
-
-
-def write(path: str, text: str) -> Call:
-    return Call("write", {"path": path, "content": text})
 
 
 SCRIPT = [

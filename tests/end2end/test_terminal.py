@@ -14,21 +14,10 @@ import pytest
 from studio.simulator import Call, RequestView, Returned, Text, Think, Turn, Usage, stall, status
 from support.command import Command, at_provider, finish, screen, session_of
 from support.engine_home import PROTOCOLS, is_locked, reply_requests
+from support.model_calls import read, run, write
 
 QUICK = "ollama"
 """The protocol without an SDK: the process starts in no time."""
-
-
-def read(path: str) -> Call:
-    return Call("read", {"path": path})
-
-
-def run(command: str) -> Call:
-    return Call("run", {"command": command})
-
-
-def write(path: str, text: str) -> Call:
-    return Call("write", {"path": path, "content": text})
 
 
 @pytest.mark.parametrize("provider", list(PROTOCOLS))

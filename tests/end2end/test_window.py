@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent.loop.test_turn import read
 
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
 from studio.domain.events import Event, TurnComplete
@@ -16,6 +15,7 @@ from studio.ui.transcript.input.actions import GUARD
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from support.engine_home import PROTOCOLS, is_locked
+from support.model_calls import read
 from support.window import Key, Person, alone, at_window, on_window_loop, until
 
 pytestmark = [

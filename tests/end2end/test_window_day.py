@@ -8,7 +8,6 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from agent.loop.test_turn import read
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
@@ -21,6 +20,7 @@ from studio.ui.settings import SettingsDialog
 from studio.ui.transcript.items.approval_item import ApprovalItem, QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
 from support.engine_home import KEY
+from support.model_calls import read
 from support.window import (
     ALT,
     CTRL,

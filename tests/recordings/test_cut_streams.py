@@ -12,7 +12,6 @@ import re
 from typing import Any
 
 import pytest
-from recordings.test_replies import REPLIES, each
 
 from studio.domain.errors import ProviderError
 from studio.domain.messages import Text
@@ -38,6 +37,7 @@ from support.recorded_exchanges import (
     provider,
     wire,
 )
+from support.recorded_replies import REPLIES, each
 
 pytestmark = [
     pytest.mark.recordings,

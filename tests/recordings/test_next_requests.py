@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from recordings.test_replies import REPLIES
 
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.providers.base import Provider, Reply
 from studio.providers.http import Http
 from support.recorded_exchanges import Exchange, accumulator, events, exchanges, provider
+from support.recorded_replies import REPLIES
 
 pytestmark = pytest.mark.recordings
 

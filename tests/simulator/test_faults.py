@@ -40,48 +40,13 @@ from studio.simulator import (
     tool_json,
     unknown,
 )
-
-Body = dict[str, Any]
-PATHS: dict[SurfaceName, str] = {
-    "anthropic": "/v1/messages",
-    "responses": "/v1/responses",
-    "chat": "/v1/chat/completions",
-    "gemini": "/v1beta/models/sim-gemini-3:streamGenerateContent?alt=sse",
-    "ollama": "/api/chat",
-}
-SURFACES = list(PATHS)
-HELLO = {"role": "user", "content": "Hi"}
-BODIES: dict[SurfaceName, Body] = {
-    "anthropic": {"model": "m", "max_tokens": 9, "messages": [HELLO], "stream": True},
-    "responses": {"model": "m", "input": "Hi", "stream": True},
-    "chat": {"model": "m", "messages": [HELLO], "stream": True},
-    "gemini": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]},
-    "ollama": {"model": "m", "messages": [HELLO]},
-}
-LAST = {
-    "anthropic": "message_stop",
-    "responses": "response.completed",
-    "chat": "[DONE]",
-    "gemini": '"finishReason"',
-    "ollama": '"done":true',
-}
+from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
 
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(trust_env=False, verify=False) as client:
         yield client
-
-
-def headers(key: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {key}", "x-goog-api-key": key}
-
-
-async def ask(
-    http: httpx2.AsyncClient, sim: Simulator, surface: SurfaceName, key: str = "simulated"
-) -> httpx2.Response:
-    url = f"http://127.0.0.1:{sim.port}{PATHS[surface]}"
-    return await http.post(url, json=BODIES[surface], headers=headers(key))
 
 
 def failing(*faults: Fault) -> list[Turn]:

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from simulator.test_faults import BODIES, LAST, PATHS, SURFACES, ask, headers
 
 from studio.simulator import (
     Byte,
@@ -30,6 +29,7 @@ from studio.simulator import (
     unknown,
     usage_odd,
 )
+from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
 
 SAID = "One two three four five six."
 

@@ -6,7 +6,6 @@ import typing
 from pathlib import Path
 
 import pytest
-from domain.test_transcript_and_codec import SAMPLES
 
 from studio.agent.loop.turn import LAST_STEP, NEARLY_OUT
 from studio.agent.session.model_router import TAKE_OVER
@@ -30,6 +29,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.ui.inspector.facts import TOPIC_TEXTS, event_line
 from studio.ui.settings import SettingsDialog
 from studio.ui.theme.icons import Icons
+from support.event_samples import SAMPLES
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 
 pytestmark = pytest.mark.usefixtures("alone")

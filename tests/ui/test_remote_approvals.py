@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from ui.app.test_notifications import bus, desktop
 
 from studio.agent.engine import Engine
 from studio.domain.blocks import NoticeBlock, ToolBlock
@@ -22,6 +21,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Turn, stall
 from studio.ui.remote_approvals.card import GUARD, RemoteApprovalCard, escape_invisible
+from support.desktop_bus import bus, desktop
 from support.other_program import COMMAND, ROOT, OtherProgram, other_program
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
 

@@ -32,19 +32,12 @@ from studio.simulator import Call, Text, Turn
 from studio.storage.snapshots.blob_store import DAY, digest_of
 from studio.storage.snapshots.folder_snapshot import Bounds
 from support.engine_home import engine_home, say
+from support.model_calls import run, write
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="commands of a POSIX shell")
 
 PROVIDER = "openai-compatible"
 ALLOWED = (Rule("allow", "run"), Rule("allow", "write"), Rule("allow", "edit"))
-
-
-def run(command: str) -> Call:
-    return Call("run", {"command": command})
-
-
-def write(path: str, text: str) -> Call:
-    return Call("write", {"path": path, "content": text})
 
 
 def turns(*calls: tuple[Call, ...] | Call) -> list[Turn]:

@@ -34,12 +34,9 @@ from studio.simulator import Call, Text, Turn, eof, stall
 from studio.tools import Workspace
 from studio.tools.builtin.run import run
 from support.engine_home import KEY, EngineHome, engine_home, say
+from support.model_calls import read
 
 CHAT = "openai-compatible"
-
-
-def read(path: str) -> Call:
-    return Call("read", {"path": path})
 
 
 @contextmanager

@@ -32,12 +32,9 @@ from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Text, Think, Turn, eof, error_event, stall, status
 from support.engine_home import PROTOCOLS, engine_home, is_locked, say
+from support.model_calls import read
 
 pytestmark = pytest.mark.parametrize("provider", list(PROTOCOLS))
-
-
-def read(path: str) -> Call:
-    return Call("read", {"path": path})
 
 
 async def test_two_steps_with_parallel_calls(tmp_path: Path, provider: str) -> None:

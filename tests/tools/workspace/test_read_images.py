@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as pillow
-from tools.workspace.test_workspace import call
 
 from studio.domain.errors import ToolFailed
 from studio.domain.messages import Image
@@ -17,6 +16,7 @@ from studio.tools.builtin.read import LIMIT, read
 from studio.tools.workspace import images
 from studio.tools.workspace.images import SIDE, WEIGHT, NotReadable, format_of, normalise
 from support.sample_files import locked, moving, noise, pdf, picture
+from support.tool_calls import call
 
 GPS, ORIENTATION = 0x8825, 0x0112
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from studio.domain.errors import ToolFailed
 from studio.processes.daemon_thread import Stop
-from studio.tools import Context, Draft, Result, Workspace
+from studio.tools import Context, Workspace
 from studio.tools.builtin.glob import glob
 from studio.tools.builtin.list_ import list_
 from studio.tools.builtin.read import LIMIT, read
@@ -22,26 +22,13 @@ from studio.tools.workspace.glob_pattern import glob_regex
 from studio.tools.workspace.grep import Query, find_ripgrep
 from studio.tools.workspace.grep import search as search_files
 from studio.tools.workspace.text_files import WHOLE, decode, encode
+from support.tool_calls import call, context
 
 patient = settings(
     deadline=None,
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
-
-
-class Waiting:
-    """Drafts of a session, as far as reading needs them."""
-
-    def __init__(self, **texts: str) -> None:
-        self.texts = texts
-
-    def draft_of(self, path: str) -> Draft | None:
-        text = self.texts.get(path)
-        return None if text is None else Draft("d", path, None, text, "")
-
-    async def propose(self, draft: Draft) -> None:
-        raise AssertionError
 
 
 @pytest.fixture
@@ -60,14 +47,6 @@ def folder(tmp_path: Path) -> Path:
     (root / "loop").symlink_to(root / "loop")
     (root / "up").symlink_to("..")
     return root
-
-
-def context(root: Path, **drafts: str) -> Context:
-    return Context(Workspace(root), drafts=Waiting(**drafts), environment=dict(os.environ))
-
-
-async def call(tool: object, root: Path, /, **arguments: object) -> Result:
-    return await tool.call(context(root), arguments)  # type: ignore[attr-defined]
 
 
 def test_paths_are_checked_after_resolving_links(folder: Path) -> None:

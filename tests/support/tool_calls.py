@@ -1,0 +1,30 @@
+"""Calls of built-in tools without a session."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from studio.tools import Context, Draft, Result, Workspace
+
+
+class Waiting:
+    """Drafts of a session, as far as reading needs them."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = texts
+
+    def draft_of(self, path: str) -> Draft | None:
+        text = self.texts.get(path)
+        return None if text is None else Draft("d", path, None, text, "")
+
+    async def propose(self, draft: Draft) -> None:
+        raise AssertionError
+
+
+def context(root: Path, **drafts: str) -> Context:
+    return Context(Workspace(root), drafts=Waiting(**drafts), environment=dict(os.environ))
+
+
+async def call(tool: object, root: Path, /, **arguments: object) -> Result:
+    return await tool.call(context(root), arguments)  # type: ignore[attr-defined]
