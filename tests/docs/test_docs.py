@@ -18,7 +18,7 @@ from studio.tools import Context
 from studio.tools.discovery import discover
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]+)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 WORD = re.compile(r"`([^`\n]+)`")
@@ -41,6 +41,8 @@ def known() -> set[str]:
     arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
     facts = {field.name for one in (ModelInfo, Context, Agent) for field in fields(one)}
     others = {"node_modules", "orders_detail", "reasoning_content"}
+    others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
+    others |= {path.stem for path in (ROOT / "studio").rglob("*.py")}
     return settings | facts | set(tools) | arguments | others
 
 
@@ -48,6 +50,14 @@ def known() -> set[str]:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_paths_are_there(page: Path) -> None:
+    """A path of the project that a page names, from its root or from ``studio``."""
+    for word in WORD.findall(BLOCK.sub("", page.read_text())):
+        if re.fullmatch(r"[a-z_0-9]+(/[a-z_0-9]+)*(/|\.py)", word) and page.name != "CHANGELOG.md":
+            assert (ROOT / word).exists() or (ROOT / "studio" / word).exists(), word
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -92,9 +102,9 @@ def test_defaults_in_the_tables_are_the_programs() -> None:
         assert row in text, row
 
 
-async def test_every_key_of_an_agents_file_in_the_readme_is_read(tmp_path: Path) -> None:
-    text = (ROOT / "README.md").read_text()
-    table = text[text.index("| Key |") : text.index("[Models](docs/models.md)")]
+async def test_every_key_of_an_agents_file_in_the_page_is_read(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "agents.md").read_text()
+    table = text[text.index("| Key |") : text.index("[Models](models.md)")]
     keys = [
         key for row in table.strip().splitlines()[2:] for key in WORD.findall(row.split("|")[1])
     ]
