@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,11 @@ def test_tests_share_through_support_only() -> None:
                 elif path.parent.name == "support" and parts[0] in folders - {"acp", "docs"}:
                     wrong.append(f"{path}: {name}: support imports no test")
     assert not wrong, "\n".join(wrong)
+
+
+def test_pyright_is_strict_outside_the_window() -> None:
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text("utf-8"))
+    strict = set(project["tool"]["pyright"]["strict"])
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")} - {"ui"}
+    assert not {f"studio/{room}" for room in rooms} - strict
+    assert "studio/*.py" in strict

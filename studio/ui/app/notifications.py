@@ -88,25 +88,30 @@ class DBusNotifications:
         try:
             async with asyncio.timeout(TIMEOUT):
                 async with self._one_by_one:
-                    if self._bus is None:
-                        await self._connect()
+                    bus = self._bus or await self._connect()
                 address = DBusAddress(PATH, NAME, NAME)
                 call = new_method_call(address, method, signature, body)
-                return unwrap_msg(await self._bus.send_and_get_reply(call))
+                return unwrap_msg(await bus.send_and_get_reply(call))
         except faults as error:
             raise OSError(str(error) or type(error).__name__) from error
 
-    async def _connect(self) -> None:
+    async def _connect(self) -> Any:
         from jeepney import MatchRule, message_bus
         from jeepney.io.asyncio import DBusRouter, Proxy, open_dbus_connection
 
         self._connection = await open_dbus_connection(bus="SESSION")
         self._bus = bus = DBusRouter(self._connection)
-        wanted = {"type": "signal", "interface": NAME, "member": "ActionInvoked", "path": PATH}
+        wanted: dict[str, Any] = {
+            "type": "signal",
+            "interface": NAME,
+            "member": "ActionInvoked",
+            "path": PATH,
+        }
         await Proxy(message_bus, bus).AddMatch(MatchRule(**wanted, sender=NAME))
         # Messages name their sender by the number of its connection, not as asked for above.
         listening = self._listen(bus, MatchRule(**wanted))
         self._listening = asyncio.get_running_loop().create_task(listening)
+        return bus
 
     async def _listen(self, bus: Any, rule: Any) -> None:
         with bus.filter(rule) as queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,7 +37,7 @@ class PageStack(QStackedWidget):
         theme: Theme,
         chat: ChatPage,
         sidebar: Sidebar,
-        later: Callable[[Coroutine[Any, Any, Any]], object],
+        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
     ) -> None:
         super().__init__()
         self._theme, self._chat, self._sidebar, self._later = theme, chat, sidebar, later

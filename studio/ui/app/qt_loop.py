@@ -53,10 +53,14 @@ class StudioLoop(QEventLoop):
             self._signals.start(50)
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        self._check_closed()
+        self._raise_if_closed()
         handle = asyncio.Handle(callback, args, self, context)
         self._add_callback(handle)
         return handle
+
+    def _raise_if_closed(self) -> None:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
 
     def call_soon_threadsafe(
         self, callback: Any, *args: Any, context: Context | None = None
@@ -71,7 +75,7 @@ class StudioLoop(QEventLoop):
     def call_at(
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        self._check_closed()
+        self._raise_if_closed()
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, handle))

@@ -150,8 +150,9 @@ class WindowLayout(QWidget):
         shown = sum(
             size
             for index, size in enumerate(sizes)
-            if self._splitter.widget(index) is not self._page
-            and not self._splitter.widget(index).isHidden()
+            if (side := self._splitter.widget(index)) is not self._page
+            and side is not None
+            and not side.isHidden()
         )
         page = self._splitter.indexOf(self._page)
         sizes[page] = max(1, width - shown - self._splitter.handleWidth() * (len(sizes) - 1))

@@ -13,9 +13,10 @@ source (``start``, ``end``) count Python characters.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import pyromark
 
@@ -176,7 +177,8 @@ class BlockReader:
             if source != self._source:
                 self._source, self._bytes = source, source.encode("utf-8")
         depth = 0
-        for event, place in pyromark.events_with_range(source, options=OPTIONS, merge_text=True):
+        events = pyromark.events_with_range(source, options=OPTIONS, merge_text=True)
+        for event, place in cast("Iterable[tuple[Any, dict[str, int]]]", events):
             start, end = place["start"], place["end"]
             if type(event) is str:
                 if event == "SoftBreak":
@@ -271,7 +273,7 @@ class BlockReader:
             self._span = (start, end)
 
     def _close(self, tag: Any, start: int, end: int) -> None:
-        name = tag if type(tag) is str else next(iter(tag))
+        name, value = (tag, "") if type(tag) is str else next(iter(tag.items()))
         if name in _STYLES:
             self._style = self._styles.pop()
         elif name in ("Link", "Image"):
@@ -289,7 +291,7 @@ class BlockReader:
             self._flush(loose=True)
         elif name == "Heading":
             text, spans = self._take()
-            self._emit("heading", (start, end), text, spans, level=int(tag["Heading"][1:]))
+            self._emit("heading", (start, end), text, spans, level=int(value[1:]))
         elif name == "CodeBlock":
             self._code_block(start, end)
         elif name == "Item":

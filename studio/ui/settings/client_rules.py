@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -71,9 +72,7 @@ class ClientRules(QWidget):
                 row.setSpacing(12)
                 row.addWidget(Label(self._theme, words, "small", "text2"))
                 remove = IconButton(self._theme, "x", f"Remove {words.lower()} {text}")
-                remove.clicked.connect(
-                    lambda _on=False, verdict=verdict, text=text: self._remove(verdict, text)
-                )
+                remove.clicked.connect(partial(self._remove, verdict, text))
                 row.addWidget(remove, 0, Qt.AlignmentFlag.AlignVCenter)
                 rows.add(text, beside, role="code")
                 self.removes[f"{verdict} {text}"] = remove
@@ -83,7 +82,8 @@ class ClientRules(QWidget):
         """Keep the rule that was typed, or say what is wrong with it."""
         from studio.agent.permission.rules import parse_rule
 
-        verdict = next(key for key, _ in WORDS if key == self.verdict.current)
+        verdicts: dict[str, Verdict] = {key: key for key, _ in WORDS}
+        verdict = verdicts[self.verdict.current]
         try:
             rule = str(parse_rule(self.field.text().strip(), self._tools(), verdict))
         except StudioError as error:
@@ -96,7 +96,7 @@ class ClientRules(QWidget):
         self.show_rules()
         self.changed.emit()
 
-    def _remove(self, verdict: Verdict, text: str) -> None:
+    def _remove(self, verdict: Verdict, text: str, _checked: bool = False) -> None:
         kept = self._settings.server_rules
         kept[verdict] = [one for one in kept.get(verdict, []) if one != text]
         self.show_rules()

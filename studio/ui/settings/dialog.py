@@ -150,7 +150,9 @@ class SettingsDialog(QDialog):
         self.server: ServerPage | None = None
         self.list.choose("general")
         theme.changed.connect(self._follow)
-        QApplication.instance().focusChanged.connect(self._focus_moved)
+        app = QApplication.instance()
+        assert isinstance(app, QApplication)
+        app.focusChanged.connect(self._focus_moved)
 
     @property
     def _room(self) -> QSize:
@@ -167,7 +169,7 @@ class SettingsDialog(QDialog):
 
     def _fit(self) -> None:
         """Never narrower than the widest page, where the screen is not."""
-        widest = max(page.widget().minimumSizeHint().width() for page in self._pages.values())
+        widest = max(page.inner.minimumSizeHint().width() for page in self._pages.values())
         least = max(LEAST.width(), self.theme.px(LIST_WIDTH) + 1 + widest)
         self.setMinimumWidth(min(least, self._room.width()))
 

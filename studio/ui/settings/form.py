@@ -26,7 +26,7 @@ class SettingsPage(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
         self.viewport().setAutoFillBackground(False)
-        inner = QWidget()
+        inner = self.inner = QWidget()
         self.column = QVBoxLayout(inner)
         self.column.setContentsMargins(24, 20, 24, 24)
         self.column.setSpacing(14)
@@ -57,7 +57,7 @@ class SettingsPage(QScrollArea):
 
     def reveal(self, control: QWidget) -> None:
         """Scroll until ``control`` and the ring around it are seen."""
-        place = QRect(control.mapTo(self.widget(), QPoint(0, 0)), control.size())
+        place = QRect(control.mapTo(self.inner, QPoint(0, 0)), control.size())
         for y in (place.bottom(), place.top()):
             self.ensureVisible(place.x(), y, 0, AROUND)
 
@@ -70,6 +70,7 @@ class SettingsPage(QScrollArea):
 def _stops(layout: QLayout) -> Iterator[QWidget]:
     for index in range(layout.count()):
         item = layout.itemAt(index)
+        assert item is not None
         widget = item.widget()
         if widget is not None and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             yield widget
@@ -110,7 +111,7 @@ class FormCard(Card):
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(14, 0, 14, 0)
         self._column.setSpacing(0)
-        self._least: list[tuple[QWidget, int]] = []
+        self._least: list[tuple[QWidget, QWidget, int]] = []
         theme.changed.connect(self._follow)
 
     def add(
@@ -127,7 +128,7 @@ class FormCard(Card):
 
         The control at the right is ``least`` pixels wide or wider.
         """
-        inner = self._row()
+        row, inner = self._row()
         if icon:
             inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
             inner.setSpacing(10)
@@ -141,15 +142,15 @@ class FormCard(Card):
         words.addWidget(below)
         inner.addLayout(words, 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        self._least.append((control, least))
+        self._least.append((row, control, least))
         self._follow()
         return below
 
     def add_text(self, words: str) -> None:
         """A line of words alone."""
-        self._row().addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
+        self._row()[1].addWidget(Label(self.theme, words, "ui", "text2", wrap=True))
 
-    def _row(self) -> QHBoxLayout:
+    def _row(self) -> tuple[QWidget, QHBoxLayout]:
         if self._column.count():
             self._column.addWidget(Hairline(self.theme))
         row = QWidget()
@@ -157,10 +158,10 @@ class FormCard(Card):
         inner.setContentsMargins(0, 8, 0, 8)
         inner.setSpacing(16)
         self._column.addWidget(row)
-        return inner
+        return row, inner
 
     def _follow(self) -> None:
-        for control, least in self._least:
-            control.parentWidget().setMinimumHeight(max(48, self.theme.px(48)))
+        for row, control, least in self._least:
+            row.setMinimumHeight(max(48, self.theme.px(48)))
             if least:
                 control.setMinimumWidth(self.theme.px(least))

@@ -266,7 +266,8 @@ class RuleList(QWidget):
         """Keep the rule that was typed, in place of the one it was, or say what is wrong."""
         from studio.agent.permission.rules import parse_rule
 
-        verdict = next(one for one, _ in GROUPS if one == self.verdict.current)
+        verdicts: dict[str, Verdict] = {key: key for key, _ in GROUPS}
+        verdict = verdicts[self.verdict.current]
         try:
             rule = parse_rule(self.field.text().strip(), self._studio.tools(), verdict)
         except StudioError as error:

@@ -220,8 +220,9 @@ class Theme(QObject):
         if hasattr(hints, "accessibility"):
             wishes = hints.accessibility()
             self._contrast = wishes.contrastPreference() == Qt.ContrastPreference.HighContrast
-            if hasattr(wishes, "motionPreference"):  # Qt 6.12
-                self._still = wishes.motionPreference() == Qt.MotionPreference.ReducedMotion
+            motion = getattr(wishes, "motionPreference", None)  # since Qt 6.12
+            if motion is not None:
+                self._still = motion().name == "ReducedMotion"
         values = dict(tokens.DARK if self._dark else tokens.LIGHT)
         if self._contrast:
             values |= {name: values[other] for name, other in tokens.HIGH_CONTRAST.items()}

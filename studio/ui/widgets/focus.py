@@ -6,6 +6,8 @@ is a ``QFocusFrame``: an overlay that follows the control wherever it goes.
 
 from __future__ import annotations
 
+from typing import cast
+
 import shiboken6
 from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
@@ -29,6 +31,9 @@ KEYBOARD = frozenset(
         Qt.FocusReason.ShortcutFocusReason,
     }
 )
+
+_NO_WIDGET = cast("QWidget", None)
+"""Qt takes the frame away for it, which its Python types do not say."""
 
 
 class _Margins(QProxyStyle):
@@ -116,7 +121,7 @@ class FocusRing(QObject):
         if reason != Qt.FocusReason.ActiveWindowFocusReason and self._last is widget:
             self._last = None
         if self._frame is not None and self.target is widget:
-            self._frame.setWidget(None)
+            self._frame.setWidget(_NO_WIDGET)
 
     def give(self, widget: QWidget) -> None:
         """Give the focus as the keyboard does, also in a window that is not active yet."""
@@ -130,7 +135,7 @@ class FocusRing(QObject):
         widget = self._last
         if widget is not None and shiboken6.isValid(widget) and widget.hasFocus():
             if self._frame is not None and shiboken6.isValid(self._frame):
-                self._frame.setWidget(None)
+                self._frame.setWidget(_NO_WIDGET)
             self._show(widget)
 
     def _show(self, widget: QWidget) -> None:

@@ -282,9 +282,10 @@ class PermissionsPage(SettingsPage):
     def _verdict(self, kind: ToolGroup) -> Verdict:
         """What the rules for everywhere say; the strictest where its tools differ."""
         order: tuple[Verdict, ...] = ("allow", "ask", "deny")
-        said = {name: kind.usual for name in kind.tools}
+        said: dict[str, Verdict] = {name: kind.usual for name in kind.tools}
         for one in self._whole(kind):
-            said[one.rule.tool] = max(one.rule.verdict, said[one.rule.tool], key=order.index)
+            both: tuple[Verdict, Verdict] = one.rule.verdict, said[one.rule.tool]
+            said[one.rule.tool] = max(both, key=order.index)
             if one.rule.verdict == "allow" and kind.usual == "ask":
                 said[one.rule.tool] = "allow"
         return max(said.values(), key=order.index)

@@ -48,8 +48,8 @@ class WebPage(SettingsPage):
         self._settings, self._tasks = settings, tasks
         search = FormCard(theme)
         self.engine = Combo(theme, "Search engine", width=220)
-        known = get_args(get_type_hints(Settings)["web_search"])
-        self.engine.set_items([MenuItem(name, ENGINES[name]) for name in known])
+        self._engines = get_args(get_type_hints(Settings)["web_search"])
+        self.engine.set_items([MenuItem(name, ENGINES[name]) for name in self._engines])
         self.engine.chosen.connect(self._engine_chosen)
         search.add("Search engine", self.engine, "The provider’s own costs what it asks for.")
         self.address = Field(theme, "https://searx.example.org")
@@ -95,7 +95,7 @@ class WebPage(SettingsPage):
             self._tasks.start(row.look())
 
     def _engine_chosen(self, name: str) -> None:
-        self._settings.web_search = name
+        self._settings.web_search = next(one for one in self._engines if one == name)
         self.changed.emit()
 
     def _address_typed(self) -> None:
