@@ -67,7 +67,7 @@ def ours(surface: str, url: str, http: Http) -> Provider:
 
 
 async def through_ours(provider: Provider) -> None:
-    stream = provider.stream(Request(MODEL, provider.said([Text("Go")])))
+    stream = provider.stream(Request(MODEL, provider.user_items([Text("Go")])))
     async for _ in stream:
         pass
     if len(stream.reply().calls) != 2:

@@ -95,7 +95,7 @@ def providers(urls: dict[str, str], http: Http) -> list[tuple[Provider, str]]:
 
 async def session(provider: Provider, model: str, name: str) -> None:
     """One session; RuntimeError if it ends in other words than its own."""
-    history = provider.said([Text(name)])
+    history = provider.user_items([Text(name)])
     while True:
         stream = provider.stream(Request(model, history, "Be brief.", (READ,)))
         words = ""
@@ -109,7 +109,7 @@ async def session(provider: Provider, model: str, name: str) -> None:
             ToolResult(call.id, call.name, (Text(f"<{(call.arguments or {}).get('path')}>"),))
             for call in reply.calls
         ]
-        history += provider.results(results)
+        history += provider.result_items(results)
     if not words.endswith(f"{name}: <{name}/a> <{name}/b> <{name}/c>"):
         raise RuntimeError(f"{provider.name} answered another session: {words!r}")
 

@@ -98,7 +98,7 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
         made: Callable[..., object] | None = getattr(provider, "_make", None)
         assert made is not None
         made(client)
-    stream = provider.stream(Request(model, provider.said([_words()]), "Be brief."))
+    stream = provider.stream(Request(model, provider.user_items([_words()]), "Be brief."))
     async for _ in stream:
         pass
     stream.reply()

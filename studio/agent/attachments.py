@@ -82,7 +82,7 @@ async def picture(data: bytes) -> Image:
 
 def readable(block: Said, provider: Provider, facts: ModelInfo | None) -> Said:
     """The block, or words in its place: what was refused must not come back with the next words."""
-    why = provider.refuses(block, facts)
+    why = provider.media_problem(block, facts)
     return Text(left_out_text(block, why)) if why and not isinstance(block, Text) else block
 
 

@@ -212,7 +212,7 @@ class Engine:
             found = await self.connections.provider(provider)
         except StudioError:  # no key, say: that is told where it matters
             return ""
-        return found.refuses(block, self.model(provider, model))
+        return found.media_problem(block, self.model(provider, model))
 
     async def look_for_providers(self) -> None:
         """Find which providers have what they need: a key, an address, the person's word."""

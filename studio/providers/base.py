@@ -7,14 +7,14 @@ contents for Gemini, items for Responses. It is append-only. Whoever holds it
 
 One step of a turn::
 
-    history += provider.said(blocks)                       # the person's words
+    history += provider.user_items(blocks)                       # the person's words
     stream = provider.stream(Request(..., history=history))
     async for delta in stream: ...                         # shown as it comes
     reply = stream.reply()                                 # whole, or ProviderError
     history += reply.items                                 # verbatim
-    history += provider.results(results)                   # one for each call, in call order
+    history += provider.result_items(results)                   # one for each call, in call order
 
-``results`` are chosen by the ids in ``reply.calls``, never by looking back
+``result_items`` are chosen by the ids in ``reply.calls``, never by looking back
 over the history (H-3).
 """
 
@@ -117,7 +117,7 @@ class ReplyStream(Protocol):
     """
 
     @property
-    def heard(self) -> float:
+    def last_event_at(self) -> float:
         """When the last native event came, pings too, by ``time.monotonic``; 0.0 before any."""
         ...
 
@@ -165,11 +165,11 @@ class Provider(ABC):
     exchangeable between providers only as far as ``rebuild`` makes them."""
 
     @abstractmethod
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         """The person's words (and pictures, files) as native items."""
 
     @abstractmethod
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         """Answers to one reply's calls, in call order, as native items."""
 
     @abstractmethod
@@ -184,7 +184,7 @@ class Provider(ABC):
 
         No call is split from its result; foreign reasoning is left out, and
         words stand where a picture or file was that the model of ``facts``
-        cannot read (``refuses``).
+        cannot read (``media_problem``).
         """
 
     @abstractmethod
@@ -198,16 +198,16 @@ class Provider(ABC):
     cache: PromptCache | None = None
     """How the provider caches what requests begin with; None where nothing is known."""
 
-    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+    def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """A text of the engine (the date, a wrap-up, a draft's end) that reaches the model (H-6).
 
         A system message in the middle of the conversation where the protocol
         and ``model`` have them, else words of the person. May follow anything,
         results too.
         """
-        return self.said([Text(text)])
+        return self.user_items([Text(text)])
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
         """What makes a stored history one that this provider would reject (H-5).
 
         Empty for a sound one. Calls of the last reply that are still open do
@@ -215,18 +215,18 @@ class Provider(ABC):
         """
         return ""
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         """Why this model cannot read a picture or a file, in words for the person.
 
         Empty if it can. Sizes and formats are this provider's limits.
         """
         return ""
 
-    def hosts(self, tool: str, model: str) -> bool:
+    def runs_tool(self, tool: str, model: str) -> bool:
         """Whether the provider runs a tool of this name itself (``web_search``), beside ours."""
         return False
 
-    async def context(self, request: Request) -> int | None:
+    async def context_window(self, request: Request) -> int | None:
         """The tokens that a request and its answer have room for; None where nobody knows.
 
         None too where an adapter shortens by itself what it sends.

@@ -90,8 +90,8 @@ class _Stopping:
         self._cut = StopTextCutter(texts)
 
     @property
-    def heard(self) -> float:
-        return self._stream.heard
+    def last_event_at(self) -> float:
+        return self._stream.last_event_at
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         async for delta in self._stream:

@@ -62,12 +62,12 @@ class StreamDriver(Generic[E]):
         self._accumulator = accumulator
         self._translate = translate
         self._stack = AsyncExitStack()
-        self.heard = 0.0
+        self.last_event_at = 0.0
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         try:
             async for event in await self._open(self._stack):
-                self.heard = monotonic()
+                self.last_event_at = monotonic()
                 for delta in self._accumulator.feed(event):
                     yield delta
         except ProviderError:

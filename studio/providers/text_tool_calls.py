@@ -82,8 +82,8 @@ class TextCallStream:
         self._reply: Reply | None = None
 
     @property
-    def heard(self) -> float:
-        return self._stream.heard
+    def last_event_at(self) -> float:
+        return self._stream.last_event_at
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         async for delta in self._stream:

@@ -179,6 +179,6 @@ async def test_a_real_model_calls_a_tool_twice(tmp_path: Path, provider: str) ->
             ]
             history += reply.items
             assert made.open_calls(history) == reply.calls
-            history += made.results([ToolResult(reply.calls[0].id, "list", (Text(files),))])
-            assert not made.examine(history) and not made.open_calls(history)
-            history += made.said([Text(ASKED)])
+            history += made.result_items([ToolResult(reply.calls[0].id, "list", (Text(files),))])
+            assert not made.history_problem(history) and not made.open_calls(history)
+            history += made.user_items([Text(ASKED)])

@@ -57,7 +57,7 @@ async def sent(surface: SurfaceName, http: Http, *, text: str = "Hi.", **wish: A
     wish = {"model": "sim-model", **wish}
     async with Simulator([Turn(Say("Fine."))], strict="beyond") as sim:
         one = MAKERS[surface](sim, http)
-        reply = await answer(one, one.said([Text(text)]), **wish)
+        reply = await answer(one, one.user_items([Text(text)]), **wish)
         assert reply.stop == "end" and not sim.violations
         return sim.requests[-1].json
 
@@ -170,7 +170,7 @@ async def test_s1_an_answer_ends_before_a_stop_text(
     script = [Turn(Think("Hm."), Say("One two E\nEND three four")), Turn(Say("Go on. E N"))]
     async with Simulator(script, strict="beyond", chunking=chunks) as sim:
         one = MAKERS[surface](sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         wish: dict[str, Any] = {"model": "sim-model", "stop": ("END", "three")}
         stream = one.stream(request(history, **wish))
         deltas = await drain(stream)
@@ -180,7 +180,7 @@ async def test_s1_an_answer_ends_before_a_stop_text(
         # The history is what the provider sent, and it is taken back.
         whole = json.dumps(reply.items)
         assert ("three four" in whole) == (surface == "responses")
-        history += [*reply.items, *one.said([Text("And?")])]
+        history += [*reply.items, *one.user_items([Text("And?")])]
         stream = one.stream(request(history, **wish))
         assert words(await drain(stream)) == "Go on. E N"
         assert stream.reply().stop == "end" and not sim.violations
@@ -210,7 +210,7 @@ async def test_stop_texts_that_the_api_does_not_take_are_found_here(
     said = "one\n\ntwo" if surface == "anthropic" else "one<8>two"
     async with Simulator([Turn(Say(said))], strict="beyond") as sim:
         one = MAKERS[surface](sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model="sim-model", stop=stops))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), model="sim-model", stop=stops))
         assert words(await drain(stream)) == "one"
         given = at(sim.requests[-1].json, PLACES[surface]["stop"]) or []
         assert len(given) == {"anthropic": 0, "chat": 4, "gemini": 5}[surface]
@@ -227,7 +227,7 @@ async def test_a_server_that_does_not_stop_is_cut_off(http: Http) -> None:
     raw = "".join(f"data: {json.dumps(one)}\n\n" for one in heedless) + "data: [DONE]\n\n"
     async with Simulator([refuses, Raw("chat", raw.encode())]) as sim:
         one = MAKERS["chat"](sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), stop=("END",)))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), stop=("END",)))
         assert words(await drain(stream)) == "one "
         assert stream.reply().stop == "end"  # and not at its output limit
         assert "stop" not in sim.requests[-1].json
@@ -237,7 +237,7 @@ async def test_a_stop_text_ends_what_would_have_called(http: Http) -> None:
     turn = Turn(Say("I'll look. END Now."), Call("read_file", {"path": "a"}))
     async with Simulator([turn]) as sim:
         one = MAKERS["responses"](sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), stop=("END",)))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), stop=("END",)))
         deltas = await drain(stream)
         reply = stream.reply()
         assert words(deltas) == "I'll look. "
@@ -251,7 +251,7 @@ async def test_l6_a_call_that_a_stop_text_may_have_cut_is_not_run(http: Http) ->
     cut = Turn(Call("read_file", raw='{"path": "a"'), stop="end")
     async with Simulator([cut, cut, Turn(Call("now"), Call("read_file", {"path": "b"}))]) as sim:
         one = MAKERS["chat"](sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         (call,) = (await answer(one, list(history))).calls
         assert call.arguments == {"path": "a"}  # mended, where no stop text can be meant
         (call,) = (await answer(one, list(history), stop=(",",))).calls
@@ -264,10 +264,10 @@ async def test_a_stream_with_stop_texts_can_be_left(http: Http) -> None:
     slow = Turn(Say("one two three four five"), pace=Pace(ttft=0, tokens_per_s=2))
     async with Simulator([slow]) as sim:
         one = MAKERS["responses"](sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), stop=("five",)))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), stop=("five",)))
         async for _ in stream:
             break
-        assert stream.heard > 0
+        assert stream.last_event_at > 0
         await stream.aclose()
         await asyncio.wait_for(sim.wait_disconnect(), 10)
         assert "one" in json.dumps(stream.interrupted().items)
@@ -349,8 +349,8 @@ async def test_who_may_not_call_cannot_do_so_in_words(http: Http, surface: Surfa
     spoken = '{"name": "now", "arguments": {}}'
     async with Simulator([Turn(Say(spoken))] * 2) as sim:
         one = MAKERS[surface](sim, http)
-        assert (await answer(one, one.said([Text("Hi.")]))).stop == "tool_use"
-        assert (await answer(one, one.said([Text("Hi.")]), choice="none")).stop == "end"
+        assert (await answer(one, one.user_items([Text("Hi.")]))).stop == "tool_use"
+        assert (await answer(one, one.user_items([Text("Hi.")]), choice="none")).stop == "end"
 
 
 async def test_a_server_that_cannot_be_told_to_call_is_not_told_again(http: Http) -> None:
@@ -364,7 +364,7 @@ async def test_a_server_that_cannot_be_told_to_call_is_not_told_again(http: Http
     async with Simulator([refuses, Turn(Say("No.")), Turn(Say("No."))]) as sim:
         one = MAKERS["chat"](sim, http)
         for _ in range(2):
-            await answer(one, one.said([Text("Hi.")]), choice="required")
+            await answer(one, one.user_items([Text("Hi.")]), choice="required")
         told = ["tool_choice" in exchange.json for exchange in sim.requests]
         assert told == [True, False, False]
 
@@ -464,8 +464,8 @@ async def test_a_schema_that_is_refused_is_left_out(http: Http, surface: Surface
     async with Simulator(script) as sim:
         one = MAKERS[surface](sim, http)
         wish: dict[str, Any] = {"model": "sim-model", "tools": (), "schema": PERSON}
-        await answer(one, one.said([Text("Hi.")]), **wish)
-        await answer(one, one.said([Text("Hi.")]), **wish)
+        await answer(one, one.user_items([Text("Hi.")]), **wish)
+        await answer(one, one.user_items([Text("Hi.")]), **wish)
         asked = [exchange.json for exchange in sim.requests if "/show" not in exchange.path]
         place = PLACES[surface]["schema"]
         # Another schema might be taken.
@@ -479,7 +479,7 @@ async def test_a_server_without_schemas_is_asked_for_none_again(http: Http) -> N
     async with Simulator([refuses, Turn(Say("{}")), Turn(Say("{}"))]) as sim:
         one = MAKERS["chat"](sim, http)
         for _ in range(2):
-            await answer(one, one.said([Text("Hi.")]), tools=(), schema=PERSON)
+            await answer(one, one.user_items([Text("Hi.")]), tools=(), schema=PERSON)
         assert ["response_format" in exchange.json for exchange in sim.requests] == [
             True,
             False,
@@ -493,7 +493,7 @@ async def test_another_refusal_is_not_taken_for_one_of_the_schema(http: Http) ->
         refuses = Raw(surface, json.dumps(error).encode(), "application/json", 400)
         async with Simulator([refuses, Turn(Say("{}"))]) as sim:
             one = MAKERS[surface](sim, http)
-            stream = one.stream(request(one.said([Text("Hi.")]), tools=(), schema=PERSON))
+            stream = one.stream(request(one.user_items([Text("Hi.")]), tools=(), schema=PERSON))
             with pytest.raises(Exception, match=r"(?i)moon|did not accept|error of its own"):
                 await drain(stream)
 
@@ -503,12 +503,12 @@ async def test_a_session_goes_on_after_a_schema_and_without(http: Http) -> None:
     for surface in ALL:
         async with Simulator(script, strict="beyond") as sim:
             one = MAKERS[surface](sim, http)
-            history = one.said([Text("Who, as JSON?")])
+            history = one.user_items([Text("Who, as JSON?")])
             wish: dict[str, Any] = {"model": "sim-model", "schema": PERSON}
             reply: Reply = await answer(one, history, choice="required", **wish)
-            history += one.results([result(call) for call in reply.calls])
+            history += one.result_items([result(call) for call in reply.calls])
             await answer(one, history, **wish)
-            history += one.said([Text("Thanks.")])
+            history += one.user_items([Text("Thanks.")])
             await answer(one, history, model="sim-model")
             assert not sim.violations
 
@@ -627,7 +627,9 @@ def test_older_claudes_are_asked_in_words_alone() -> None:
 async def test_the_simulator_keeps_to_the_limit(http: Http, surface: SurfaceName) -> None:
     async with Simulator([Turn(Say("a" * 200))]) as sim:
         one = MAKERS[surface](sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model="sim-model", output_limit=16))
+        stream = one.stream(
+            request(one.user_items([Text("Hi.")]), model="sim-model", output_limit=16)
+        )
         assert words(await drain(stream)) == "a" * 64
         assert stream.reply().stop == "max_tokens"
 
@@ -635,7 +637,7 @@ async def test_the_simulator_keeps_to_the_limit(http: Http, surface: SurfaceName
 async def test_the_simulator_says_which_text_ended_a_reply(http: Http) -> None:
     async with Simulator([Turn(Say("one END two"))]) as sim:
         one = MAKERS["anthropic"](sim, http)
-        reply = await answer(one, one.said([Text("Hi.")]), stop=("END",))
+        reply = await answer(one, one.user_items([Text("Hi.")]), stop=("END",))
         assert reply.stop == "end" and "two" not in json.dumps(reply.items)
 
 
@@ -643,6 +645,6 @@ async def test_a_script_may_not_call_where_nobody_may(http: Http) -> None:
     for surface in ALL[:4]:
         async with Simulator([Turn(Call("now"))]) as sim:
             one = MAKERS[surface](sim, http)
-            stream = one.stream(request(one.said([Text("Hi.")]), choice="none"))
+            stream = one.stream(request(one.user_items([Text("Hi.")]), choice="none"))
             with pytest.raises(Exception, match="the script calls a tool"):
                 await drain(stream)

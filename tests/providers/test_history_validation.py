@@ -1,4 +1,4 @@
-"""What ``examine`` finds is what a strict server would reject, and nothing else (H-5)."""
+"""What ``history_problem`` finds is what a strict server would reject, and nothing else (H-5)."""
 
 from __future__ import annotations
 
@@ -116,15 +116,15 @@ def histories(draw: st.DrawFn, kind: str) -> list[Any]:
     one, history = made(kind), list[Any]()
     bare = draw(st.booleans())
     model = draw(st.sampled_from(["", "claude-opus-5"]))
-    history += one.said([Text("Begin."), *draw(st.sampled_from(((), (PICTURE,))))])
+    history += one.user_items([Text("Begin."), *draw(st.sampled_from(((), (PICTURE,))))])
     for step in range(draw(st.integers(0, 6))):
         match draw(st.sampled_from(["say", "file", "steer", "reply", "calls", "calls", "calls"])):
             case "say":
-                history += one.said([Text("More.")])
+                history += one.user_items([Text("More.")])
             case "file":
-                history += one.said([File("a.pdf", "application/pdf", b"%PDF"), PICTURE])
+                history += one.user_items([File("a.pdf", "application/pdf", b"%PDF"), PICTURE])
             case "steer":
-                history += one.steer("Hurry.", model)
+                history += one.system_items("Hurry.", model)
             case "reply":
                 history.append(reply(kind, "Words.", [], draw(st.sampled_from(["", "Hm."]))))
             case _:
@@ -134,11 +134,13 @@ def histories(draw: st.DrawFn, kind: str) -> list[Any]:
                 thought = draw(st.sampled_from(["", "Hm."]))
                 history.append(reply(kind, draw(st.sampled_from(["", "So."])), calls, thought))
                 if draw(st.booleans()):
-                    history += one.steer("Hurry.", "claude-opus-5" if kind == "anthropic" else "")
+                    history += one.system_items(
+                        "Hurry.", "claude-opus-5" if kind == "anthropic" else ""
+                    )
                 if draw(st.integers(0, 5)):
                     known = one.open_calls(history)
                     assert [call.name for call in known] == names
-                    history += one.results([result(call, draw) for call in known])
+                    history += one.result_items([result(call, draw) for call in known])
                 else:
                     break  # a crash: the calls are open
     return history
@@ -152,7 +154,7 @@ def result(call: ToolCall, draw: st.DrawFn) -> ToolResult:
 def closed(one: Provider, history: list[Any]) -> list[Any]:
     """The history as the next request has it: every call answered, and words."""
     answers = [ToolResult(c.id, c.name, (Text("lost"),), True) for c in one.open_calls(history)]
-    return [*history, *one.results(answers), *one.said([Text("Go on.")])]
+    return [*history, *one.result_items(answers), *one.user_items([Text("Go on.")])]
 
 
 def inner(item: Any) -> list[Any]:
@@ -224,11 +226,11 @@ QUIET = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, Hea
 @given(data=st.data())
 def test_h5_what_we_make_is_sound(server: Server, kind: str, data: st.DataObject) -> None:
     one, history = made(kind), data.draw(histories(kind))
-    assert one.examine(history) == ""
+    assert one.history_problem(history) == ""
     accepted, words = server.accepts(kind, closed(one, history))
     assert accepted, words
     for cut in range(len(history)):
-        assert one.examine(history[:cut]) == ""  # each write of it is one, too
+        assert one.history_problem(history[:cut]) == ""  # each write of it is one, too
 
 
 @pytest.mark.parametrize("kind", ["anthropic", "gemini"])
@@ -237,7 +239,7 @@ def test_h5_what_we_make_is_sound(server: Server, kind: str, data: st.DataObject
 def test_h5_damage_is_found_or_does_no_harm(server: Server, kind: str, data: st.DataObject) -> None:
     one = made(kind)
     history = mutate(data.draw(histories(kind)), data)
-    if not (fault := one.examine(history)):
+    if not (fault := one.history_problem(history)):
         accepted, words = server.accepts(kind, closed(one, history))
         assert accepted, words
     else:
@@ -249,12 +251,12 @@ def test_5000_messages_are_examined_at_once(kind: str) -> None:
     one, history = made(kind), list[Any]()
     for number in range(1_250):
         calls = [ToolCall(f"c{number}-{n}", "read", {"n": n}) for n in range(2)]
-        history += one.said([Text("More.")])
+        history += one.user_items([Text("More.")])
         history.append(reply(kind, "So.", calls, "Hm."))
-        history += one.results([ToolResult(c.id, c.name, (Text("x"),)) for c in calls])
+        history += one.result_items([ToolResult(c.id, c.name, (Text("x"),)) for c in calls])
         history.append(reply(kind, "Done.", [], ""))
     assert len(history) == 5_000
-    best = min(timed(lambda: one.examine(history)) for _ in range(5))
+    best = min(timed(lambda: one.history_problem(history)) for _ in range(5))
     assert best < 0.05
 
 
@@ -267,17 +269,19 @@ def timed(work: Callable[[], str]) -> float:
 def test_the_place_is_named() -> None:
     one = made("anthropic")
     call = ToolCall("a", "read", {})
-    history = one.said([Text("Hi.")])
+    history = one.user_items([Text("Hi.")])
     history.append(reply("anthropic", "", [call], ""))
-    assert one.examine(history) == ""
-    two = one.results([ToolResult("a", "read", ())])
-    assert one.examine([*history, *two]) == ""
-    assert one.examine([*history, *one.said([Text("So?")]), *two]) == ""  # sent in order
-    assert one.examine([*history[:1], *two]) == "message 2: a result without its call"
-    assert one.examine([*history, *two, *two]) == "message 4: two results of one call"
+    assert one.history_problem(history) == ""
+    two = one.result_items([ToolResult("a", "read", ())])
+    assert one.history_problem([*history, *two]) == ""
+    assert (
+        one.history_problem([*history, *one.user_items([Text("So?")]), *two]) == ""
+    )  # sent in order
+    assert one.history_problem([*history[:1], *two]) == "message 2: a result without its call"
+    assert one.history_problem([*history, *two, *two]) == "message 4: two results of one call"
     other = made("gemini")
-    begun = other.said([Text("Hi.")])
+    begun = other.user_items([Text("Hi.")])
     begun.append(reply("gemini", "", [call], ""))
-    assert other.examine(begun) == ""
-    late = [*begun, *other.said([Text("So?")]), reply("gemini", "So.", [], "")]
-    assert other.examine(late) == "content 4: a call before it has no result"
+    assert other.history_problem(begun) == ""
+    late = [*begun, *other.user_items([Text("So?")]), reply("gemini", "So.", [], "")]
+    assert other.history_problem(late) == "content 4: a call before it has no result"

@@ -41,7 +41,7 @@ async def main():
             (GeminiProvider, "gemini", "sim-gemini-3"),
         ):
             provider = make("sk-test", sim.url(surface), http)
-            stream = provider.stream(Request(model, provider.said([Text("Hi")]), ""))
+            stream = provider.stream(Request(model, provider.user_items([Text("Hi")]), ""))
             said = [delta.text async for delta in stream]
             assert "".join(said) == "Hello.", said
         await http.aclose()

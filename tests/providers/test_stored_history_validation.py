@@ -1,4 +1,4 @@
-"""H-5: ``examine`` finds in a stored history what a strict server would reject, and only that."""
+"""H-5: ``history_problem`` finds in a stored history what a strict server would reject, and only that."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from studio.providers.http import Http
 from studio.providers.local_model.process import LoopbackHttp
 from studio.providers.ollama.adapter import OllamaProvider
 from studio.providers.openai.adapter import OpenAIProvider
-from studio.providers.openai.validate import examine as examine_responses
+from studio.providers.openai.validate import history_problem as responses_problem
 from studio.providers.openai_chat.adapter import CompatibleProvider
-from studio.providers.openai_chat.validate import examine_chat, examine_ollama
+from studio.providers.openai_chat.validate import chat_problem, ollama_problem
 from studio.simulator import Call, Simulator, Think, Turn
 from studio.simulator import Text as Say
 from support.provider_calls import answer, request, result
@@ -52,20 +52,20 @@ PLANS = st.lists(st.tuples(st.sampled_from(["say", "steer", "picture"]), TURNS),
 
 async def lead(one: Any, plan: list[tuple[str, Turn]]) -> list[Any]:
     """A conversation by our own methods; sound wherever it could be stored."""
-    history: list[Any] = one.said([Text("Begin.")])
+    history: list[Any] = one.user_items([Text("Begin.")])
     for kind, _ in plan:
         if kind == "steer":
-            history += one.steer("Hurry.")
+            history += one.system_items("Hurry.")
         elif kind == "picture":
-            history += one.said([Text("Look."), PICTURE])
+            history += one.user_items([Text("Look."), PICTURE])
         reply = await answer(one, history)
-        assert one.examine(history) == ""
+        assert one.history_problem(history) == ""
         results = [result(call) for call in reply.calls]
         for number in range(len(results)):  # a crash between two results
-            assert one.examine(history + one.results(results[:number])) == ""
-        history += one.results(results)
-        history += one.said([Text("More.")])
-        assert one.examine(history) == ""
+            assert one.history_problem(history + one.result_items(results[:number])) == ""
+        history += one.result_items(results)
+        history += one.user_items([Text("More.")])
+        assert one.history_problem(history) == ""
     return history
 
 
@@ -111,9 +111,9 @@ def test_h5_damage_is_found_or_harmless(kind: str, plan: list[tuple[str, Turn]],
             history = await lead(one, plan)
             assert sim.violations == []
             damaged = mutated(kind, history, data)
-            if damaged and one.examine(damaged) == "":
-                damaged += one.results([result(call) for call in one.open_calls(damaged)])
-                damaged += one.said([Text("Go on.")])
+            if damaged and one.history_problem(damaged) == "":
+                damaged += one.result_items([result(call) for call in one.open_calls(damaged)])
+                damaged += one.user_items([Text("Go on.")])
                 try:
                     await answer(one, damaged)
                 except ProviderError as error:
@@ -177,7 +177,7 @@ SAID: dict[str, Any] = {
     ],
 )
 def test_h5_what_openai_would_reject(history: Any, words: str) -> None:
-    found = examine_responses(history)
+    found = responses_problem(history)
     assert found.startswith(words) if words else found == ""
 
 
@@ -211,7 +211,7 @@ def tells(id: str) -> dict[str, Any]:
     ],
 )
 def test_h5_what_chat_completions_would_reject(history: Any, words: str) -> None:
-    assert examine_chat(history) == words
+    assert chat_problem(history) == words
 
 
 @pytest.mark.parametrize("kind", ["responses", "chat", "ollama"])
@@ -232,9 +232,9 @@ def test_h5_five_thousand_items_take_milliseconds(kind: str) -> None:
                 {"role": "assistant", "content": "Yes."},
             ]
     examine: Any = {
-        "responses": examine_responses,
-        "chat": examine_chat,
-        "ollama": examine_ollama,
+        "responses": responses_problem,
+        "chat": chat_problem,
+        "ollama": ollama_problem,
     }[kind]
     taken: list[float] = []
     for _ in range(5):
@@ -252,10 +252,10 @@ def test_l12_what_cannot_be_read_is_words_in_its_place(kind: str) -> None:
     film = File("a.mp4", "video/mp4", b"\0\0")
     huge = Image("image/png", b"\x89PNG" + bytes(101_000_000))
     for block in (scan, film, huge):
-        assert one.refuses(block).endswith(".")
-        told = str(one.said([block]))
+        assert one.media_problem(block).endswith(".")
+        told = str(one.user_items([block]))
         assert "Left out" in told
         assert len(told) < 1000
-    assert one.refuses(PICTURE) == ""
-    assert one.refuses(File("a.txt", "text/plain", b"a")) == ""
-    assert request(one.said([Text("a"), PICTURE])).history
+    assert one.media_problem(PICTURE) == ""
+    assert one.media_problem(File("a.txt", "text/plain", b"a")) == ""
+    assert request(one.user_items([Text("a"), PICTURE])).history

@@ -210,7 +210,7 @@ async def test_l7_the_history_is_that_of_a_proper_call(http: Http, surface: Any)
         url = sim.url(surface)
         make = {"chat": CompatibleProvider, "ollama": OllamaProvider}[surface]
         one: Any = make("k", url, http)
-        history = one.said([Text("Read a.txt.")])
+        history = one.user_items([Text("Read a.txt.")])
         stream = one.stream(request(history))
         deltas = await drain(stream)
         reply = stream.reply()
@@ -224,8 +224,8 @@ async def test_l7_the_history_is_that_of_a_proper_call(http: Http, surface: Any)
         assert reply.items[0]["content"] == "I'll look."
         history += reply.items
         assert one.open_calls(history) == reply.calls
-        assert one.examine(history) == ""
-        history += one.results([result(call) for call in reply.calls])
+        assert one.history_problem(history) == ""
+        history += one.result_items([result(call) for call in reply.calls])
         stream = one.stream(request(history))
         await drain(stream)
         assert stream.reply().stop == "end"
@@ -235,6 +235,6 @@ async def test_l7_the_history_is_that_of_a_proper_call(http: Http, surface: Any)
 async def test_l7_an_answer_passes_through(http: Http) -> None:
     async with Simulator([Turn(Say(f"For example: {PLAIN}"))]) as sim:
         one = CompatibleProvider("k", sim.url("chat"), http)
-        stream = one.stream(request(one.said([Text("How?")])))
+        stream = one.stream(request(one.user_items([Text("How?")])))
         await drain(stream)
         assert (stream.reply().stop, stream.reply().calls) == ("end", [])

@@ -78,7 +78,7 @@ async def test_any_chunking_gives_the_same_reply(http: Http, exchange: Exchange)
 
         async def came(pieces: list[bytes]) -> Any:
             server.answer(pieces, kind=exchange.kind)
-            stream = one.stream(request(one.said([Text("Hi.")]), model=exchange.model))
+            stream = one.stream(request(one.user_items([Text("Hi.")]), model=exchange.model))
             deltas = await drain(stream)
             return deltas, stream.reply()
 
@@ -115,7 +115,7 @@ async def test_l11_a_stream_without_its_end_is_an_error(http: Http, exchange: Ex
         one = provider(exchange.surface, server.url, http)
         for place in places:
             server.answer([data[:place]], kind=exchange.kind)
-            stream = one.stream(request(one.said([Text("Hi.")]), model=exchange.model))
+            stream = one.stream(request(one.user_items([Text("Hi.")]), model=exchange.model))
             with pytest.raises(ProviderError) as caught:
                 await drain(stream)
             assert caught.value.fault in ("network", "protocol"), place
@@ -150,7 +150,7 @@ async def test_h5_what_is_kept_after_each_event_is_accepted_back(
 ) -> None:
     """H-5: at every event, what is kept is a part of the whole, and valid."""
     one = provider(exchange.surface, "http://127.0.0.1:1", http)
-    history = one.said([Text("Hi.")])
+    history = one.user_items([Text("Hi.")])
     found = events(exchange)
     straight = accumulator(exchange.surface, history)
     for event in found:
@@ -199,11 +199,11 @@ CHECKS = {
 
 def accepted(exchange: Exchange, one: Provider, kept: Reply) -> None:
     """The strict rules take what is kept, its calls answered, and the person's next words."""
-    history = [*one.said([Text("Hi.")]), *kept.items]
+    history = [*one.user_items([Text("Hi.")]), *kept.items]
     assert one.open_calls(history) == kept.calls
-    history += one.results([result(call, "Cancelled.", error=True) for call in kept.calls])
+    history += one.result_items([result(call, "Cancelled.", error=True) for call in kept.calls])
     assert one.open_calls(history) == []
-    history += one.said([Text("Go on.")])
+    history += one.user_items([Text("Go on.")])
     json.dumps(history, ensure_ascii=False, allow_nan=False).encode()
     check, name = CHECKS[exchange.surface]
     followers, stored = sealed(exchange) if exchange.surface == "responses" else ({}, set[str]())

@@ -191,7 +191,7 @@ def answers(one: Provider, reply: Reply, rest: list[Any]) -> None:
     ]
     ours = [
         found if sent.text else replace(found, text="")  # what we say of no output
-        for found, sent in zip(answered(one.results(given)), theirs, strict=True)
+        for found, sent in zip(answered(one.result_items(given)), theirs, strict=True)
     ]
     assert ours == theirs
 

@@ -68,7 +68,7 @@ async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> 
     async with Replay() as server:
         server.answer([wire(exchange)])
         one = provider(exchange.surface, server.url, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history, model=exchange.model))
         deltas = await drain(stream)
         reply = stream.reply()
@@ -84,7 +84,7 @@ async def test_h1_a_reply_is_kept_as_it_came(http: Http, exchange: Exchange) -> 
         ]
         check_deltas(exchange, deltas, reply)
         # The history that goes out next is the history, byte for byte.
-        sent = [*history, *reply.items, *one.said([Text("Go on.")])]
+        sent = [*history, *reply.items, *one.user_items([Text("Go on.")])]
         await drain(one.stream(request(sent, model=exchange.model)))
         _, _, body = server.requests[-1]
         rows = body.get("messages") or body.get("input") or body.get("contents")
@@ -364,7 +364,7 @@ async def test_l12_a_recorded_error_is_named(http: Http, exchange: Exchange) -> 
     async with Replay() as server:
         server.answer([wire(exchange)], exchange.status, exchange.kind)
         one = provider(exchange.surface, server.url, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model=exchange.model))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), model=exchange.model))
         with pytest.raises(ProviderError) as caught:
             await drain(stream)
         error = caught.value

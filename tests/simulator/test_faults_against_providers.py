@@ -122,7 +122,7 @@ async def test_a_fault_leaves_a_history_that_goes_on(
     script = [first, Turn(Say("Done."))]
     async with Simulator(script, sleep=no_sleep, chunking=every(50)) as sim:
         one, model = provider(surface, sim, http), MODELS[surface]
-        history = one.said([Text("What is in them?")])
+        history = one.user_items([Text("What is in them?")])
         stream = one.stream(request(history, model=model, tools=(READ,)))
         try:
             await drain(stream)
@@ -133,9 +133,9 @@ async def test_a_fault_leaves_a_history_that_goes_on(
         await stream.aclose()
         history += reply.items
         assert [call.id for call in one.open_calls(history)] == [call.id for call in reply.calls]
-        history += one.results([result(call, "no", error=True) for call in reply.calls])
-        history += one.said([Text("Go on.")])
-        assert one.examine(history) == ""
+        history += one.result_items([result(call, "no", error=True) for call in reply.calls])
+        history += one.user_items([Text("Go on.")])
+        assert one.history_problem(history) == ""
         stream = one.stream(request(history, model=model, tools=(READ,)))
         await drain(stream)
         assert stream.reply().stop == "end"

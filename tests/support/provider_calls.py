@@ -64,7 +64,7 @@ async def answer(provider: Provider, history: list[JsonObject], **more: Any) -> 
 async def fails(provider: Provider, **more: Any) -> ProviderError:
     """One request that fails with a ProviderError."""
     with pytest.raises(ProviderError) as caught:
-        await drain(provider.stream(request(provider.said([Text("Hi.")]), **more)))
+        await drain(provider.stream(request(provider.user_items([Text("Hi.")]), **more)))
     return caught.value
 
 
@@ -133,7 +133,7 @@ TWO_CALLS = Turn(
 
 async def two_iterations(provider: Provider, simulator: Simulator, **more: Any) -> list[JsonObject]:
     """H-8 and H-4: two steps with calls, then an answer; every result under its own call."""
-    history = provider.said([Text("What is in a.txt and b.txt?")])
+    history = provider.user_items([Text("What is in a.txt and b.txt?")])
     stream = provider.stream(request(history, **more))
     deltas = await drain(stream)
     reply = stream.reply()
@@ -148,15 +148,15 @@ async def two_iterations(provider: Provider, simulator: Simulator, **more: Any) 
     assert started(deltas) == [(call.id, call.name) for call in reply.calls]
     assert words(deltas) == "I'll look."
     assert provider.open_calls(history) == reply.calls  # H-5: a crash between call and result
-    history += provider.results([result(call) for call in reply.calls])
+    history += provider.result_items([result(call) for call in reply.calls])
     assert provider.open_calls(history) == []
 
     second = await answer(provider, history, **more)
     assert [call.arguments for call in second.calls] == [{"path": "c.txt"}]
     # H-3: only the last reply's call is open, the older results stay where they are.
     assert provider.open_calls(history) == second.calls
-    history += provider.results([result(second.calls[0], "no such file", error=True)])
-    history += provider.steer("Answer now.")
+    history += provider.result_items([result(second.calls[0], "no such file", error=True)])
+    history += provider.system_items("Answer now.")
 
     third = await answer(provider, history, **more)
     assert third.stop == "end"
@@ -175,7 +175,7 @@ async def stopped(
 
     Stops once ``until`` holds for what would be kept.
     """
-    history = provider.said([Text("Read.")])
+    history = provider.user_items([Text("Read.")])
     stream = provider.stream(request(history, **more))
     reached = asyncio.Event()
 
@@ -199,8 +199,8 @@ async def stopped(
     kept = stream.interrupted()
     history += kept.items
     assert provider.open_calls(history) == kept.calls
-    history += provider.results([result(call, "cancelled", error=True) for call in kept.calls])
-    history += provider.said([Text("Go on.")])
+    history += provider.result_items([result(call, "cancelled", error=True) for call in kept.calls])
+    history += provider.user_items([Text("Go on.")])
     assert (await answer(provider, history, **more)).stop == "end"
     assert simulator.violations == []
     return kept

@@ -107,7 +107,7 @@ async def enclosing(on: SwitchScene, session: Session) -> None:
     known = on.home.studio
     facts = known.model(session.info.provider, session.info.model)
     provider = await known.provider(session.info.provider)
-    said = [one for one in (PHOTO, PLAN, NOTES) if not provider.refuses(one, facts)]
+    said = [one for one in (PHOTO, PLAN, NOTES) if not provider.media_problem(one, facts)]
     replies = [Turn(read("photo.png")), Turn(Text("Two squares."))]
     await on.say(session, Words("Look at these."), *said, replies=replies)
 

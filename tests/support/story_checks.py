@@ -68,7 +68,7 @@ async def check_histories(world: StoryRunner) -> None:
             assert chains[sent.epoch][sent.items] == sent.prefix
     if native is not None and native.epoch in chains:
         provider = await world.studio.provider(native.provider)
-        assert provider.examine(native.items) == ""
+        assert provider.history_problem(native.items) == ""
 
 
 async def check_usage(world: StoryRunner) -> None:

@@ -189,7 +189,7 @@ class Compactor:
         """The model's, or what a refused request taught of it."""
         request = Request(means.model, (), facts=means.facts, session=means.session_id)
         try:
-            known = await means.provider.context(request)
+            known = await means.provider.context_window(request)
         except ProviderError:  # the request itself will say what is wrong
             known = means.facts.context_window if means.facts else None
         refused = self._refused.get((means.provider.name, means.model))

@@ -79,7 +79,7 @@ class Writer:
         means = self._means
         request = Request(
             means.model,
-            means.provider.said([Text(prompt)]),
+            means.provider.user_items([Text(prompt)]),
             SYSTEM,
             facts=means.facts,
             effort="low",

@@ -77,7 +77,7 @@ class _Attempt:
 
     @property
     def heard(self) -> float:
-        return max(self.stream.heard, self.began)
+        return max(self.stream.last_event_at, self.began)
 
     def said(self, delta: Delta) -> None:
         self._said = time.monotonic()
@@ -185,14 +185,14 @@ class ModelRequests:
     async def resume(self) -> None:
         """Ask for more where the history ends with the model's own words (some refuse that)."""
         if self._history.items and _is_answer(self._history.items[-1]):
-            await self._history.append(self._provider.steer(RESUME, self._request().model))
+            await self._history.append(self._provider.system_items(RESUME, self._request().model))
             self._emit(Told("resume", RESUME))
 
     async def close(self, reply: Reply, why: str) -> None:
         """Store a reply whose calls do not run, together with their answers (H-5)."""
         items = [*reply.items]
         if reply.calls:
-            items += self._provider.results([failed(call, why) for call in reply.calls])
+            items += self._provider.result_items([failed(call, why) for call in reply.calls])
         if items:
             await self._history.append(items)
 

@@ -278,7 +278,7 @@ class Turn:
             if said:
                 if self._history.items:  # a conversation begins with the person's words
                     await self._tell()
-                words = self._provider.said(said)
+                words = self._provider.user_items(said)
                 self._begin(1)  # stored with the words, so that they count as said once they are
                 await self._history.append(words)
             else:
@@ -380,7 +380,7 @@ class Turn:
             self._emit(Steered(message.said))
             facts = self._setting.facts
             said = [readable(block, self._provider, facts) for block in message.said]
-            await self._history.append(self._provider.said(said))
+            await self._history.append(self._provider.user_items(said))
             self._stall.changed()
         if not self._wrapped_up and (text := self._wrap_up()):
             self._wrapped_up = True
@@ -404,7 +404,7 @@ class Turn:
         """Bring the model up to date, in words appended to its history (H-6)."""
         for told in [*self._setting.news(), *self._notes]:
             self._emit(told)
-            await self._history.append(self._provider.steer(told.text, self._model))
+            await self._history.append(self._provider.system_items(told.text, self._model))
         self._notes.clear()
 
     async def _act(self, reply: Reply) -> Ended | None:
@@ -444,7 +444,7 @@ class Turn:
     ) -> list[ToolResult]:
         """Store the answers to a reply's calls; of those without one, ``why``."""
         closed = [result or failed(call, why) for call, result in zip(calls, results, strict=True)]
-        await self._history.append(self._provider.results(closed))
+        await self._history.append(self._provider.result_items(closed))
         return closed
 
     async def _leave(self, reply: Reply, why: str) -> None:

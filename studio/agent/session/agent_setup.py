@@ -160,7 +160,7 @@ async def load_agent_setup(
 def _of_provider(spec: ToolSpec, provider: Provider, model: str, search: str) -> ToolSpec:
     """The search of the provider in the place of ours, where the person wants that."""
     wanted = spec.name == SEARCH and search == "provider"
-    return replace(spec, hosted=True) if wanted and provider.hosts(SEARCH, model) else spec
+    return replace(spec, hosted=True) if wanted and provider.runs_tool(SEARCH, model) else spec
 
 
 def _instructions(agent: Agent, folder: Path, client: str) -> str:

@@ -285,7 +285,7 @@ class ModelRouter:
         except StudioError:  # no key, say
             return False
         facts = self._models.model(*target)
-        return not any(provider.refuses(block, facts) for block in said)
+        return not any(provider.media_problem(block, facts) for block in said)
 
     async def _ask(self, said: Sequence[Said], budget: Budget) -> Asked:
         """Whatever goes wrong, the rules are there."""
@@ -299,7 +299,7 @@ class ModelRouter:
             return Asked(None)
         facts = self._models.model(*target)
         rates = asyncio.to_thread(token_rates, *target, READS, facts)
-        words = provider.said([Text(_shown(said))])
+        words = provider.user_items([Text(_shown(said))])
         request = Request(target[1], words, SORT, output_limit=ANSWER, facts=facts)
         purse = RequestMeter(budget, self._models.rate, rates)
         try:

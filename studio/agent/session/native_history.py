@@ -98,7 +98,7 @@ class _Fresh:
 
     def unreadable(self, block: Said) -> str:
         """Why the model cannot read a picture or a file; empty if it can."""
-        return self.provider.refuses(block, self.facts)
+        return self.provider.media_problem(block, self.facts)
 
 
 class NativeHistory:
@@ -157,7 +157,7 @@ class NativeHistory:
             unsent.clear()
             return [begun, Notice(why)]
         for many in range(len(unsent), 0, -1):
-            added = provider.said(unsent[:many])
+            added = provider.user_items(unsent[:many])
             if added and self.items[-len(added) :] == added:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
@@ -252,7 +252,7 @@ class NativeHistory:
             return await asyncio.to_thread(
                 carried_over, model, messages, fresh.unreadable, thought=thought
             )
-        if damage := stored.damage or provider.examine(stored.items):
+        if damage := stored.damage or provider.history_problem(stored.items):
             return DAMAGED.format(damage=damage)
         if {s.name for s in self.tools if s.hosted} != {s.name for s in fresh.tools if s.hosted}:
             return OTHER_SEARCH  # nobody here could refuse a call of it
@@ -270,7 +270,7 @@ class NativeHistory:
             return []
         known = {block.call_id: block for block in made if block.state in ("done", "error")}
         results = [_result(call, known.get(call.id)) for call in calls]
-        await self.append(provider.results(results))
+        await self.append(provider.result_items(results))
         lost = sum(call.id not in known for call in calls)
         if not lost:
             return []

@@ -170,7 +170,7 @@ class TurnBuilder:
         budget = await self._budget(agent, wish)
         fact = self._around.model(info.provider, info.model)
         for block in started.said:
-            if reason := provider.refuses(block, fact):
+            if reason := provider.media_problem(block, fact):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         new, said = self.history.new, self._unheard.said
         said[:] = [readable(block, provider, fact) for block in said]
@@ -327,7 +327,9 @@ class TurnBuilder:
             await history.look()
         with suppress(StudioError, ProviderError):  # no key, say: that is told where it matters
             provider = await self._around.provider(info.provider)
-            window = await provider.context(Request(info.model, (), facts=facts, session=info.id))
+            window = await provider.context_window(
+                Request(info.model, (), facts=facts, session=info.id)
+            )
         return await self.room.view(history, window)
 
     def _purse(self, budget: Budget, ground: AgentSetup, last: LedgerEntry | None) -> RequestMeter:

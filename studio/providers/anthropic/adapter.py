@@ -107,11 +107,11 @@ class AnthropicProvider(Provider):
         self._border = ErrorFactory(self.name, "Anthropic", self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         content = [_said(block) for block in blocks if not _is_blank(block)]
         return [_message("user", content)] if content else []
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         return [_message("user", _results(results))] if results else []
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
@@ -142,24 +142,24 @@ class AnthropicProvider(Provider):
             else:
                 history.append(_message(role, content))
 
-        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text = [_text(exchange.text)] if exchange.text.strip() else []
             add("assistant", [*text, *(_call(call) for call in exchange.calls)])
             add("user", _results(exchange.results))
         return history
 
-    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+    def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """Where the model has system messages, one of these: see ``anthropic_history.placed``."""
         return [_message("system" if takes_system_messages(model) else "user", [_text(text)])]
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return validate.examine(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return validate.history_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         return media_refusal(block, LIMITS, facts)
 
-    def hosts(self, tool: str, model: str) -> bool:
+    def runs_tool(self, tool: str, model: str) -> bool:
         return tool in HOSTED
 
     def stream(self, request: Request) -> ReplyStream:

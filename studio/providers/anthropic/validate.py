@@ -58,8 +58,8 @@ def _is_paused(sent: list[JsonObject]) -> bool:
     return bool(content) and content[-1].get("type") == "server_tool_use"
 
 
-def examine(history: Sequence[JsonObject]) -> str:
-    """See ``Provider.examine``; places count messages from 1."""
+def history_problem(history: Sequence[JsonObject]) -> str:
+    """See ``Provider.history_problem``; places count messages from 1."""
     asked: set[str] = set()  # ids of the calls in the replies just before
     answered: set[str] = set()
     before = ""

@@ -99,11 +99,11 @@ class GeminiProvider(Provider):
         self._border = ErrorFactory(self.name, "Gemini", self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         parts = [_said(block) for block in blocks if not _is_blank(block)]
         return [_content("user", parts)] if parts else []
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         return [_content("user", _results(results))] if results else []
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
@@ -143,7 +143,7 @@ class GeminiProvider(Provider):
             else:
                 history.append(_content(role, parts))
 
-        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             add("user", [_said(block) for block in exchange.said])
             text: list[JsonObject] = [{"text": exchange.text}] if exchange.text.strip() else []
             calls = [_call(call) for call in exchange.calls]
@@ -153,13 +153,13 @@ class GeminiProvider(Provider):
             add("user", _results(exchange.results, with_ids=False))
         return history
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return validate.examine(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return validate.history_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         return media_refusal(block, LIMITS, facts)
 
-    def hosts(self, tool: str, model: str) -> bool:
+    def runs_tool(self, tool: str, model: str) -> bool:
         """Beside functions, its own tools are taken by Gemini 3 and later ones alone."""
         return tool in HOSTED and wants_signatures(model)
 

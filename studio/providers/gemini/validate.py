@@ -59,8 +59,8 @@ def signed(contents: Sequence[JsonObject]) -> list[JsonObject]:
     return sent
 
 
-def examine(history: Sequence[JsonObject]) -> str:
-    """See ``Provider.examine``; places count contents from 1."""
+def history_problem(history: Sequence[JsonObject]) -> str:
+    """See ``Provider.history_problem``; places count contents from 1."""
     asked: list[dict[str, Any]] = []  # the calls of the replies just before
     answers: list[dict[str, Any]] = []
     before = ""

@@ -44,11 +44,11 @@ class LocalModelProvider(Provider):
         self._words = CompatibleProvider("", "", model.http, NAME, TITLE)
         self._prompt: Prompt | None = None
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
-        return self._words.said(blocks)
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
+        return self._words.user_items(blocks)
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
-        return self._words.results(results)
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+        return self._words.result_items(results)
 
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return self._words.open_calls(history)
@@ -58,19 +58,19 @@ class LocalModelProvider(Provider):
     ) -> list[JsonObject]:
         return self._words.rebuild(messages, TEXT_ONLY)
 
-    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+    def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the system's words: a small model would take the person's for a new request."""
         if self._model.chosen is not None:  # many templates allow a system message only first
-            return super().steer(text)
+            return super().system_items(text)
         return [{"role": "system", "content": text}]
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return self._words.examine(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return self._words.history_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
-        return self._words.refuses(block, TEXT_ONLY)
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
+        return self._words.media_problem(block, TEXT_ONLY)
 
-    async def context(self, request: Request) -> int | None:
+    async def context_window(self, request: Request) -> int | None:
         return None if self._model.chosen is None else request.context_window or OTHER_CONTEXT
 
     def stream(self, request: Request) -> ReplyStream:
@@ -135,8 +135,8 @@ class _Stream:
         self._inner: ReplyStream | None = None
 
     @property
-    def heard(self) -> float:
-        return self._inner.heard if self._inner is not None else 0.0
+    def last_event_at(self) -> float:
+        return self._inner.last_event_at if self._inner is not None else 0.0
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)

@@ -27,7 +27,7 @@ from studio.providers.media import (
 )
 from studio.providers.openai_chat.adapter import function_tool, readable, result_text, unanswered
 from studio.providers.openai_chat.errors import UnsupportedParameters
-from studio.providers.openai_chat.validate import examine_ollama
+from studio.providers.openai_chat.validate import ollama_problem
 from studio.providers.sse import Endpoint, InvalidResponse, json_lines, parse_object
 from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
@@ -101,13 +101,13 @@ class OllamaProvider(Provider):
         self._memory: dict[str, Memory | None] = {}
         self._windows: dict[tuple[str, str], int] = {}
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         words: list[str] = []
         images: list[Json] = []
         for block in blocks:
             if isinstance(block, Text):
                 words.append(block.text)
-            elif why := self.refuses(block):
+            elif why := self.media_problem(block):
                 words.append(left_out_text(block, why))
             elif is_picture(block):
                 images.append(base64_text(block.data))
@@ -119,13 +119,13 @@ class OllamaProvider(Provider):
             message["images"] = images
         return [message]
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         messages: list[JsonObject] = []
         for result in results:
             words, images = [result_text(result)], list[Json]()
             for part in result.content:
                 if isinstance(part, Image):
-                    if why := self.refuses(part):
+                    if why := self.media_problem(part):
                         words.append(left_out_text(part, why))
                     else:
                         images.append(base64_text(part.data))
@@ -143,13 +143,13 @@ class OllamaProvider(Provider):
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return unanswered(history, calls_of)
 
-    # ``steer`` stays the person's words: the templates of many models gather all system
+    # ``system_items`` stays the person's words: the templates of many models gather all system
     # messages at the top, where this one would change what was sent before and lose its place.
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return examine_ollama(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return ollama_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         if isinstance(block, File) and block.media_type == PDF:
             return "Models on Ollama cannot read PDF files."
         shown = self._shown.get(facts.id) if facts is not None else None
@@ -161,15 +161,15 @@ class OllamaProvider(Provider):
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             if exchange.said:
-                history += self.said(exchange.said)
+                history += self.user_items(exchange.said)
             if exchange.text or exchange.calls:
                 message: JsonObject = {"role": "assistant", "content": exchange.text}
                 if exchange.calls:
                     message["tool_calls"] = [_native_call(call) for call in exchange.calls]
                 history.append(message)
-            history += self.results(exchange.results)
+            history += self.result_items(exchange.results)
         return history
 
     async def warning(self, request: Request) -> str:
@@ -184,7 +184,7 @@ class OllamaProvider(Provider):
             "Ollama refuses that, or cuts off the beginning."
         )
 
-    async def context(self, request: Request) -> int:
+    async def context_window(self, request: Request) -> int:
         """The ``num_ctx`` of a request, in tokens: the same for all of one session."""
         return await self._window(request, await self._show(request.model))
 

@@ -46,7 +46,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal
 
 from .stream import ResponsesAccumulator, calls_of
-from .validate import examine
+from .validate import history_problem
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -92,10 +92,10 @@ class OpenAIProvider(Provider):
         self._transport: AsyncClient | None = None
         self._dialect = UnsupportedParameters()  # summaries, for one, are not for every account
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         return [{"role": "user", "content": [_part(block) for block in blocks]}]
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         return [
             {
                 "type": "function_call_output",
@@ -113,26 +113,26 @@ class OpenAIProvider(Provider):
         }
         return calls_of([item for item in history if str(item.get("call_id")) not in answered])
 
-    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+    def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the developer's words, which may stand anywhere between items."""
         return [{"role": "developer", "content": [{"type": "input_text", "text": text}]}]
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return examine(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return history_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         return refused(block, facts)
 
-    def hosts(self, tool: str, model: str) -> bool:
+    def runs_tool(self, tool: str, model: str) -> bool:
         return tool in HOSTED
 
     def rebuild(
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             if exchange.said:
-                history += self.said(exchange.said)
+                history += self.user_items(exchange.said)
             if exchange.text:
                 history.append({"type": "message", "role": "assistant", "content": exchange.text})
             for call in exchange.calls:
@@ -147,7 +147,7 @@ class OpenAIProvider(Provider):
                         "arguments": arguments,
                     }
                 )
-            history += self.results(exchange.results)
+            history += self.result_items(exchange.results)
         return history
 
     def stream(self, request: Request) -> ReplyStream:

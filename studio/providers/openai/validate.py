@@ -16,7 +16,7 @@ _INPUT = ("input_text", "input_image", "input_file")
 _OUTPUT = ("output_text", "refusal")
 
 
-def examine(history: Sequence[JsonObject]) -> str:
+def history_problem(history: Sequence[JsonObject]) -> str:
     """The first thing wrong, with its place ("item 4: …", counted from 1), or nothing."""
     calls: dict[str, int] = {}
     answered: set[str] = set()

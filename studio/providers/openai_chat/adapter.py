@@ -40,7 +40,7 @@ from .errors import UnsupportedParameters, fault_of_error
 from .models import efforts_of, is_reasoning_model
 from .request_options import chat_tool_choice, response_format
 from .stream import UNREADABLE, ChatAccumulator, calls_of
-from .validate import examine_chat
+from .validate import chat_problem
 
 NO_OUTPUT = "(no output)"
 FORM = "response_format"
@@ -77,13 +77,13 @@ class CompatibleProvider(Provider):
             document_bytes=50_000_000,
         )
 
-    def said(self, blocks: Sequence[Said]) -> list[JsonObject]:
+    def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         if all(isinstance(block, Text) for block in blocks):
             words = [block.text for block in blocks if isinstance(block, Text)]
             return [{"role": "user", "content": "\n\n".join(words)}]
         return [{"role": "user", "content": [self._part(block) for block in blocks]}]
 
-    def results(self, results: Sequence[ToolResult]) -> list[JsonObject]:
+    def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
         """Tool messages hold text only: pictures follow in one message of the user's."""
         messages: list[JsonObject] = []
         pictures: list[Json] = []
@@ -106,7 +106,7 @@ class CompatibleProvider(Provider):
     def open_calls(self, history: Sequence[JsonObject]) -> list[ToolCall]:
         return unanswered(history, calls_of)
 
-    def steer(self, text: str, model: str = "") -> list[JsonObject]:
+    def system_items(self, text: str, model: str = "") -> list[JsonObject]:
         """As the person's words, except at OpenAI.
 
         The chat templates of many open models fail on a system message that is
@@ -114,12 +114,12 @@ class CompatibleProvider(Provider):
         """
         if self._hosted:
             return [{"role": "developer", "content": text}]
-        return super().steer(text, model)
+        return super().system_items(text, model)
 
-    def examine(self, history: Sequence[JsonObject]) -> str:
-        return examine_chat(history)
+    def history_problem(self, history: Sequence[JsonObject]) -> str:
+        return chat_problem(history)
 
-    def refuses(self, block: Said, facts: ModelInfo | None = None) -> str:
+    def media_problem(self, block: Said, facts: ModelInfo | None = None) -> str:
         if isinstance(block, File) and block.media_type == PDF:
             reads = facts.documents if facts is not None else None
             # Few servers take files at all, and none that does not say so.
@@ -131,9 +131,9 @@ class CompatibleProvider(Provider):
         self, messages: Sequence[Message], facts: ModelInfo | None = None
     ) -> list[JsonObject]:
         history: list[JsonObject] = []
-        for exchange in pair_calls(messages, lambda block: self.refuses(block, facts)):
+        for exchange in pair_calls(messages, lambda block: self.media_problem(block, facts)):
             if exchange.said:
-                history += self.said(exchange.said)
+                history += self.user_items(exchange.said)
             if exchange.calls:
                 calls: list[Json] = [native_call(call) for call in exchange.calls]
                 history.append(
@@ -141,7 +141,7 @@ class CompatibleProvider(Provider):
                 )
             elif exchange.text:
                 history.append({"role": "assistant", "content": exchange.text})
-            history += self.results(exchange.results)
+            history += self.result_items(exchange.results)
         return history
 
     def _part(self, block: Said) -> JsonObject:

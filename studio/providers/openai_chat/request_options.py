@@ -41,7 +41,7 @@ def text_format(request: Request, said: Sequence[JsonObject]) -> JsonObject:
     """For Responses; empty where an answer may have any form, or none would be taken.
 
     A schema has to be an object's. Any JSON object may be asked for only where
-    ``said`` mentions JSON.
+    ``user_items`` mentions JSON.
     """
     schema = sendable_schema(request)
     if schema == {} and mentions_json(said):

@@ -16,12 +16,12 @@ _CHAT_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 _OLLAMA_ROLES = ("user", "assistant", "system", "tool")
 
 
-def examine_chat(history: Sequence[JsonObject]) -> str:
+def chat_problem(history: Sequence[JsonObject]) -> str:
     """The first thing wrong with a Chat Completions history, with its place, or nothing."""
     return _examine(history, _chat_shape)
 
 
-def examine_ollama(history: Sequence[JsonObject]) -> str:
+def ollama_problem(history: Sequence[JsonObject]) -> str:
     """The same for a history of ``/api/chat``."""
     return _examine(history, _ollama_shape)
 

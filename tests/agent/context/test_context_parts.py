@@ -121,7 +121,7 @@ def test_whatever_is_shortened_is_still_a_conversation(
         assert messages[0].role == "user" and "What was before." in messages[0].text
     for provider in PROVIDERS:
         history = provider.rebuild(messages)
-        assert provider.examine(history) == "" and not provider.open_calls(history)
+        assert provider.history_problem(history) == "" and not provider.open_calls(history)
 
 
 def test_the_newest_results_stay_whole() -> None:

@@ -212,7 +212,9 @@ def test_h7_five_thousand_messages_take_milliseconds() -> None:
     for _ in range(5):
         start = time.perf_counter()
         thought = has_reasoning(items)
-        said = carried_over("m", messages, lambda b: provider.refuses(b, facts), thought=thought)
+        said = carried_over(
+            "m", messages, lambda b: provider.media_problem(b, facts), thought=thought
+        )
         taken.append(time.perf_counter() - start)
     assert "100 pictures" in said
     assert min(taken) < 0.05
@@ -250,7 +252,7 @@ async def found_of(on: SwitchScene, first: str, other: str) -> dict[str, str]:
     """What is really carried over, in the words of the page; None of what was not there."""
     session = await on.session(first)
     one = await on.home.studio.provider(first)
-    said = [block for block in (PHOTO, PLAN, NOTES) if not one.refuses(block)]
+    said = [block for block in (PHOTO, PLAN, NOTES) if not one.media_problem(block)]
     searched = ServerTool(query="it", found=(Found("The title found", "https://a.example/page"),))
     await session.change(permission_mode="plan")
     replies = [

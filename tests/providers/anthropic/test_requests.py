@@ -109,8 +109,8 @@ def test_a_turn_that_began_without_thinking_ends_without() -> None:
     one = AnthropicProvider("k", "", Http())
     call: Any = {"type": "tool_use", "id": "t1", "name": "now", "input": {}}
     thought: Any = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
-    begun = one.said([Text("Hi.")])
-    results = one.results([ToolResult("t1", "now", (Text("12:00"),))])
+    begun = one.user_items([Text("Hi.")])
+    results = one.result_items([ToolResult("t1", "now", (Text("12:00"),))])
     model = "claude-haiku-4-5"
 
     def thinks(history: list[Any]) -> bool:
@@ -118,7 +118,7 @@ def test_a_turn_that_began_without_thinking_ends_without() -> None:
 
     bare = [*begun, {"role": "assistant", "content": [call]}, *results]
     assert not thinks(bare)
-    assert not thinks([*bare, *one.steer("Hurry.")])
+    assert not thinks([*bare, *one.system_items("Hurry.")])
     assert not thinks([*bare, {"role": "assistant", "content": [thought, call]}, *results])
     assert thinks([*begun, {"role": "assistant", "content": [thought, call]}, *results])
     assert thinks(
@@ -172,16 +172,16 @@ async def test_thinking_is_shown_and_signed_between_calls(http: Http) -> None:
     ]
     async with Simulator(script) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Go.")])
+        history = one.user_items([Text("Go.")])
         for effort in ("high", "max", "low"):
             stream = one.stream(request(history, model=NEW, effort=effort))
             assert thoughts(await drain(stream))
             reply = stream.reply()
-            history += reply.items + one.results([result(call) for call in reply.calls])
+            history += reply.items + one.result_items([result(call) for call in reply.calls])
         assert sim.violations == []
         sent = [exchange.json for exchange in sim.requests]
         assert [body["output_config"]["effort"] for body in sent] == ["high", "max", "low"]
-        assert one.examine(history) == ""
+        assert one.history_problem(history) == ""
 
 
 # System messages.
@@ -199,19 +199,21 @@ async def test_h6_a_system_message_wherever_it_stands(http: Http) -> None:
     script = [Turn(Think("Hm."), Call("now")), *(Turn(Think("Hm."), Say(".")) for _ in range(5))]
     async with Simulator(script) as sim:
         one = provider(sim, http)
-        history = one.steer("It is Monday.", NEW) + one.said([Text("Hi.")])
+        history = one.system_items("It is Monday.", NEW) + one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=NEW)
-        history += one.results([result(call) for call in reply.calls])
-        history += one.steer("Be quick.", NEW) + one.steer("Very quick.", NEW)
+        history += one.result_items([result(call) for call in reply.calls])
+        history += one.system_items("Be quick.", NEW) + one.system_items("Very quick.", NEW)
         await answer(one, history, model=NEW)
-        history += one.steer("It is Tuesday.", NEW) + one.said([Text("And now?")])
+        history += one.system_items("It is Tuesday.", NEW) + one.user_items([Text("And now?")])
         await answer(one, history, model=NEW)
-        history += one.steer("Go on by yourself.", NEW)
+        history += one.system_items("Go on by yourself.", NEW)
         await answer(one, history, model=NEW)
-        history += one.said([Text("Thanks.")])
-        assert one.examine(history) == ""
+        history += one.user_items([Text("Thanks.")])
+        assert one.history_problem(history) == ""
         await answer(one, history, model=NEW)
-        await answer(one, history + one.said([Text("Bye.")]), model="claude-haiku-4-5-20251001")
+        await answer(
+            one, history + one.user_items([Text("Bye.")]), model="claude-haiku-4-5-20251001"
+        )
         assert sim.violations == []
         bodies: list[Any] = [exchange.json["messages"] for exchange in sim.requests]
     for earlier, later in pairwise(bodies[:5]):
@@ -229,11 +231,11 @@ async def test_h6_a_system_message_wherever_it_stands(http: Http) -> None:
 async def test_h6_a_system_message_before_results_comes_after_them(http: Http) -> None:
     async with Simulator([Turn(Call("now")), Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=NEW)
-        history += one.steer("Be quick.", NEW)
+        history += one.system_items("Be quick.", NEW)
         assert one.open_calls(history) == reply.calls
-        history += one.results([result(call) for call in reply.calls])
+        history += one.result_items([result(call) for call in reply.calls])
         await answer(one, history, model=NEW)
         assert sim.violations == []
         assert [m["role"] for m in sim.requests[1].json["messages"][2:]] == ["user", "system"]
@@ -264,29 +266,31 @@ def test_l_what_cannot_be_read_is_said_before_it_is_sent() -> None:
     one = AnthropicProvider("k", "", Http())
     pdf = File("a.pdf", "application/pdf", b"%PDF")
     picture = Image("image/png", png(100, 100))
-    assert one.refuses(Text("x")) == one.refuses(picture) == one.refuses(pdf) == ""
-    assert one.refuses(File("n.txt", "text/plain", b"x")) == ""
-    assert one.refuses(Image("image/png", png(1, 1, 7_000_000))) == (
+    assert (
+        one.media_problem(Text("x")) == one.media_problem(picture) == one.media_problem(pdf) == ""
+    )
+    assert one.media_problem(File("n.txt", "text/plain", b"x")) == ""
+    assert one.media_problem(Image("image/png", png(1, 1, 7_000_000))) == (
         "Anthropic takes pictures up to 3.9 MB; this one has 7 MB."
     )
-    assert one.refuses(Image("image/png", png(9_000, 10))) == (
+    assert one.media_problem(Image("image/png", png(9_000, 10))) == (
         "Anthropic takes pictures up to 8000 pixels wide or high; this one has 9000 × 10."
     )
-    assert one.refuses(File("x.bmp", "image/bmp", b"BM")) == (
+    assert one.media_problem(File("x.bmp", "image/bmp", b"BM")) == (
         "Anthropic takes pictures as JPEG, PNG, GIF or WebP; this one is BMP."
     )
-    assert one.refuses(File("b.pdf", "application/pdf", bytes(30_000_000))) == (
+    assert one.media_problem(File("b.pdf", "application/pdf", bytes(30_000_000))) == (
         "Anthropic takes PDF files up to 20 MB; this one has 30 MB."
     )
-    assert one.refuses(File("x.zip", "application/zip", b"PK")) == (
+    assert one.media_problem(File("x.zip", "application/zip", b"PK")) == (
         "Anthropic cannot read x.zip: it is neither text nor a PDF."
     )
     blind = ModelInfo("m", images=False)
-    assert one.refuses(picture, blind) == "This model cannot see pictures."
-    assert one.refuses(pdf, blind) == "This model cannot read PDF files."
-    assert one.refuses(pdf, ModelInfo("m", images=True, documents=False)) != ""
+    assert one.media_problem(picture, blind) == "This model cannot see pictures."
+    assert one.media_problem(pdf, blind) == "This model cannot read PDF files."
+    assert one.media_problem(pdf, ModelInfo("m", images=True, documents=False)) != ""
     long = File("n.txt", "text/plain", b"x" * 5_000)
-    assert one.refuses(long, ModelInfo("m", context_window=1_000)) == (
+    assert one.media_problem(long, ModelInfo("m", context_window=1_000)) == (
         "n.txt is longer than this model can read."
     )
 
@@ -303,7 +307,7 @@ def test_h7_nothing_refused_is_sent() -> None:
             Message("user", (File("p.pdf", "application/pdf", b"%PDF"),)),
         ]
     )
-    assert one.examine(history) == ""
+    assert one.history_problem(history) == ""
     said: Any = history[0]["content"]
     assert [block["type"] for block in said] == ["text", "text", "text"]
     assert said[1]["text"].startswith("(Left out: picture. Anthropic takes pictures up to 8000")
@@ -361,16 +365,16 @@ async def test_h5_a_rejected_history_is_known_by_its_fault(http: Http) -> None:
     async with Simulator([]) as sim:
         one = provider(sim, http)
         history: Any = [
-            *one.said([Text("Hi.")]),
+            *one.user_items([Text("Hi.")]),
             {
                 "role": "assistant",
                 "content": [{"type": "tool_use", "id": "t", "name": "now", "input": {}}],
             },
-            *one.said([Text("Well?")]),
+            *one.user_items([Text("Well?")]),
             {"role": "assistant", "content": [{"type": "text", "text": "Well."}]},
-            *one.said([Text("So?")]),
+            *one.user_items([Text("So?")]),
         ]
-        assert one.examine(history) == "message 4: a call before it has no result"
+        assert one.history_problem(history) == "message 4: a call before it has no result"
         with pytest.raises(Exception, match="did not accept the conversation's history") as caught:
             await drain(one.stream(request(history)))
         assert getattr(caught.value, "fault", "") == "bad_history"
@@ -389,4 +393,4 @@ def test_what_is_sent_is_json() -> None:
     one = AnthropicProvider("k", "", Http())
     assert one.cache is not None
     assert READ.schema
-    json.dumps(one.said([Text("x"), File("a.pdf", "application/pdf", b"%PDF")]))
+    json.dumps(one.user_items([Text("x"), File("a.pdf", "application/pdf", b"%PDF")]))

@@ -119,13 +119,13 @@ async def test_h1_the_request_is_frozen_and_carries_no_marks(http: Http) -> None
     turn = Turn(Think("Hm."), Say("Grüße."), usage=Tokens(1200, 1000, 50, 80, 40))
     async with Simulator([turn, Turn(Say("."))], strict="beyond") as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history, model=PRESERVED))
         deltas = await drain(stream)
         reply = stream.reply()
         assert (words(deltas), thoughts(deltas)) == ("Grüße.", "Hm.")
         assert reply.usage == Usage(1200, 1000, 50, 80, 40)
-        history += reply.items + one.said([Text("And?")])
+        history += reply.items + one.user_items([Text("And?")])
         await answer(one, history, model=PRESERVED)
         assert sim.violations == []
         first, second = (exchange.json for exchange in sim.requests)
@@ -176,10 +176,10 @@ async def test_h5_cut_off_at_the_output_limit_inside_a_call(http: Http, kind: An
     )
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Write.")])
+        history = one.user_items([Text("Write.")])
         reply = await answer(one, history)
         assert (reply.stop, reply.calls, reply.items) == ("max_tokens", [], [])
-        history += one.said([Text("Go on.")])
+        history += one.user_items([Text("Go on.")])
         await answer(one, history)
         assert sim.violations == []
 
@@ -189,11 +189,11 @@ async def test_l6_broken_arguments_are_answered_not_run(http: Http, kind: Any) -
     turn = Turn(Call("read_file", {"path": "a" * 90}), faults=[tool_json(kind)])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Write.")])
+        history = one.user_items([Text("Write.")])
         reply = await answer(one, history)
         assert [call.arguments for call in reply.calls] == [None]
         assert reply.calls[0].raw
-        history += one.results([result(reply.calls[0], "Send it again.", error=True)])
+        history += one.result_items([result(reply.calls[0], "Send it again.", error=True)])
         await answer(one, history)
         assert sim.violations == []
         sent: Any = sim.requests[1].json["messages"][1]["content"][-1]
@@ -204,7 +204,7 @@ async def test_l6_one_repair(http: Http) -> None:
     turn = Turn(Call("read_file", {"path": "a"}), faults=[tool_json("invalid")])
     async with Simulator([turn]) as sim:
         one = provider(sim, http)
-        reply = await answer(one, one.said([Text("Write.")]))
+        reply = await answer(one, one.user_items([Text("Write.")]))
         assert [call.arguments for call in reply.calls] == [{"path": "a"}]
 
 
@@ -223,12 +223,12 @@ def test_h7_a_history_begins_with_the_person() -> None:
     one = AnthropicProvider("k", "", Http())
     history = one.rebuild([Message("assistant", (Text("Hello."),))])
     assert [m["role"] for m in history] == ["user", "assistant"]
-    assert one.rebuild([]) == one.said([]) == one.results([]) == []
+    assert one.rebuild([]) == one.user_items([]) == one.result_items([]) == []
 
 
 def test_h2_pictures_files_and_results() -> None:
     one = AnthropicProvider("k", "", Http())
-    [said] = one.said(
+    [said] = one.user_items(
         [
             Text("  "),
             Image("image/png", b"\x89PNG"),
@@ -244,7 +244,7 @@ def test_h2_pictures_files_and_results() -> None:
     assert content[2]["title"] == "a.pdf"
     assert "words" in content[3]["text"]
     picture = Image("image/png", b"\x89PNG")
-    [results] = one.results(
+    [results] = one.result_items(
         [
             ToolResult("a", "x", (Text("see"), picture)),
             ToolResult("b", "x", ()),
@@ -475,14 +475,14 @@ async def test_l12_streams_that_break(http: Http, damage: Any, fault: str) -> No
     turn = Turn(Say("one two three four"), faults=[damage])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history))
         with pytest.raises(ProviderError) as caught:
             await drain(stream)
         assert caught.value.fault == fault
         with pytest.raises(ProviderError):
             stream.reply()
-        history += stream.interrupted().items + one.said([Text("Go on.")])
+        history += stream.interrupted().items + one.user_items([Text("Go on.")])
         assert (await answer(one, history)).stop == "end"
         assert sim.violations == []
 
@@ -571,7 +571,7 @@ async def test_recorded_answers_fold(http: Http, exchange: Any) -> None:
     raw = Raw("anthropic", body.encode(), kind, exchange["status"])
     async with Simulator([raw], strict=False, chunking=every(7)) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model="demo-x"))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), model="demo-x"))
         if exchange["status"] != 200:
             with pytest.raises(ProviderError) as caught:
                 await drain(stream)

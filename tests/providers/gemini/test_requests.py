@@ -97,12 +97,12 @@ async def test_thoughts_are_shown_and_signed_between_calls(http: Http) -> None:
     ]
     async with Simulator(script) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Go.")])
+        history = one.user_items([Text("Go.")])
         for effort in ("high", "low", None):
             stream = one.stream(request(history, model=SIGNED, effort=effort))
             assert thoughts(await drain(stream))
             reply = stream.reply()
-            history += reply.items + one.results([result(call) for call in reply.calls])
+            history += reply.items + one.result_items([result(call) for call in reply.calls])
         assert sim.violations == []
         bodies: list[Any] = [exchange.json for exchange in sim.requests]
         assert bodies[0]["generationConfig"]["thinkingConfig"] == {
@@ -110,23 +110,23 @@ async def test_thoughts_are_shown_and_signed_between_calls(http: Http) -> None:
             "thinkingLevel": "HIGH",
         }
         assert bodies[2]["contents"] == history[:-1]  # H-1
-        assert one.examine(history) == ""
+        assert one.history_problem(history) == ""
 
 
 async def test_h6_words_wherever_they_stand(http: Http) -> None:
     """H-6, H-9: before results too; each request begins with what the one before sent."""
     async with Simulator([Turn(Call("now")), *(Turn(Say(".")) for _ in range(3))]) as sim:
         one = provider(sim, http)
-        history = one.steer("It is Monday.") + one.said([Text("Hi.")])
+        history = one.system_items("It is Monday.") + one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=SIGNED)
-        history += one.steer("Hurry.")
+        history += one.system_items("Hurry.")
         assert one.open_calls(history) == reply.calls
-        history += one.results([result(call) for call in reply.calls])
-        assert one.examine(history) == ""
+        history += one.result_items([result(call) for call in reply.calls])
+        assert one.history_problem(history) == ""
         await answer(one, history, model=SIGNED)
-        history += one.steer("Go on.")
+        history += one.system_items("Go on.")
         await answer(one, history, model=SIGNED)
-        history += one.steer("It is Tuesday.") + one.said([Text("And?")])
+        history += one.system_items("It is Tuesday.") + one.user_items([Text("And?")])
         await answer(one, history, model=SIGNED)
         assert sim.violations == []
         sent: list[Any] = [exchange.json["contents"] for exchange in sim.requests]
@@ -138,13 +138,13 @@ async def test_h6_words_wherever_they_stand(http: Http) -> None:
 async def test_h5_calls_that_lost_their_signature_get_the_documented_one(http: Http) -> None:
     async with Simulator([Turn(Call("now"), Call("now")), Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=SIGNED)
         parts: Any = history[-1]["parts"]
         for part in parts:
             part.pop("thoughtSignature", None)
         before = json.dumps(history)
-        history += one.results([result(call) for call in reply.calls])
+        history += one.result_items([result(call) for call in reply.calls])
         await answer(one, history, model=SIGNED)
         assert sim.violations == []
         sent: Any = sim.requests[1].json["contents"][1]["parts"]
@@ -162,15 +162,15 @@ def test_l_what_cannot_be_read_is_said_before_it_is_sent() -> None:
         File("a.pdf", "application/pdf", bytes(40_000_000)),
         File("n.md", "text/markdown", b"x"),
     ):
-        assert one.refuses(fine) == ""
-    assert one.refuses(Image("image/gif", b"GIF89a")) == (
+        assert one.media_problem(fine) == ""
+    assert one.media_problem(Image("image/gif", b"GIF89a")) == (
         "Gemini takes pictures as PNG, JPEG, WebP, HEIC or HEIF; this one is GIF."
     )
-    assert one.refuses(Image("image/png", bytes(21_000_000))) == (
+    assert one.media_problem(Image("image/png", bytes(21_000_000))) == (
         "Gemini takes pictures up to 20 MB; this one has 21 MB."
     )
-    assert "50 MB" in one.refuses(File("a.pdf", "application/pdf", bytes(51_000_000)))
-    assert one.refuses(File("x.zip", "application/zip", b"PK")) != ""
+    assert "50 MB" in one.media_problem(File("a.pdf", "application/pdf", bytes(51_000_000)))
+    assert one.media_problem(File("x.zip", "application/zip", b"PK")) != ""
 
 
 def test_h7_nothing_refused_is_sent() -> None:
@@ -184,7 +184,7 @@ def test_h7_nothing_refused_is_sent() -> None:
             Message("user", (File("p.pdf", "application/pdf", b"%PDF"),)),
         ]
     )
-    assert one.examine(history) == ""
+    assert one.history_problem(history) == ""
     said: Any = history[0]["parts"]
     assert all("text" in part for part in said)
     call: Any = history[1]["parts"]
@@ -217,11 +217,11 @@ async def test_h5_a_rejected_history_is_known_by_its_fault(http: Http) -> None:
     async with Simulator([]) as sim:
         one = provider(sim, http)
         call: Any = {"functionCall": {"name": "now", "args": {}}}
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         history.append({"role": "model", "parts": [call]})
         history.append({"role": "model", "parts": [{"text": "Well."}]})
-        history += one.said([Text("So?")])
-        assert one.examine(history) == "content 3: a call before it has no result"
+        history += one.user_items([Text("So?")])
+        assert one.history_problem(history) == "content 3: a call before it has no result"
         with pytest.raises(Exception, match="did not accept the conversation's history") as caught:
             await drain(one.stream(request(history, model=SIGNED)))
         assert getattr(caught.value, "fault", "") == "bad_history"

@@ -100,7 +100,7 @@ async def test_h1_parts_go_back_as_they_came(http: Http) -> None:
     turn = Turn(Think("Hm."), Say("Grüße aus Graz."), usage=Tokens(1200, 1000, 0, 80, 40))
     async with Simulator([turn, Turn(Say("."))], strict="beyond") as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history, model=SIGNED, output_limit=99))
         deltas = await drain(stream)
         reply = stream.reply()
@@ -109,7 +109,7 @@ async def test_h1_parts_go_back_as_they_came(http: Http) -> None:
         parts: Any = reply.items[0]["parts"]
         assert len(parts) == 5  # one thought, three pieces of text, an empty text that is signed
         assert parts[-1]["text"] == "" and parts[-1]["thoughtSignature"]
-        history += reply.items + one.said([Text("And?")])
+        history += reply.items + one.user_items([Text("And?")])
         await answer(one, history, model=SIGNED)
         assert sim.violations == []
         first, second = (exchange.json for exchange in sim.requests)
@@ -157,10 +157,10 @@ async def test_h5_other_ends(http: Http, stop: Any) -> None:
     turn = Turn(Say("Well,"), Call("now"), stop=stop)
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=SIGNED)
         assert (reply.stop, len(reply.calls)) == (ends[stop], 1)
-        history += one.results([result(reply.calls[0], "not run", error=True)])
+        history += one.result_items([result(reply.calls[0], "not run", error=True)])
         await answer(one, history, model=SIGNED)
         assert sim.violations == []
 
@@ -168,12 +168,12 @@ async def test_h5_other_ends(http: Http, stop: Any) -> None:
 async def test_h5_an_empty_answer_stores_nothing(http: Http) -> None:
     async with Simulator([Turn(stop="empty"), Turn(stop="safety"), Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         reply = await answer(one, history, model=PLAIN)
         assert (reply.stop, reply.items) == ("end", [])
         blocked = await answer(one, history, model=PLAIN)
         assert (blocked.stop, blocked.items, blocked.detail) == ("refusal", [], "SAFETY")
-        history += one.said([Text("And now?")])
+        history += one.user_items([Text("And now?")])
         await answer(one, history, model=PLAIN)
         assert sim.violations == []
 
@@ -209,14 +209,14 @@ def test_h7_a_history_begins_with_the_person() -> None:
     one = GeminiProvider("k", "", Http())
     history = one.rebuild([Message("assistant", (Text("Hello."),))])
     assert [content["role"] for content in history] == ["user", "model"]
-    assert one.rebuild([]) == one.said([]) == one.results([]) == []
+    assert one.rebuild([]) == one.user_items([]) == one.result_items([]) == []
 
 
 def test_h2_pictures_files_and_results() -> None:
     one = GeminiProvider("k", "", Http())
     picture = Image("image/png", b"\x89PNG")
     data = {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}
-    [said] = one.said(
+    [said] = one.user_items(
         [
             Text(" "),
             picture,
@@ -228,7 +228,7 @@ def test_h2_pictures_files_and_results() -> None:
     assert parts[0] == data
     assert parts[1]["inlineData"]["mimeType"] == "application/pdf"
     assert "words" in parts[2]["text"]
-    [results] = one.results(
+    [results] = one.result_items(
         [ToolResult("x", "shot", (Text("see"), picture)), ToolResult(f"{OURS}1-1", "now", ())]
     )
     assert results["parts"] == [
@@ -248,15 +248,15 @@ def test_h4_every_call_has_its_own_id() -> None:
     assert len({call.id for call in reply.calls}) == 4
     assert [server_id(call.id) for call in reply.calls] == ["a", None, "a", None]
     assert calls_of(reply.items[0], []) == reply.calls  # the same again after a restart
-    assert calls_of(reply.items[0], one.said([Text("x")])) != reply.calls
-    answers = one.results([result(call) for call in reply.calls])
+    assert calls_of(reply.items[0], one.user_items([Text("x")])) != reply.calls
+    answers = one.result_items([result(call) for call in reply.calls])
     history = [*reply.items, *answers]
     assert one.open_calls(history) == []
     parts: Any = answers[0]["parts"]
     assert [part["functionResponse"].get("id") for part in parts] == ["a", None, "a", None]
     parts.pop()
     assert one.open_calls(history) == reply.calls[3:]
-    assert one.open_calls(one.said([Text("x")])) == []
+    assert one.open_calls(one.user_items([Text("x")])) == []
 
 
 def test_unknown_parts_survive_verbatim() -> None:
@@ -373,14 +373,14 @@ async def test_l12_streams_that_break(http: Http, damage: Any, fault: str) -> No
     turn = Turn(Say("one two three four"), faults=[damage])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history))
         with pytest.raises(ProviderError) as caught:
             await drain(stream)
         assert caught.value.fault == fault
         with pytest.raises(ProviderError):
             stream.reply()
-        history += stream.interrupted().items + one.said([Text("Go on.")])
+        history += stream.interrupted().items + one.user_items([Text("Go on.")])
         assert (await answer(one, history)).stop == "end"
         assert sim.violations == []
 
@@ -388,7 +388,7 @@ async def test_l12_streams_that_break(http: Http, damage: Any, fault: str) -> No
 async def test_l11_a_stream_that_is_let_go_hangs_up(http: Http) -> None:
     async with Simulator([Turn(Say("one two three"), faults=[stall(2)])]) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")])))
+        stream = one.stream(request(one.user_items([Text("Hi.")])))
         deltas = stream.__aiter__()
         await deltas.__anext__()
         await stream.aclose()
@@ -489,7 +489,7 @@ async def test_recorded_answers_fold(http: Http, exchange: Any) -> None:
     raw = Raw("gemini", body.encode(), kind, exchange["status"])
     async with Simulator([raw], strict=False, chunking=every(7)) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model="gemini-x"))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), model="gemini-x"))
         if exchange["status"] != 200:
             with pytest.raises(ProviderError) as caught:
                 await drain(stream)

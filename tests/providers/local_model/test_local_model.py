@@ -112,7 +112,7 @@ async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> N
 
 async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:
     provider = LocalModelProvider(model)
-    reply, text = await ask(provider, request(provider.said([Text("Hello")]), TOOLS))
+    reply, text = await ask(provider, request(provider.user_items([Text("Hello")]), TOOLS))
     assert reply.calls == []
     assert reply.stop == "end"
     assert text
@@ -122,22 +122,22 @@ async def test_small_talk_needs_no_tool(model: ModelProcess) -> None:
 
 async def test_the_same_request_gets_the_same_answer(model: ModelProcess) -> None:
     provider = LocalModelProvider(model)
-    asked = request(provider.said([Text("Tell me about the sea")]), TOOLS)
+    asked = request(provider.user_items([Text("Tell me about the sea")]), TOOLS)
     assert (await ask(provider, asked))[1] == (await ask(provider, asked))[1]
 
 
 async def test_what_the_engine_steers_reaches_it_and_ends_the_calls(model: ModelProcess) -> None:
     """H-6."""
     provider = LocalModelProvider(model)
-    history = provider.said([Text("List the files here and tell me what README.md says.")])
+    history = provider.user_items([Text("List the files here and tell me what README.md says.")])
     reply, _ = await ask(provider, request(history, TOOLS))
     assert [call.name for call in reply.calls] == ["list"]
     history += reply.items
-    history += provider.results(
+    history += provider.result_items(
         [ToolResult(reply.calls[0].id, "list", (Text("README.md  12 B\nboat.txt  3 B"),))]
     )
     assert provider.open_calls(history) == []
-    history += provider.steer("Give the final answer now.")
+    history += provider.system_items("Give the final answer now.")
     reply, text = await ask(provider, request(history, TOOLS))
     assert reply.calls == []
     assert text
@@ -149,9 +149,9 @@ async def test_a_long_conversation_is_cut_to_its_context(model: ModelProcess) ->
     provider = LocalModelProvider(model)
     history: list[JsonObject] = []
     for _ in range(20):
-        history += provider.said([Text("数字と言葉 1234567890 " * 100)])
+        history += provider.user_items([Text("数字と言葉 1234567890 " * 100)])
         history.append({"role": "assistant", "content": "🌊" * 500})
-    history += provider.said([Text("Read data.csv. " + "0,1,2,3;" * 2000)])
+    history += provider.user_items([Text("Read data.csv. " + "0,1,2,3;" * 2000)])
     history.append(
         {
             "role": "assistant",
@@ -165,7 +165,7 @@ async def test_a_long_conversation_is_cut_to_its_context(model: ModelProcess) ->
             ],
         }
     )
-    history += provider.results([ToolResult("a", "read", (Text("9,8,7,6\n" * 5000),))])
+    history += provider.result_items([ToolResult("a", "read", (Text("9,8,7,6\n" * 5000),))])
     reply, _ = await ask(provider, request(history, TOOLS))
     assert reply.stop in ("end", "tool_use")
     assert reply.usage.total < 4096
@@ -207,7 +207,7 @@ async def test_it_starts_again_when_it_died(model: ModelProcess) -> None:
 
 async def test_a_death_in_the_middle_of_an_answer_is_an_error(model: ModelProcess) -> None:
     provider = LocalModelProvider(model)
-    stream = provider.stream(request(provider.said([Text("Tell me a long story")])))
+    stream = provider.stream(request(provider.user_items([Text("Tell me a long story")])))
     with pytest.raises(ProviderError) as failure:
         async for _ in stream:
             assert model.process is not None
@@ -221,7 +221,7 @@ async def test_it_stops_when_idle_and_comes_back() -> None:
     async with model.in_use() as first:
         assert first.process.poll() is None
     provider = LocalModelProvider(model)
-    await ask(provider, request(provider.said([Text("Hello")])))
+    await ask(provider, request(provider.user_items([Text("Hello")])))
     assert first.process.wait(10) is not None
     await model.aclose()
     assert model.process is None
@@ -231,9 +231,9 @@ def test_it_ends_with_the_program() -> None:
     """The parent is killed outright; the child's input ends, and so does the child."""
     program = f"""
 import asyncio, os, pathlib
-from studio.providers.local_model.adapter import BuiltinModel
+from studio.providers.local_model.adapter import ModelProcess
 async def main():
-    model = BuiltinModel(None, pathlib.Path({str(RESOURCES)!r}), dict(os.environ))
+    model = ModelProcess(None, pathlib.Path({str(RESOURCES)!r}), dict(os.environ))
     async with model.in_use() as server:
         print(server.process.pid, flush=True)
         await asyncio.sleep(60)
@@ -256,7 +256,7 @@ asyncio.run(main())
 async def failure(model: ModelProcess) -> str:
     provider = LocalModelProvider(model)
     with pytest.raises(ConfigurationError) as error:
-        await ask(provider, request(provider.said([Text("Hello")])))
+        await ask(provider, request(provider.user_items([Text("Hello")])))
     await model.aclose()
     return str(error.value)
 
@@ -307,7 +307,7 @@ async def test_any_other_model_speaks_by_its_own_template(tmp_path: Path) -> Non
     model = ModelProcess(other, RESOURCES, dict(os.environ))
     provider = LocalModelProvider(model)
     assert [info.id for info in await provider.models()] == ["other"]
-    short = Request("other", provider.said([Text("Say yes")]), output_limit=8)
+    short = Request("other", provider.user_items([Text("Say yes")]), output_limit=8)
     reply, text = await ask(provider, short)
     assert text
     assert reply.stop in ("end", "max_tokens")
@@ -323,7 +323,7 @@ async def test_answers_have_the_form_that_is_asked_for(model: ModelProcess) -> N
         "required": list[Json](properties),
         "additionalProperties": False,
     }
-    asked = request(provider.said([Text("Ada is 36. As JSON.")]))
+    asked = request(provider.user_items([Text("Ada is 36. As JSON.")]))
     asked = replace(asked, output_limit=60, temperature=0.0)
     _, text = await ask(provider, replace(asked, schema=person))
     assert json.loads(text).keys() == properties.keys()
@@ -393,10 +393,12 @@ def test_no_history_is_too_strange_to_shape(texts: list[str], tokens: int) -> No
 async def test_pictures_are_refused_and_histories_examined(model: ModelProcess) -> None:
     """H-5: the built-in model reads words only."""
     provider = LocalModelProvider(model)
-    assert provider.refuses(Image("image/png", b"\x89PNG")) == "This model cannot see pictures."
-    assert "PDF" in provider.refuses(File("a.pdf", "application/pdf", b"%PDF"))
-    assert provider.refuses(Text("a")) == ""
-    history = provider.said([Text("Hi.")])
-    assert provider.examine(history) == ""
+    assert (
+        provider.media_problem(Image("image/png", b"\x89PNG")) == "This model cannot see pictures."
+    )
+    assert "PDF" in provider.media_problem(File("a.pdf", "application/pdf", b"%PDF"))
+    assert provider.media_problem(Text("a")) == ""
+    history = provider.user_items([Text("Hi.")])
+    assert provider.history_problem(history) == ""
     lost: JsonObject = {"role": "tool", "tool_call_id": "x", "content": "y"}
-    assert provider.examine([*history, lost]) == "item 2: a result without its call"
+    assert provider.history_problem([*history, lost]) == "item 2: a result without its call"

@@ -123,7 +123,7 @@ async def test_p1_the_context_stays_the_same_for_a_session(http: Http) -> None:
         one = provider(sim, http)
         for known, session in ((8192, "s"), (4096, "s"), (4096, "t")):
             facts = ModelInfo("demo-fast", context_window=known)
-            await answer(one, one.said([Text("Hi.")]), facts=facts, session=session)
+            await answer(one, one.user_items([Text("Hi.")]), facts=facts, session=session)
         assert [body["options"]["num_ctx"] for body in chats(sim)] == [8192, 8192, 4096]
 
 
@@ -161,7 +161,7 @@ async def test_reasoning_is_asked_of_the_server(http: Http) -> None:
             ("demo-thinker", None),
             ("demo-fast", "high"),
         ):
-            await answer(one, one.said([Text("Hi.")]), model=model, effort=effort)
+            await answer(one, one.user_items([Text("Hi.")]), model=model, effort=effort)
         assert [body.get("think") for body in chats(sim)] == [True, False, None, None]
         assert sim.violations == []
 
@@ -172,24 +172,24 @@ async def test_reasoning_a_refusal_is_remembered(http: Http) -> None:
     async with Simulator([refusal, Turn(Say("Yes.")), Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
         for _ in range(2):
-            await answer(one, one.said([Text("Hi.")]), model="demo-thinker", effort="high")
+            await answer(one, one.user_items([Text("Hi.")]), model="demo-thinker", effort="high")
         assert ["think" in body for body in chats(sim)] == [True, False, False]
 
 
 async def test_temperature(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))] * 2) as sim:
         one = provider(sim, http)
-        await answer(one, one.said([Text("Hi.")]), temperature=0.5)
+        await answer(one, one.user_items([Text("Hi.")]), temperature=0.5)
         fixed = ModelInfo("demo-fast", sampling=False)
-        await answer(one, one.said([Text("Hi.")]), temperature=0.5, facts=fixed)
+        await answer(one, one.user_items([Text("Hi.")]), temperature=0.5, facts=fixed)
         assert [body["options"].get("temperature") for body in chats(sim)] == [0.5, None]
 
 
 async def test_h6_what_is_too_long_is_said_before(http: Http) -> None:
     async with Simulator([]) as sim:
         one = provider(sim, http)
-        assert await one.warning(request(one.said([Text("Hi.")]))) == ""
-        long = request(one.said([Text("word " * 8000)]))
+        assert await one.warning(request(one.user_items([Text("Hi.")]))) == ""
+        long = request(one.user_items([Text("word " * 8000)]))
         words = await one.warning(long)
         assert f"{estimated(long):,} tokens" in words
         assert "8,192" in words
@@ -224,22 +224,22 @@ async def test_what_a_model_can_read_is_what_ollama_says(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
         facts = ModelInfo("demo-fast", images=True)
-        assert one.refuses(picture, facts) == ""
-        history = one.said([Text("Look."), picture])
+        assert one.media_problem(picture, facts) == ""
+        history = one.user_items([Text("Look."), picture])
         await answer(one, history, facts=facts)
-        assert "cannot see" in one.refuses(picture, facts)
+        assert "cannot see" in one.media_problem(picture, facts)
         # The template of such a model has no place for pictures of another time.
         assert "images" in history[0]
         sent = chats(sim)[0]["messages"][1]
         assert "images" not in sent
         assert "Left out: picture" in sent["content"]
-    assert "PDF" in one.refuses(File("a.pdf", "application/pdf", b"%PDF"))
+    assert "PDF" in one.media_problem(File("a.pdf", "application/pdf", b"%PDF"))
 
 
 async def test_a_model_without_tools_is_offered_none(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         assert "cannot use tools" in await one.warning(request(history, model="sim-plain"))
         await answer(one, history, model="sim-plain")
         assert "tools" not in chats(sim)[0]
@@ -300,7 +300,7 @@ async def test_pull_adds_up_and_ends_only_with_success(http: Http) -> None:
 async def test_an_old_server_without_show_still_answers(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")]), model="nobody-knows"))
+        stream = one.stream(request(one.user_items([Text("Hi.")]), model="nobody-knows"))
         await drain(stream)
         assert stream.reply().stop == "end"
         assert chats(sim)[0]["options"]["num_ctx"] == CONTEXT_UNKNOWN

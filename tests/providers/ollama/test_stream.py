@@ -75,7 +75,7 @@ async def test_h1_thinking_and_usage_survive(http: Http) -> None:
     turn = Turn(Think("Hm."), Say("Grüße."), usage=Tokens(inp=1200, out=80))
     async with Simulator([turn, Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history))
         deltas = await drain(stream)
         reply = stream.reply()
@@ -95,7 +95,7 @@ async def test_p1_the_context_size_is_real(http: Http) -> None:
         ):
             await answer(
                 one,
-                one.said([Text("Hi.")]),
+                one.user_items([Text("Hi.")]),
                 model=model,
                 facts=ModelInfo("", context_window=known),
                 output_limit=99,
@@ -127,7 +127,7 @@ async def test_h5_stopped_after_a_call(http: Http) -> None:
 async def test_the_output_limit(http: Http) -> None:
     async with Simulator([Turn(Say("one two"), stop="max_tokens")]) as sim:
         one = provider(sim, http)
-        assert (await answer(one, one.said([Text("Hi.")]))).stop == "max_tokens"
+        assert (await answer(one, one.user_items([Text("Hi.")]))).stop == "max_tokens"
 
 
 async def test_h7_a_conversation_led_elsewhere_is_accepted(http: Http) -> None:
@@ -144,12 +144,12 @@ async def test_h7_a_conversation_led_elsewhere_is_accepted(http: Http) -> None:
 
 def test_what_a_person_says() -> None:
     one = OllamaProvider("", "", Http())
-    [message] = one.said(
+    [message] = one.user_items(
         [Text("a"), Image("image/png", b"\x89PNG"), File("x.pdf", "application/pdf", b"%")]
     )
     assert message["images"] == ["iVBORw=="]
     assert "x.pdf" in str(message["content"])
-    [tool] = one.results([ToolResult("1", "look", ())])
+    [tool] = one.result_items([ToolResult("1", "look", ())])
     assert tool == {
         "role": "tool",
         "tool_name": "look",

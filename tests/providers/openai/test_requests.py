@@ -83,7 +83,7 @@ async def test_reasoning_and_temperature_as_the_model_takes_them(http: Http) -> 
     async with Simulator([Turn(Say("Yes."))] * len(asked)) as sim:
         one = openai(sim, http)
         for model, more, _ in asked:
-            await answer(one, one.said([Text("Hi.")]), model=model, **more)
+            await answer(one, one.user_items([Text("Hi.")]), model=model, **more)
         for exchange, (_, _, wanted) in zip(sim.requests, asked, strict=True):
             sent = {k: v for k, v in exchange.json.items() if k in ("reasoning", "temperature")}
             assert sent == wanted
@@ -95,7 +95,7 @@ async def test_h9_a_session_has_its_key_for_the_cache(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))] * 2) as sim:
         one = openai(sim, http)
         for session in ("s" * 80, ""):
-            await answer(one, one.said([Text("Hi.")]), session=session)
+            await answer(one, one.user_items([Text("Hi.")]), session=session)
         keys = [exchange.json.get("prompt_cache_key") for exchange in sim.requests]
         assert keys == ["s" * 64, None]
     assert one.cache is not None
@@ -113,7 +113,7 @@ async def test_what_a_model_refuses_is_left_out_from_then_on(http: Http) -> None
     async with Simulator(script) as sim:
         one = openai(sim, http)
         for model in ("gpt-5.6", "gpt-5.6", "gpt-6"):
-            history = one.said([Text("Hi.")])
+            history = one.user_items([Text("Hi.")])
             await answer(one, history, model=model, effort="high", session="s")
         sent = [
             ("effort" in exchange.json["reasoning"], "prompt_cache_key" in exchange.json)
@@ -156,7 +156,7 @@ async def test_chat_what_a_server_refuses_is_left_out_from_then_on(http: Http) -
     async with Simulator(script) as sim:
         one = compatible(sim, http)
         for _ in range(2):
-            history = one.said([Text("Hi.")])
+            history = one.user_items([Text("Hi.")])
             await answer(one, history, model="house-model", effort="low", output_limit=99)
         names = ("stream_options", "reasoning_effort", "max_tokens", "max_completion_tokens")
         sent = [[name for name in names if name in one.json] for one in sim.requests]
@@ -191,7 +191,7 @@ async def test_chat_reasoning_only_where_it_is_taken(
 ) -> None:
     async with Simulator([Turn(Say("Yes."))]) as sim:
         one = compatible(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         await answer(one, history, model="house-model", facts=facts, effort=effort)
         assert sim.requests[0].json.get("reasoning_effort") == sent
 
@@ -212,17 +212,19 @@ async def test_h6_what_the_engine_says_may_follow_anything(http: Http, surface: 
     turns = [Turn(Think("Hm."), Call("now")), Turn(Think("Hm."), Say("Yes.")), Turn(Say("Yes."))]
     async with Simulator(turns) as sim:
         one: Any = (openai if surface == "responses" else compatible)(sim, http)
-        history = one.said([Text("Hi.")]) + one.steer("Today is Monday.")
+        history = one.user_items([Text("Hi.")]) + one.system_items("Today is Monday.")
         reply = await answer(one, history)
-        history += one.results([result(call) for call in reply.calls]) + one.steer("Hurry.")
+        history += one.result_items([result(call) for call in reply.calls]) + one.system_items(
+            "Hurry."
+        )
         await answer(one, history)
-        history += one.steer("Answer now.") + one.steer("At once.")
+        history += one.system_items("Answer now.") + one.system_items("At once.")
         await answer(one, history)
         assert sim.violations == []
         roles = {item.get("role") for item in history if "Hurry." in str(item)}
         assert roles == {"developer" if surface == "responses" else "user"}
     hosted = CompatibleProvider("k", "https://api.openai.com/v1", http)
-    assert hosted.steer("Hurry.") == [{"role": "developer", "content": "Hurry."}]
+    assert hosted.system_items("Hurry.") == [{"role": "developer", "content": "Hurry."}]
 
 
 def test_l12_what_can_be_read() -> None:
@@ -230,21 +232,21 @@ def test_l12_what_can_be_read() -> None:
     server = CompatibleProvider("", "http://127.0.0.1/v1", Http())
     picture = Image("image/png", b"\x89PNG")
     film = Image("image/gif", b"GIF89a....!\xff\x0bNETSCAPE2.0")
-    assert one.refuses(PDF) == ""
-    assert "animated" in one.refuses(film)
-    assert "pictures" in one.refuses(picture, ModelInfo("m", images=False))
-    assert "PDF" in one.refuses(PDF, ModelInfo("m", documents=False))
-    assert server.refuses(picture, ModelInfo("m")) == ""
-    assert "pictures" in server.refuses(picture, ModelInfo("m", images=False))
-    assert "PDF" in server.refuses(PDF)
-    assert server.refuses(PDF, ModelInfo("m", documents=True)) == ""
-    assert CompatibleProvider("k", "https://api.openai.com/v1", Http()).refuses(PDF) == ""
+    assert one.media_problem(PDF) == ""
+    assert "animated" in one.media_problem(film)
+    assert "pictures" in one.media_problem(picture, ModelInfo("m", images=False))
+    assert "PDF" in one.media_problem(PDF, ModelInfo("m", documents=False))
+    assert server.media_problem(picture, ModelInfo("m")) == ""
+    assert "pictures" in server.media_problem(picture, ModelInfo("m", images=False))
+    assert "PDF" in server.media_problem(PDF)
+    assert server.media_problem(PDF, ModelInfo("m", documents=True)) == ""
+    assert CompatibleProvider("k", "https://api.openai.com/v1", Http()).media_problem(PDF) == ""
 
 
 async def test_chat_a_model_that_cannot_see_is_sent_no_pictures(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."))]) as sim:
         one = compatible(sim, http)
-        history = one.said([Text("Look."), Image("image/png", b"\x89PNG")])
+        history = one.user_items([Text("Look."), Image("image/png", b"\x89PNG")])
         await answer(one, history, facts=ModelInfo("demo-fast", images=False))
         assert "image_url" not in json.dumps(sim.requests[0].json)
         assert "image_url" in json.dumps(history)
@@ -272,7 +274,7 @@ def test_h7_what_was_led_elsewhere_is_carried(kind: str) -> None:
     assert "TIFF" in told
     assert "image/tiff" not in told
     assert ("application/pdf" in told) == (kind == "responses")
-    assert one.examine(history) == ""
+    assert one.history_problem(history) == ""
 
 
 @pytest.mark.parametrize(
@@ -324,7 +326,7 @@ async def test_l12_errors_inside_a_stream(http: Http, event: Any, fault: str) ->
     async with Simulator([Raw("responses", data, "text/event-stream", 200)]) as sim:
         one = openai(sim, http)
         with pytest.raises(ProviderError) as caught:
-            await drain(one.stream(request(one.said([Text("Hi.")]))))
+            await drain(one.stream(request(one.user_items([Text("Hi.")]))))
         assert caught.value.fault == fault
 
 

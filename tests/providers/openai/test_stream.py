@@ -83,7 +83,7 @@ async def test_h1_items_go_back_as_they_came(http: Http) -> None:
     )
     async with Simulator([turn, Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history, model="gpt-5.6"))
         deltas = await drain(stream)
         reply = stream.reply()
@@ -92,7 +92,7 @@ async def test_h1_items_go_back_as_they_came(http: Http) -> None:
         assert [item["type"] for item in reply.items] == ["reasoning", "message"]
         assert reply.items[0]["encrypted_content"]
         assert str(reply.items[1]["id"]).startswith("msg_")
-        history += reply.items + one.said([Text("And?")])
+        history += reply.items + one.user_items([Text("And?")])
         await answer(one, history)
         sent: Any = sim.requests[1].json["input"]
         assert sent[1:3] == reply.items
@@ -133,11 +133,11 @@ async def test_h5_cut_off_at_the_output_limit_inside_a_call(http: Http, thinks: 
     )
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Write.")])
+        history = one.user_items([Text("Write.")])
         reply = await answer(one, history)
         assert (reply.stop, reply.calls) == ("max_tokens", [])
         assert len(reply.items) == (0 if thinks else 1)
-        history += one.said([Text("Go on.")])
+        history += one.user_items([Text("Go on.")])
         await answer(one, history)
         assert sim.violations == []
 
@@ -150,11 +150,11 @@ async def test_l6_odd_arguments(http: Http, kind: Any, arguments: Any) -> None:
     turn = Turn(Call("read_file", {"path": "aaaaaaaaa"}), faults=[tool_json(kind)])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Read.")])
+        history = one.user_items([Text("Read.")])
         reply = await answer(one, history)
         assert reply.stop == "tool_use"
         assert reply.calls[0].arguments == arguments
-        history += one.results([result(reply.calls[0], "again, in JSON", error=True)])
+        history += one.result_items([result(reply.calls[0], "again, in JSON", error=True)])
         await answer(one, history)
         assert sim.violations == []
 
@@ -176,7 +176,7 @@ async def test_h7_a_conversation_led_elsewhere_is_accepted(http: Http) -> None:
 async def test_a_terminal_event_twice(http: Http) -> None:
     async with Simulator([Turn(Say("Yes."), faults=[dup()])]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         await answer(one, history)
         assert len(history) == 2
 
@@ -185,9 +185,9 @@ async def test_a_terminal_event_twice(http: Http) -> None:
 async def test_unusual_ends(http: Http, stop: Any) -> None:
     async with Simulator([Turn(Say("No."), stop=stop), Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         assert (await answer(one, history)).stop == stop
-        history += one.said([Text("And?")])
+        history += one.user_items([Text("And?")])
         await answer(one, history)
         assert sim.violations == []
 
@@ -195,9 +195,9 @@ async def test_unusual_ends(http: Http, stop: Any) -> None:
 def test_pictures_and_files() -> None:
     one = OpenAIProvider("k", "", Http())
     picture = Image("image/png", b"\x89PNG")
-    [output] = one.results([ToolResult("1", "look", (Text("A cat."), picture))])
+    [output] = one.result_items([ToolResult("1", "look", (Text("A cat."), picture))])
     assert [part["type"] for part in output["output"]] == ["input_text", "input_image"]  # type: ignore[union-attr,index,call-overload]  # JSON
-    [said] = one.said([Text("a"), picture, File("x.pdf", "application/pdf", b"%PDF")])
+    [said] = one.user_items([Text("a"), picture, File("x.pdf", "application/pdf", b"%PDF")])
     types = [part["type"] for part in said["content"]]  # type: ignore[union-attr,index,call-overload]  # JSON
     assert types == ["input_text", "input_image", "input_file"]
 
@@ -258,7 +258,7 @@ async def test_an_account_that_may_not_see_summaries(http: Http) -> None:
     async with Simulator([refusal, Turn(Say("Yes.")), Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
         for _ in range(2):
-            await answer(one, one.said([Text("Hi.")]), model="gpt-5.6")
+            await answer(one, one.user_items([Text("Hi.")]), model="gpt-5.6")
         asked = ["reasoning" in exchange.json for exchange in sim.requests]
         assert asked == [True, False, False]
 
@@ -355,7 +355,7 @@ async def test_recorded_answers(
     body = exchange["response_body"].encode()
     async with Simulator([Raw("responses", body)], strict=False, chunking=every(997)) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")])))
+        stream = one.stream(request(one.user_items([Text("Hi.")])))
         deltas = await drain(stream)
         reply = stream.reply()
         names = [call.name for call in reply.calls]
@@ -372,7 +372,7 @@ async def test_h1_recorded_echo_is_what_was_received(http: Http) -> None:
     body = first["response_body"].encode()
     async with Simulator([Raw("responses", body)], strict=False) as sim:
         one = provider(sim, http)
-        reply = await answer(one, one.said([Text("Hi.")]))
+        reply = await answer(one, one.user_items([Text("Hi.")]))
     accepted = {item.get("id"): item for item in second["request_json"]["input"]}
     for item in reply.items:
         echo = accepted[item["id"]]

@@ -82,14 +82,14 @@ async def test_h1_reasoning_and_usage_survive(http: Http) -> None:
     )
     async with Simulator([turn, Turn(Say("."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Hi.")])
+        history = one.user_items([Text("Hi.")])
         stream = one.stream(request(history))
         deltas = await drain(stream)
         reply = stream.reply()
         assert words(deltas) == "Grüße."
         assert thoughts(deltas) == "Hm."
         assert reply.usage == Usage(input=1200, cache_read=1000, output=80, reasoning=40)
-        history += reply.items + one.said([Text("And?")])
+        history += reply.items + one.user_items([Text("And?")])
         await answer(one, history)
         sent: Any = sim.requests[1].json["messages"][2]
         assert sent == reply.items[0]
@@ -123,11 +123,11 @@ async def test_h5_cut_off_at_the_output_limit_inside_a_call(http: Http) -> None:
     )
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Write.")])
+        history = one.user_items([Text("Write.")])
         reply = await answer(one, history)
         assert (reply.stop, reply.calls) == ("max_tokens", [])
         assert history[-1] == {"role": "assistant", "content": "Writing."}
-        history += one.said([Text("Go on.")])
+        history += one.user_items([Text("Go on.")])
         await answer(one, history)
         assert sim.violations == []
 
@@ -140,11 +140,11 @@ async def test_l6_odd_arguments(http: Http, kind: Any, arguments: Any) -> None:
     turn = Turn(Call("read_file", {"path": "aaaaaaaaa"}), faults=[tool_json(kind)])
     async with Simulator([turn, Turn(Say("Yes."))]) as sim:
         one = provider(sim, http)
-        history = one.said([Text("Read.")])
+        history = one.user_items([Text("Read.")])
         reply = await answer(one, history)
         assert reply.stop == "tool_use"
         assert reply.calls[0].arguments == arguments
-        history += one.results([result(reply.calls[0], "again, in JSON", error=True)])
+        history += one.result_items([result(reply.calls[0], "again, in JSON", error=True)])
         await answer(one, history)
         assert sim.violations == []
 
@@ -170,7 +170,7 @@ async def test_h7_a_conversation_led_elsewhere_is_accepted(http: Http) -> None:
 def test_pictures_of_results_follow_the_tool_messages() -> None:
     one = CompatibleProvider("", "http://127.0.0.1/v1", Http())
     picture = Image("image/png", b"\x89PNG")
-    messages = one.results(
+    messages = one.result_items(
         [
             ToolResult("1", "look", (picture,)),
             ToolResult("2", "look", (Text("words"),)),
@@ -183,8 +183,8 @@ def test_pictures_of_results_follow_the_tool_messages() -> None:
 
 def test_what_a_person_says() -> None:
     one = CompatibleProvider("", "http://127.0.0.1/v1", Http())
-    assert one.said([Text("a"), Text("b")]) == [{"role": "user", "content": "a\n\nb"}]
-    [message] = one.said([Text("a"), File("x.pdf", "application/pdf", b"%PDF")])
+    assert one.user_items([Text("a"), Text("b")]) == [{"role": "user", "content": "a\n\nb"}]
+    [message] = one.user_items([Text("a"), File("x.pdf", "application/pdf", b"%PDF")])
     assert [part["type"] for part in message["content"]] == ["text", "file"]  # type: ignore[index,union-attr,call-overload]  # JSON
 
 
@@ -280,7 +280,7 @@ async def test_recorded_answers(
     body = recorded(file)[index]["response_body"].encode()
     async with Simulator([Raw("chat", body)], strict=False, chunking=every(61)) as sim:
         one = provider(sim, http)
-        stream = one.stream(request(one.said([Text("Hi.")])))
+        stream = one.stream(request(one.user_items([Text("Hi.")])))
         deltas = await drain(stream)
         reply = stream.reply()
         names = [call.name for call in reply.calls]
@@ -448,8 +448,12 @@ async def test_a_template_that_wants_roles_to_alternate_gets_them(http: Http) ->
     refusal = Raw("chat", words, "application/json", 500)
     async with Simulator([refusal, Turn(Say("Yes.")), Turn(Say("No."))]) as simulator:
         provider = CompatibleProvider("k", simulator.url("chat"), http)
-        history = provider.said([Text("What is it?"), Image("image/png", b"\x89PNG\r\n\x1a\n....")])
-        history += provider.steer("Today is Sunday.") + provider.said([Text("Answer.")])
+        history = provider.user_items(
+            [Text("What is it?"), Image("image/png", b"\x89PNG\r\n\x1a\n....")]
+        )
+        history += provider.system_items("Today is Sunday.") + provider.user_items(
+            [Text("Answer.")]
+        )
         before = [dict(item) for item in history]
         await answer(provider, history, tools=())
         roles = [[m["role"] for m in one.json["messages"]] for one in simulator.requests]
@@ -458,6 +462,6 @@ async def test_a_template_that_wants_roles_to_alternate_gets_them(http: Http) ->
         texts = [part["text"] for part in content if part["type"] == "text"]
         assert texts == ["What is it?", "Today is Sunday.", "Answer."]
         assert history[:-1] == before
-        history += provider.said([Text("Really?")])
+        history += provider.user_items([Text("Really?")])
         await answer(provider, history, tools=())
         assert len(simulator.requests) == 3 and not simulator.violations
