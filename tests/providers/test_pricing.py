@@ -79,8 +79,8 @@ def test_p5_local_models_are_free_and_need_no_tables() -> None:
     code = """
 import sys
 from studio.domain.models import Usage
-from studio.providers.pricing import cost
-assert cost("ollama", "qwen3:4b", Usage(input=5)) == 0.0
+from studio.providers.pricing import request_cost
+assert request_cost("ollama", "qwen3:4b", Usage(input=5)) == 0.0
 assert "genai_prices" not in sys.modules
 """
     run([sys.executable, "-c", code], check=True)

@@ -14,7 +14,7 @@ from studio.providers.http import Http
 FIRST_ANSWERS = """
 import asyncio, gc, sys, threading
 from studio.domain.messages import Text
-from studio.providers import simulator
+from studio import simulator
 from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Request
 from studio.providers.gemini.adapter import GeminiProvider
