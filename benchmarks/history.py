@@ -133,7 +133,7 @@ async def compare(studio: Engine, path: Path, name: str, rounds: int) -> list[Ro
         reached.clear()
         start = time.process_time()
         history = NativeHistory(studio.store, name)
-        told = await history.open(provider, MODEL, "You help.", [], list, [])
+        told = await history.open(provider, MODEL, "You help.", [], list, [], 1)
         loaded = time.process_time()
         if told or len(history.items) != len(items):
             raise SystemExit(f"{name}: the history was not stored whole")

@@ -109,7 +109,7 @@ def window() -> None:
             began.append(time.process_time())
             beats.clear()
             last[0] = time.thread_time()
-            window.chat.say("Go")
+            window.chat.sending.say("Go")
 
         began: list[float] = []
         heart.timeout.connect(beat)
