@@ -128,7 +128,8 @@ async def in_session(studio: Engine, whole: Session) -> Cost:
     """A turn of a new branch, from its first step on."""
     session = await studio.sessions.branch(whole.info.id)
     end, began = None, Cost.now()
-    async for event in session.turn([Text("Go")], limits=Limits(1000, 600.0)):
+    async for envelope in session.turn([Text("Go")], limits=Limits(1000, 600.0)):
+        event = envelope.event
         if isinstance(event, StepStarted) and event.step == 1:
             began = Cost.now()
         end = event

@@ -242,8 +242,9 @@ class AcpAgent:
         telling = SessionUpdates(session.info.folder)
         end = TurnComplete("error")
         fault = ""
-        async with aclosing(session.turn(words, mode="background")) as events:
-            async for event in events:
+        async with aclosing(session.turn(words, mode="background")) as envelopes:
+            async for envelope in envelopes:
+                event = envelope.event
                 for update in telling.for_event(event):
                     await self._tell(session, update)
                 match event:

@@ -11,11 +11,11 @@ from datetime import date
 from pathlib import Path
 
 from studio.domain.agents import Agent, Limits, Mode
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
-    Event,
     TurnComplete,
     TurnStarted,
 )
@@ -53,14 +53,13 @@ from .retry_policy import RetryPolicy
 from .sandbox_probe import SandboxProbe
 from .session.agent_setup import LoadedAgent
 from .session.model_router import ModelRouter
-from .session.session import Session
 from .session.sessions import Sessions
 from .telemetry import Telemetry
 from .usage_accounting import UsageAccounting
 from .usage_costs import UsageCosts
 
 DEFAULT_AGENT = "Coder"
-RUNG_FOR = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
+NOTIFIED = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
 """What other programs at the same data are told of."""
 KEPT = 30 * 24 * 3600.0
 """Seconds for which a deleted file can be restored."""
@@ -122,24 +121,22 @@ class Engine:
         self.toolbox = Toolbox()
         self._finder = ToolDiscovery([paths.tools])
         self._troubled: list[Callable[[str], None]] = []
-        self.sessions.watch(self.accounts.follow)
+        self.sessions.events.subscribe(self.accounts.count_request)
         self.tracing = Telemetry(lambda: settings.values, self.report_problem)
-        self.sessions.watch(self.tracing.follow)
+        self.sessions.events.subscribe(self.tracing.record)
         self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""
-        self.sessions.watch(self._ring_for)
+        self.sessions.events.subscribe(self._notify_programs)
         self._confinement = SandboxProbe(
             (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
         )
         self.connected: list[str] = list(LOCAL)
         """Providers that can be used as they are; see ``look_for_providers``."""
 
-    def _ring_for(self, session: Session) -> None:
-        def heard(event: Event, _: object) -> None:
-            if isinstance(event, RUNG_FOR):
-                self.questions.bell.notify_soon()
-
-        session.subscribe(heard)
+    def _notify_programs(self, envelope: EventEnvelope) -> None:
+        """Wake other programs at the same data where a turn began, ended or waits."""
+        if isinstance(envelope.event, NOTIFIED):
+            self.questions.bell.notify_soon()
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from studio import __version__
+from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     Event,
     Failed,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
-    from .session.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -98,13 +98,9 @@ class Telemetry:
         self._heard: queue.Queue[_Heard | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
 
-    def follow(self, session: Session) -> None:
-        """Listen to a session for as long as it is open."""
-        session_id = session.info.id
-        session.subscribe(lambda event, _: self._hear(session_id, event))
-
-    def _hear(self, session_id: str, event: Event) -> None:
-        values = self._settings()
+    def record(self, envelope: EventEnvelope) -> None:
+        """Hand an event to the thread, if traces are wanted and it belongs in one."""
+        values, event = self._settings(), envelope.event
         if not values.trace_endpoint:
             return
         content = values.trace_content
@@ -114,7 +110,7 @@ class Telemetry:
             writer = _Writer(self._heard, self._teller())
             self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
             self._thread.start()
-        heard = _Heard(time.time_ns(), session_id, event, values.trace_endpoint, content)
+        heard = _Heard(time.time_ns(), envelope.session_id, event, values.trace_endpoint, content)
         try:
             self._heard.put_nowait(heard)
         except queue.Full:

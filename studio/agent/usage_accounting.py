@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 from studio.domain.agents import NO_CAPS, Agent, Caps
-from studio.domain.events import Event, Routed, StepEnded
+from studio.domain.envelope import EventEnvelope
+from studio.domain.events import Routed, StepEnded
 from studio.domain.sessions import SessionInfo
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.sessions.store import SessionStore
 
 from .limits import HOUR, Account, Amount, Budget, RequestRate
-from .session.session import Session
 from .usage_costs import UsageTotal, total
 
 LOOK = 2.0
@@ -54,18 +54,14 @@ class UsageAccounting:
         self._own: dict[str, float] = {}
         """Turns whose requests this program made, and when it made the last one."""
 
-    def follow(self, session: Session) -> None:
-        """Know which of the stored requests are this program's own."""
-
-        def heard(event: Event, _: object) -> None:
-            if isinstance(event, StepEnded | Routed):
-                turn_id, now = session.transcript.turn_id, time.time()
-                self._own.pop(turn_id, None)
-                self._own[turn_id] = now
-                while self._own[oldest := next(iter(self._own))] < now - HOUR:
-                    del self._own[oldest]
-
-        session.subscribe(heard)
+    def count_request(self, envelope: EventEnvelope) -> None:
+        """Remember which of the stored requests are this program's own."""
+        if isinstance(envelope.event, StepEnded | Routed):
+            turn_id, now = envelope.run_id, time.time()
+            self._own.pop(turn_id, None)
+            self._own[turn_id] = now
+            while self._own[oldest := next(iter(self._own))] < now - HOUR:
+                del self._own[oldest]
 
     async def budget(
         self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False

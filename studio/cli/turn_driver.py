@@ -21,7 +21,6 @@ from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CompletionReason,
-    Event,
     Failed,
     Notice,
     PermissionResolved,
@@ -67,12 +66,11 @@ async def run(studio: Engine, options: argparse.Namespace, console: Console) -> 
     person = console.interactive and not options.json
     answer = FinalAnswer(schema)
     window = None if person else studio.questions
-    driver = TurnDriver(session, console, _printer(options, console), window)
+    driver = TurnDriver(session, console, _printer(options, console), window, answer)
     wish: dict[str, Any] = {
         "generation": Generation(effort=options.effort, schema=schema),
         "caps": options.budget,
     }
-    session.subscribe(lambda event, _: answer.event(event))
     with _interrupts(driver.stop):
         bounds = await turn_limits(studio, session, options)
         code = await driver.run_turn(message, rules, options.mode, limits=bounds, **wish)
@@ -147,11 +145,16 @@ class TurnDriver:
 
     ``window`` is None where a person is at the terminal. Where none is, permission
     is asked for in the window, if one is open; the answer is no where none is, or
-    where it does not come.
+    where it does not come. ``answer`` collects what the turns say.
     """
 
     def __init__(
-        self, session: Session, console: Console, printer: Printer, window: RemoteApprovals | None
+        self,
+        session: Session,
+        console: Console,
+        printer: Printer,
+        window: RemoteApprovals | None,
+        answer: FinalAnswer | None = None,
     ) -> None:
         self.stopped = False
         self.capped = False
@@ -163,6 +166,7 @@ class TurnDriver:
         self._console = console
         self._printer = printer
         self._window = window
+        self._answer = answer
         self._unheard = False
         """Whether a question of this turn was left without an answer: no other is put."""
         self._asking: set[asyncio.Task[Any]] = set()
@@ -189,15 +193,15 @@ class TurnDriver:
         fault = ""
         reason: CompletionReason = "error"
         ran: Mode = "background"
-        heard: list[Event] = []  # also what is not of the turn, but happens meanwhile
-        unsubscribe = self._session.subscribe(lambda event, _: heard.append(event))
         turn = self._session.turn(
             said, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
         )
         try:
-            async for event in turn:
-                while heard:
-                    self._printer.event(heard.pop(0))
+            async for envelope in turn:  # also what is not of the turn, but happens meanwhile
+                event = envelope.event
+                if self._answer is not None:
+                    self._answer.event(event)
+                self._printer.event(event)
                 match event:
                     case TurnStarted():
                         ran = event.mode
@@ -219,7 +223,6 @@ class TurnDriver:
                     case _:
                         pass
         finally:
-            unsubscribe()
             for task in self._asking:
                 task.cancel()
             await turn.aclose()

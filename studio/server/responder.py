@@ -16,12 +16,12 @@ from typing import TypeAlias
 from studio.agent.engine import Engine
 from studio.agent.permission.approval import UNANSWERED
 from studio.agent.permission.visible_text import escape_line
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     CompletionReason,
-    Event,
     TurnStarted,
 )
 from studio.domain.redaction import without_secrets
@@ -172,8 +172,9 @@ class Responder:
         asker = PermissionForwarder(self._studio, session)
         ends: list[ResponsePart] = []
         try:
-            async with aclosing(self._turn(placed, answer.asked)) as events:
-                async for event in events:
+            async with aclosing(self._turn(placed, answer.asked)) as envelopes:
+                async for envelope in envelopes:
+                    event = envelope.event
                     match event:
                         case TurnStarted() if answer.place is None:
                             placed.claim.begun.set()
@@ -201,7 +202,7 @@ class Responder:
         for part in ends:  # a client may go on from it as soon as it has the last one
             yield part
 
-    def _turn(self, placed: SessionMatch, asked: ApiRequest) -> AsyncGenerator[Event, None]:
+    def _turn(self, placed: SessionMatch, asked: ApiRequest) -> AsyncGenerator[EventEnvelope, None]:
         session = placed.session
         return session.turn(
             placed.said,

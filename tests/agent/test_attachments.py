@@ -164,7 +164,7 @@ def native(provider: str, data: bytes, media: str, name: str) -> str:
 
 
 async def turn(session: Session, *said: Image | File | Text) -> list[Event]:
-    return [event async for event in session.turn(said)]
+    return [one.event async for one in session.turn(said)]
 
 
 @pytest.mark.parametrize("provider", list(PROTOCOLS))

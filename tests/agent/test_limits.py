@@ -386,9 +386,10 @@ async def test_t7_a_child_knows_what_the_chat_that_began_it_has_met(tmp_path: Pa
             """Hand the task to another agent."""
             parent = await studio.sessions.open(context.session_id)
             child = await home.session()
-            async for event in child.turn(
+            async for envelope in child.turn(
                 [Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent
             ):
+                event = envelope.event
                 if isinstance(event, AwaitingPermission):
                     asked.append(event.question.why)
                     child.answer_permission(event.question.id, "deny")

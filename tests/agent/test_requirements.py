@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.agents import Caps, Limits, Role
+from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     AwaitingPermission,
     Event,
@@ -141,7 +142,8 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", [look(1), END]) as home:
         session = await home.session()
 
-        def meanwhile(event: Event, _: int | None) -> None:
+        def meanwhile(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, ToolStarted):
                 session.queue([Words("And then?")])
 
@@ -177,10 +179,11 @@ async def test_l2_one_turn_complete_ends_a_turn(reason: str, tmp_path: Path) -> 
         if reason == "money_limit":
             home.studio.settings.values.turn_dollars = 0.000_001
         recorded: list[Event] = []
-        session.subscribe(lambda event, _: recorded.append(event))
+        session.subscribe(lambda envelope: recorded.append(envelope.event))
         limits = Limits(2 if reason == "step_limit" else 9, 0.5 if reason == "time_limit" else 30)
         events: list[Event] = []
-        async for event in session.turn([Words("Go")], limits=limits):
+        async for envelope in session.turn([Words("Go")], limits=limits):
+            event = envelope.event
             events.append(event)
             if reason == "cancelled":
                 session.stop()
@@ -201,7 +204,8 @@ async def test_l2_only_the_outermost_turn_emits_its_end(tmp_path: Path) -> None:
             """Hand the task over."""
             parent = await home.studio.sessions.open(context.session_id)
             child = await home.session()
-            async for event in child.turn([Words("You")], parent=parent.as_parent):
+            async for envelope in child.turn([Words("You")], parent=parent.as_parent):
+                event = envelope.event
                 inner.append(event)
             return "It is done."
 
@@ -322,7 +326,8 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
         up: set[str] = set()
         began = 0.0
         events: list[Event] = []
-        async for event in session.turn([Words("Go")], rules=[Rule.parse("run")]):
+        async for envelope in session.turn([Words("Go")], rules=[Rule.parse("run")]):
+            event = envelope.event
             events.append(event)
             if isinstance(event, ToolOutput) and "up" in event.text:
                 up.add(event.call_id)
@@ -417,7 +422,8 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
         await session.change(agent="Own")
         done: list[ToolFinished] = []
         rules = [Rule.parse("run"), Rule.parse("remember")]
-        async for event in session.turn([Words("Go")], rules=rules):
+        async for envelope in session.turn([Words("Go")], rules=rules):
+            event = envelope.event
             if isinstance(event, ToolFinished):
                 done.append(event)
             elif type(event).__name__ == "AwaitingReply":
@@ -459,7 +465,8 @@ async def test_t7_several_questions_are_queued(first: Answer, tmp_path: Path) ->
         session = await home.session()
         open_now: list[str] = []
         answered: list[str] = []
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             if isinstance(event, AwaitingPermission):
                 assert not open_now
                 open_now.append(event.question.id)

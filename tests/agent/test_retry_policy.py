@@ -27,7 +27,8 @@ AT_ONCE = RetryPolicy(base=0.0)
 async def events_of(session, *, on=None) -> list[Event]:
     events: list[Event] = []
     async with asyncio.timeout(60):
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             events.append(event)
             if on:
                 on(event)

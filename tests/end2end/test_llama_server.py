@@ -73,7 +73,8 @@ async def turn(session: Session, text: str, *, stop: bool = False) -> list[Event
     events: list[Event] = []
     stopped = 0.0
     async with asyncio.timeout(60):
-        async for event in session.turn([Text(text)], limits=BRIEF):
+        async for envelope in session.turn([Text(text)], limits=BRIEF):
+            event = envelope.event
             events.append(event)
             if stop and isinstance(event, TextDelta | ReasoningDelta | CallStarted):
                 session.stop()

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.blocks import DraftBlock, TextBlock, ToolBlock
-from studio.domain.events import Event, TurnComplete
+from studio.domain.envelope import EventEnvelope
+from studio.domain.events import TurnComplete
 from studio.simulator import Call, Text, Think, Turn, stall
 from studio.ui.transcript.input.actions import GUARD
 from studio.ui.transcript.items.approval_item import ApprovalItem
@@ -33,8 +34,8 @@ def watch_composer(person: Person) -> list[tuple[str, bool]]:
     """For each event: the composer's state after it, and whether the turn was complete."""
     seen: list[tuple[str, bool]] = []
 
-    def heard(event: Event, index: int | None) -> None:
-        seen.append((person.composer.state, isinstance(event, TurnComplete)))
+    def heard(envelope: EventEnvelope) -> None:
+        seen.append((person.composer.state, isinstance(envelope.event, TurnComplete)))
 
     person.session.subscribe(heard)
     return seen

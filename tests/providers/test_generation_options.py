@@ -193,7 +193,7 @@ async def test_s1_a_turn_says_what_came_before_a_stop_text(tmp_path: Path, provi
         session = await home.session("Plain")
         for expected in ("One ", "Three."):
             wish = Generation(stop=("END",), output_limit=500)
-            events = [event async for event in session.turn([Text("Hi.")], generation=wish)]
+            events = [one.event async for one in session.turn([Text("Hi.")], generation=wish)]
             assert words([event for event in events if isinstance(event, TextDelta)]) == expected
             assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
         assert not home.simulator.violations

@@ -159,7 +159,7 @@ async def test_a_refused_file_does_not_come_back_with_the_next_words(tmp_path: P
         session = await made(studio, folder)
         await say(session)
         refused = [Text("See"), File("plan.pdf", "application/pdf", b"%PDF-1.4")]
-        events = [event async for event in session.turn(refused)]
+        events = [one.event async for one in session.turn(refused)]
         assert any(isinstance(event, Failed) for event in events)
         assert (await say(session, "Without it"))[-1].reason == "done"  # type: ignore[union-attr]
         (*_, last) = server.bodies[-1]["messages"]
@@ -238,7 +238,7 @@ async def test_pings_for_ever_are_silence_and_end_in_time(provider: str, tmp_pat
         for seconds in (1.5, 9.0, 54.0):  # a busy computer may not come to the pings in time
             session = await made(studio, folder, provider)
             turn = session.turn([Text("Go")], limits=Limits(steps=1, seconds=seconds))
-            events = [event async for event in turn]
+            events = [envelope.event async for envelope in turn]
             assert events[-1].reason == "time_limit"
             if silent := any(isinstance(event, Silent) for event in events):
                 break
@@ -262,7 +262,8 @@ async def test_a_stop_while_the_cache_is_reckoned_loses_neither_call_nor_usage(
         session = await made(studio, folder, "gemini")
         await say(session)
         events: list[Event] = []
-        async for event in session.turn([Text("Again")]):
+        async for envelope in session.turn([Text("Again")]):
+            event = envelope.event
             events.append(event)
             if isinstance(event, StepStarted):
                 executor.submit(held.wait, 20)

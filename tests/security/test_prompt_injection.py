@@ -82,7 +82,8 @@ async def chat(home: EngineHome, name: str) -> Session:
 
 async def say(session: Session, said: list[Said], answer: str = "deny") -> list[Event]:
     events: list[Event] = []
-    async for event in session.turn(said, rules=EVERYTHING):
+    async for envelope in session.turn(said, rules=EVERYTHING):
+        event = envelope.event
         events.append(event)
         if isinstance(event, AwaitingPermission):
             session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]
@@ -204,7 +205,8 @@ async def test_a_stopped_command_counts_as_seen(tmp_path: Path, listener: Listen
     async with at_home(tmp_path, listener, [Turn(cat)]) as home:
         session = await chat(home, "stopped")
         exposed: list[Exposed] = []
-        async for event in session.turn([Words("Go")], rules=EVERYTHING):
+        async for envelope in session.turn([Words("Go")], rules=EVERYTHING):
+            event = envelope.event
             if isinstance(event, Exposed):
                 exposed.append(event)
             if isinstance(event, ToolStarted):
@@ -221,6 +223,7 @@ async def test_a_denied_mode_stays_denied(tmp_path: Path, listener: Listener) ->
         session = await chat(home, "denied")
         events: list[Event] = []
         deny = (*EVERYTHING, Rule("deny", "run", "curl *"))
-        async for event in session.turn([Words("Go")], rules=deny):
+        async for envelope in session.turn([Words("Go")], rules=deny):
+            event = envelope.event
             events.append(event)
         assert not asked(events) and not listener.knows(SECRET)

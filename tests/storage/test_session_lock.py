@@ -210,7 +210,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
             assert rows(home, TURNS, session.info.id) == [None], "nothing is told in its chat"
             await one.kill()
         session = await home.studio.sessions.open(session.info.id)
-        events = [event async for event in session.turn([Words("And now?")])]
+        events = [one.event async for one in session.turn([Words("And now?")])]
         assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
         assert rows(home, TURNS, session.info.id) == ["error", "done"]
         assert rows(home, "SELECT count(*) FROM claims") == [0]
@@ -232,7 +232,8 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
         def held() -> bool:
             return rows(home, "SELECT session_id FROM claims") == [session.info.id]
 
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             if isinstance(event, ev.TurnComplete):
                 await session.flush()
                 assert free(), "whoever sees the end can begin"
@@ -241,12 +242,14 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
         assert free()
         await session.memory.compact()
         assert free()
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             if isinstance(event, ev.StepStarted):
                 session.stop()
         assert free()
         database, gate = home.studio.database, threading.Event()
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             if isinstance(event, ev.TurnStarted):
                 database.submit(lambda _: gate.wait(60))
             elif isinstance(event, ev.StepStarted):
@@ -257,7 +260,7 @@ async def test_a_claim_ends_with_what_it_was_for(tmp_path: Path) -> None:
         assert free()
         model = session.info.model
         await session.change(model="")
-        [*_, end] = [event async for event in session.turn([Words("Go")])]
+        [*_, end] = [one.event async for one in session.turn([Words("Go")])]
         assert isinstance(end, ev.TurnComplete) and end.reason == "error" and free()
         with pytest.raises(ConfigurationError, match="Nothing is known"):
             await session.undo_turn("no such turn")

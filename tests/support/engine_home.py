@@ -95,7 +95,8 @@ async def say(
     from studio.domain.events import AwaitingPermission
 
     events: list[Event] = []
-    async for event in session.turn([Text(text)] if text else [], rules=rules):
+    async for envelope in session.turn([Text(text)] if text else [], rules=rules):
+        event = envelope.event
         events.append(event)
         if isinstance(event, AwaitingPermission) and answer:
             session.answer_permission(event.question.id, answer)  # type: ignore[arg-type]

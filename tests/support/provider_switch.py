@@ -63,7 +63,8 @@ class SwitchScene:
     ) -> list[Event]:
         self.replies[:] = replies
         events: list[Event] = []
-        async for event in session.turn(said, limits=limits):
+        async for envelope in session.turn(said, limits=limits):
+            event = envelope.event
             events.append(event)
             if stop_at is not None and isinstance(event, stop_at):
                 session.stop()

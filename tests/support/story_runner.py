@@ -31,6 +31,7 @@ from studio.agent.session.system_prompt import MODES, dated
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
@@ -391,8 +392,8 @@ class StoryRunner:
         messages = self.session.transcript.messages()
         return "".join(b.text for m in messages for b in m.blocks if isinstance(b, Words))
 
-    def heard(self, event: Event, _: int | None) -> None:
-        match event:
+    def heard(self, envelope: EventEnvelope) -> None:
+        match event := envelope.event:
             case HistoryBegun():
                 self.rows = []
                 if event.why == REJECTED:
@@ -574,7 +575,7 @@ class StoryRunner:
         self.studio.patience = replace(self.studio.patience, limit=limit)
         said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
-        unsubscribe = session.subscribe(lambda event, _: recorded.append(event))
+        unsubscribe = session.subscribe(lambda envelope: recorded.append(envelope.event))
         self.fate = fate = StoryActs(self, say.acts)
         events: list[Event] = []
         try:
@@ -583,7 +584,8 @@ class StoryRunner:
                 stream = session.turn(said, limits=limits, mode=say.mode)
                 async with aclosing(stream):
                     fate.sees(None)
-                    async for event in stream:
+                    async for envelope in stream:
+                        event = envelope.event
                         events.append(event)
                         self.answered(session, event)
                         if fate.sees(event):
@@ -623,7 +625,8 @@ class StoryRunner:
             self.children.append(child)
             stream = child.turn([Words(CHILD)], limits=Limits(3, 2.0), parent=parent.as_parent)
             async with aclosing(stream):
-                async for event in stream:
+                async for envelope in stream:
+                    event = envelope.event
                     self.answered(child, event)
             return "It is done."
 

@@ -11,6 +11,7 @@ from studio.agent.loop.turn import LAST_STEP, NEARLY_OUT
 from studio.agent.session.model_router import TAKE_OVER
 from studio.domain import events
 from studio.domain.blocks import AgentBlock, NoticeBlock
+from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     Exposed,
     FilesChanged,
@@ -115,7 +116,8 @@ async def test_between_two_tiers_the_composer_shows_that_work_goes_on(tmp_path: 
         await person.done()
         ends: list[tuple[str, str]] = []
 
-        def heard(event: events.Event, _: object) -> None:
+        def heard(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, events.TurnComplete):
                 ends.append((event.reason, person.composer.state))
 

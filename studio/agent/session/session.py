@@ -1,14 +1,13 @@
 """One saved conversation: its transcript, its native history, its drafts.
 
-Whoever shows a session subscribes to its events; whoever drives it calls
-``turn``, ``answer``, ``reply``, ``stop``, ``memory`` and the draft methods. Each event is
-folded, journalled and handed to the listeners exactly once, here.
+A view subscribes to the session's events; a driver calls ``turn``, ``answer``, ``reply``,
+``stop``, ``memory`` and the draft methods. Each event is folded into the transcript,
+handed to the journal and published on the channel of events, once each, in ``_publish``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -24,6 +23,7 @@ from studio.agent.loop.turn import Turn, settled
 from studio.agent.loop.user_messages import describe_error
 from studio.agent.permission.policy import Policy
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -50,16 +50,14 @@ from studio.storage.sessions.store import SessionStore
 
 from .agent_setup import Services
 from .context_control import ContextControl
+from .event_channel import EventChannel, Subscriber
 from .pending_input import PendingInput
 from .session_rules import SessionRules
 from .titles import title_of
 from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
 
-log = logging.getLogger(__name__)
-
 MANY = 1_000
 """Messages; more are folded in a thread."""
-Listener = Callable[[Event, "int | None"], None]
 
 
 class SessionInUse(ConfigurationError):
@@ -74,6 +72,7 @@ class Session:
         info: SessionInfo,
         store: SessionStore,
         surroundings: Services,
+        channel: EventChannel,
         events: Sequence[Event],
         *,
         interrupted: bool = False,
@@ -91,9 +90,13 @@ class Session:
         self._store = store
         self._around = surroundings
         self._journal = store.journal(info.id)
-        self._listeners: list[Listener] = []
+        self._channel = channel
+        self._agent = ""
+        """The agent of the turn that was begun last."""
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
+        self._work: asyncio.Task[None] | None = None
+        """Runs the turns of a message."""
         self._message: TurnOptions | None = None
         """The wish of the message that is worked on, by one tier after the other."""
         self._stop_asked = self._rising = False
@@ -131,15 +134,12 @@ class Session:
         """Whether a turn is over and the next tier takes its message over (L-13)."""
         return self.running and self._rising
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Hear every event from now on, with the transcript block it changed."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
+        """Call ``subscriber`` with every envelope of this session from now on.
 
-    @property
-    def listeners(self) -> int:
-        """How many hear of its events."""
-        return len(self._listeners)
+        Returns a function that ends the subscription.
+        """
+        return self._channel.subscribe(subscriber, self.info.id)
 
     async def change(self, **fields: Any) -> None:
         """Change title, folder, agent, provider, model or permission mode.
@@ -164,8 +164,10 @@ class Session:
         results: Sequence[ToolResult] = (),
         generation: Generation = AS_IT_IS,
         caps: Caps = NO_CAPS,
-    ) -> AsyncGenerator[Event, None]:
-        """Run one turn and yield its events, as they are folded and saved.
+    ) -> AsyncGenerator[EventEnvelope, None]:
+        """Run one turn and yield what the channel carries of this session meanwhile.
+
+        A ``TurnComplete`` comes last. A reader that walks away stops the turn.
 
         ``rules`` count for this turn alone, on top of the agent's and the
         session's; ``mode`` and ``limits`` are the agent's where not given, ``caps``
@@ -181,26 +183,48 @@ class Session:
         with the set-up ends the turn as an error in the transcript, so that
         what the person typed is kept.
         """
-        wish = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
+        message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
         words = whole(said)
         self._must_be_free()
-        self._message = message = wish
+        self._message = message
         self._stop_asked = self._rising = False
-        try:
-            while True:
-                async with aclosing(self._one_turn(words, wish)) as events:
-                    async for event in events:
-                        yield event
-                if self._message is not message or self._journal.closed:
-                    return
-                words, wish = (), replace(message, limits=None, results=(), rises=True)
-        finally:
-            if self._message is message:
-                self._message = None
+        stream: asyncio.Queue[EventEnvelope | None] = asyncio.Queue()
+        complete = False
 
-    async def _one_turn(
-        self, said: tuple[Said, ...], wish: TurnOptions
-    ) -> AsyncGenerator[Event, None]:
+        def add(envelope: EventEnvelope) -> None:
+            nonlocal complete
+            if not complete:
+                stream.put_nowait(envelope)
+                complete = isinstance(envelope.event, TurnComplete) and not self._rising
+
+        unsubscribe = self.subscribe(add)
+        self._work = work = asyncio.ensure_future(self._run(words, message))
+        work.add_done_callback(lambda _: stream.put_nowait(None))
+        try:
+            while (envelope := await stream.get()) is not None:
+                yield envelope
+        finally:
+            unsubscribe()
+            if not complete:
+                work.cancel()
+            try:
+                await settled(work)
+            finally:
+                if self._message is message:
+                    self._message = None
+            if not work.cancelled():
+                work.result()
+
+    async def _run(self, said: tuple[Said, ...], message: TurnOptions) -> None:
+        """Run the turn that works on a message, and those of the tiers that take it over."""
+        options = message
+        while True:
+            await self._one_turn(said, options)
+            if self._message is not message or self._journal.closed:
+                return
+            said, options = (), replace(message, limits=None, results=(), rises=True)
+
+    async def _one_turn(self, said: tuple[Said, ...], wish: TurnOptions) -> None:
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -219,11 +243,10 @@ class Session:
             if turn := self._prepared(preparing):
                 self._turn = turn
                 async with aclosing(turn.events(self._unheard.words(said))) as events:
-                    async for event in events:
-                        yield event
+                    async for _ in events:
+                        pass
             else:
-                for event in self._not_begun(preparing, started):
-                    yield event
+                self._not_begun(preparing, started)
         finally:
             cut_short = not preparing.done()
             preparing.cancel()
@@ -247,15 +270,14 @@ class Session:
             return None
         return preparing.result()
 
-    def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> list[Event]:
-        """The events of a turn that came to nothing, recorded: what was said is kept."""
+    def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> None:
+        """Record a turn that came to nothing: what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
         events: list[Event] = [started, *self._preparation.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
             events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
         for event in events:
             self._record(event)
-        return events
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""
@@ -319,7 +341,7 @@ class Session:
         info = self.info
         recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
         if len(messages) > MANY:  # nobody sees the session yet
-            self._tell(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
+            self._publish(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
         else:
             self._record(recounted)
         if info.origin != "server":  # of a file, which anybody may have written
@@ -406,10 +428,8 @@ class Session:
     async def close(self) -> None:
         """Stop what runs and save; the object is of no use afterwards."""
         self.stop()
-        if self._turn is not None:
-            await self._turn.ended()
-        elif self._preparing is not None:
-            await asyncio.wait([self._preparing])
+        if self._work is not None:
+            await asyncio.wait([self._work])
         await self.memory.settled()
         await self.drafts.settled()
         await self.files.settled()
@@ -472,16 +492,18 @@ class Session:
     # What happens is folded, saved and told, once
 
     def _record(self, event: Event) -> None:
-        self._tell(event, self.transcript.apply(event))
+        self._publish(event, self.transcript.apply(event))
 
-    def _tell(self, event: Event, index: int | None) -> None:
-        """What is folded is saved and told; ``index`` is the block that changed."""
+    def _publish(self, event: Event, block: int | None) -> None:
+        """Store and publish an event that was folded; ``block`` is what it changed."""
         self._journal.append(event)
         self._unheard.apply(event)
         match event:
             case AwaitingPermission() | AwaitingReply():
                 self._state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():
+                if isinstance(event, TurnStarted):
+                    self._agent = event.agent
                 self._rising = False
                 self._state("running")
             case TurnComplete():
@@ -491,11 +513,11 @@ class Session:
                     self._journal.release()
             case _:
                 pass
-        for listener in list(self._listeners):
-            try:
-                listener(event, index)
-            except Exception:  # a view's fault must not end the turn it looks at
-                log.exception("a listener failed")
+        agent = self._agent if self.running and self._agent else self.info.agent
+        transcript = self.transcript
+        self._channel.publish(
+            EventEnvelope(self.info.id, transcript.turn_id, agent, transcript.steps, event, block)
+        )
 
     def _state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""

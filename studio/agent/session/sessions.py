@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions.store import SessionStore
 
 from .agent_setup import Services
+from .event_channel import EventChannel
 from .session import Session
 from .titles import title_from_messages
 
@@ -30,13 +31,8 @@ class Sessions:
         self._around = surroundings
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
-        self._watchers: list[Callable[[Session], None]] = []
-        self._unseen: dict[str, int] = {}
-        """How many listen to an open session that nobody looks at."""
-
-    def watch(self, watcher: Callable[[Session], None]) -> None:
-        """Have every session shown to ``watcher`` from now on, once, when it is opened."""
-        self._watchers.append(watcher)
+        self.events = EventChannel()
+        """Carries the events of every session here."""
 
     async def create(
         self,
@@ -74,11 +70,10 @@ class Sessions:
         )
         await self.store.create(info)
         self.store.journal(info.id).newest = 0
-        session = Session(info, self.store, self._around, (), new=True)
+        session = Session(info, self.store, self._around, self.events, (), new=True)
         self._open[info.id] = session
         if told:
             await session.begin_with(told)
-        self._show(session)
         return session
 
     async def open(self, session_id: str) -> Session:
@@ -101,6 +96,7 @@ class Sessions:
                 info,
                 self.store,
                 self._around,
+                self.events,
                 events,
                 interrupted=interrupted,
                 damage=damage,
@@ -108,7 +104,6 @@ class Sessions:
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
-            self._show(session)
             return session
 
     async def _known(self, session_id: str) -> Session | None:
@@ -129,25 +124,16 @@ class Sessions:
         theirs = session.transcript.running and not session.running and not session.damage
         return elsewhere.changed or (theirs and not elsewhere.running)
 
-    def _show(self, session: Session) -> None:
-        for watcher in self._watchers:
-            watcher(session)
-        self._unseen[session.info.id] = session.listeners
-
     async def put_away(self, session_id: str) -> None:
         """Save an open session and forget it, unless it works or somebody looks at it."""
         async with self._opening:
             session = self._open.get(session_id)
             if session is None or session.running:
                 return
-            if session.listeners <= self._unseen[session_id]:
-                self._forget(session_id)
+            if not self.events.has_subscribers(session_id):
+                del self._open[session_id]
                 await session.close()
                 self.store.let_go(session_id)
-
-    def _forget(self, session_id: str) -> Session | None:
-        self._unseen.pop(session_id, None)
-        return self._open.pop(session_id, None)
 
     async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
         """Whether the last turn's end is missing, and no program is left to write it."""
@@ -200,7 +186,7 @@ class Sessions:
         return list(await self.store.search(text))
 
     async def delete(self, session_id: str) -> None:
-        if session := self._forget(session_id):
+        if session := self._open.pop(session_id, None):
             with suppress(StorageError):  # nobody will miss it
                 await session.close()
         await self.store.delete(session_id)

@@ -24,8 +24,9 @@ from studio.cli.commands.usage import usage
 from studio.cli.event_printer import TextPrinter
 from studio.domain.agents import PermissionMode
 from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import Event, Notice, Summarised
+from studio.domain.events import Notice, Summarised
 from studio.domain.messages import Text
 from studio.domain.models import PROVIDER_TITLES
 
@@ -343,11 +344,11 @@ class SlashCommands:
         """Print what the program remarks meanwhile."""
         printer = TextPrinter(self._talk.console)
 
-        def hear(event: Event, _: int | None) -> None:
-            if isinstance(event, Notice | Summarised):
-                printer.event(event)
+        def print_remark(envelope: EventEnvelope) -> None:
+            if isinstance(envelope.event, Notice | Summarised):
+                printer.event(envelope.event)
 
-        unsubscribe = self._talk.session.subscribe(hear)
+        unsubscribe = self._talk.session.subscribe(print_remark)
         try:
             yield
         finally:

@@ -40,7 +40,7 @@ from .undo_controller import UndoController
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
-    from studio.domain.events import Event
+    from studio.domain.envelope import EventEnvelope
     from studio.domain.messages import File, Image
     from studio.domain.permissions import Answer
     from studio.ui.transcript import TranscriptView
@@ -340,12 +340,13 @@ class ChatPage(QWidget):
 
     # What happens in the session
 
-    def _heard(self, event: Event, index: int | None) -> None:
+    def _heard(self, envelope: EventEnvelope) -> None:
         from studio.domain.events import TurnComplete, TurnStarted
         from studio.ui.transcript.model import spoken_outcome
 
-        if index is not None:
-            self.view.changed(index)
+        event = envelope.event
+        if envelope.block is not None:
+            self.view.changed(envelope.block)
         if isinstance(event, TurnStarted) and self.session is not None:
             self.following.leave()
             self.choices.take(self.session.info)  # the model may have been routed

@@ -92,7 +92,8 @@ class TurnRunner:
 
         done, session_id = False, session.info.id
         self._begun[session_id] = time.monotonic()
-        async for event in session.turn(said, mode=mode):
+        async for envelope in session.turn(said, mode=mode):
+            event = envelope.event
             if isinstance(event, RetryScheduled):
                 self._since[session_id] = time.monotonic()
             elif isinstance(event, Silent):

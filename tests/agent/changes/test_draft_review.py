@@ -280,7 +280,7 @@ async def test_an_undo_that_meets_another_hand_changes_nothing(tmp_path: Path) -
         await session.decide(draft.id, "approve")
         (home.folder / "a").write_text("mine")
         heard: list[object] = []
-        session.subscribe(lambda event, _: heard.append(event))
+        session.subscribe(lambda envelope: heard.append(envelope.event))
         assert await session.decide(draft.id, "undo") == "approved"
         assert (home.folder / "a").read_text() == "mine"
         (event,) = [e for e in heard if isinstance(e, DraftResolved)]

@@ -165,7 +165,8 @@ async def test_the_persons_edits_during_a_turn_are_not_the_turns(tmp_path: Path)
     async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
         commands = 0
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             if isinstance(event, AwaitingPermission):
                 commands += 1
                 if commands == 2:
@@ -244,7 +245,7 @@ async def test_two_chats_side_by_side(tmp_path: Path) -> None:
         (home.folder / "own").write_text("own")
         one, two = await home.session(), await home.session()
         runs = asyncio.Event()
-        one.subscribe(lambda event, _: runs.set() if isinstance(event, ToolOutput) else None)
+        one.subscribe(lambda it: runs.set() if isinstance(it.event, ToolOutput) else None)
         first = asyncio.create_task(say(one, rules=ALLOWED))
         await runs.wait()
         await say(two, rules=ALLOWED)
@@ -293,9 +294,7 @@ async def test_a_stopped_command_can_be_undone(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
 
-        session.subscribe(
-            lambda event, _: session.stop() if isinstance(event, ToolOutput) else None
-        )
+        session.subscribe(lambda one: session.stop() if isinstance(one.event, ToolOutput) else None)
         await say(session, rules=ALLOWED)
         assert files(session)[0].paths == ("a",)
         await session.undo_turn(files(session)[0].turn_id)
@@ -310,7 +309,10 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
         info, turn_id = session.info, files(session)[0].turn_id
         events = await home.studio.store.events(info.id)
         end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
-        dead = Session(info, home.studio.store, home.studio, events[:end], interrupted=True)
+        channel = home.studio.sessions.events
+        dead = Session(
+            info, home.studio.store, home.studio, channel, events[:end], interrupted=True
+        )
         await dead.find_changes()
         assert [block.turn_id for block in files(dead)] == [turn_id]
         assert (await dead.undo_turn(turn_id)).paths == ("a",)
@@ -321,7 +323,8 @@ async def test_nothing_is_undone_while_a_turn_runs(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, turns(run("echo 1 > a"), run("true"))) as home:
         session = await home.session()
         await say(session, rules=ALLOWED)
-        async for event in session.turn([Words("More")], rules=ALLOWED):
+        async for envelope in session.turn([Words("More")], rules=ALLOWED):
+            event = envelope.event
             if isinstance(event, TurnStarted):
                 with pytest.raises(ConfigurationError, match="still working"):
                     await session.undo_turn(files(session)[0].turn_id)
@@ -376,7 +379,8 @@ async def test_h5_what_could_not_be_recorded_is_said(tmp_path: Path) -> None:
     async with engine_home(tmp_path, PROVIDER, turns(run("echo x > b.txt"))) as home:
         session = await home.session()
         events: list[Event] = []
-        async for event in session.turn([Words("Go")], rules=ALLOWED):
+        async for envelope in session.turn([Words("Go")], rules=ALLOWED):
+            event = envelope.event
             events.append(event)
             if isinstance(event, ToolFinished):
                 with contextlib.closing(sqlite3.connect(home.studio.paths.database)) as db, db:

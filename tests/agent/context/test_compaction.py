@@ -142,7 +142,10 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
         for number in range(19):
             (home.folder / f"{number}.txt").write_text(f"{number} is what stands here.\n" * 60)
         session = await home.session()
-        events = [e async for e in session.turn([Words("(mine) Read on")], limits=Limits(20, 60))]
+        events = [
+            one.event
+            async for one in session.turn([Words("(mine) Read on")], limits=Limits(20, 60))
+        ]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
         assert SUMMED_UP in begun(events)
         for one in home.asked:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.loop.loop_guard import FRUITLESS, MESSAGE, LoopGuard, Made
+from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
-    Event,
     StepStarted,
     Told,
     ToolFinished,
@@ -169,7 +169,8 @@ async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: P
         (home.folder / "a.txt").write_text("one\n")
         session = await home.session()
 
-        def once_more(event: Event, _: int | None) -> None:
+        def once_more(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 session.steer(session.queue([Text("Look once more.")]))
 
@@ -232,7 +233,8 @@ async def test_l9_reading_is_remembered_until_something_is_written(tmp_path: Pat
         file.write_text("one\n")
         session = await home.session()
 
-        def meddle(event: object, _: int | None) -> None:
+        def meddle(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, StepStarted) and event.step == 4:
                 file.write_text("three")
 

@@ -17,6 +17,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.project_rules import read_project
 from studio.app import build
 from studio.domain.blocks import ToolBlock
+from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import (
     AwaitingReply,
@@ -65,7 +66,8 @@ async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
     async with engine_home(tmp_path, CHAT, [Turn(Text("Again."))]) as home:
         session = await home.session()
 
-        def heard(event: Event, _: int | None) -> None:
+        def heard(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, TurnStarted):
                 session.stop()
 
@@ -87,7 +89,8 @@ async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> 
             events: list[Event] = []
 
             async def drive(session: object = session, events: list[Event] = events) -> None:
-                async for event in session.turn([Words("Go")]):  # type: ignore[attr-defined]
+                async for envelope in session.turn([Words("Go")]):  # type: ignore[attr-defined]
+                    event = envelope.event
                     events.append(event)
 
             task = asyncio.create_task(drive())
@@ -108,11 +111,13 @@ async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> Non
         events: list[Event] = []
 
         async def drive() -> None:
-            async for event in session.turn([Words("Go")]):
+            async for envelope in session.turn([Words("Go")]):
+                event = envelope.event
                 events.append(event)
 
         task = asyncio.create_task(drive())
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # the reader begins the turn
+        await asyncio.sleep(0)  # and the turn its preparation
         preparing = session._preparing  # type: ignore[reportPrivateUsage]
         assert preparing is not None
         preparing.add_done_callback(lambda _: session.stop())
@@ -126,9 +131,10 @@ async def test_a_reader_that_walks_away_leaves_a_finished_turn(tmp_path: Path) -
     async with engine_home(tmp_path, CHAT, script) as home:
         session = await home.session()
         heard: list[Event] = []
-        session.subscribe(lambda event, _: heard.append(event))
+        session.subscribe(lambda envelope: heard.append(envelope.event))
         turn = session.turn([Words("Go")])
-        async for event in turn:
+        async for envelope in turn:
+            event = envelope.event
             if isinstance(event, AwaitingReply):
                 break
         await turn.aclose()
@@ -169,7 +175,7 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
     ) as home:
         session = await home.session()
         going = asyncio.Event()
-        session.subscribe(lambda e, _: going.set() if isinstance(e, TextDelta) else None)
+        session.subscribe(lambda one: going.set() if isinstance(one.event, TextDelta) else None)
 
         async def drive() -> None:
             async for _ in session.turn([Words("Go")]):
@@ -199,11 +205,11 @@ async def test_a_listener_that_fails_stops_nobody(tmp_path: Path) -> None:
         session = await home.session()
         heard: list[Event] = []
 
-        def broken(event: Event, _: int | None) -> None:
+        def broken(envelope: EventEnvelope) -> None:
             raise RuntimeError("a view that is gone")
 
         session.subscribe(broken)
-        session.subscribe(lambda event, _: heard.append(event))
+        session.subscribe(lambda envelope: heard.append(envelope.event))
         assert ends(await say(session)) == ["done"] and ends(heard) == ["done"]
 
 
@@ -521,7 +527,8 @@ async def test_two_programs_never_work_in_one_session_at_once(tmp_path: Path) ->
         other.keychain.keep_for_session(CHAT, KEY)
         try:
             same = await other.sessions.open(session.info.id)
-            async for event in session.turn([Words("Go")]):
+            async for envelope in session.turn([Words("Go")]):
+                event = envelope.event
                 if isinstance(event, AwaitingReply):
                     with pytest.raises(ConfigurationError):
                         await say(same, "Me too")

@@ -52,7 +52,8 @@ async def stopped(
     async with aclosing(
         session.turn([Text("Go")], rules=[Rule.parse(rule) for rule in rules])
     ) as turn:
-        async for event in turn:
+        async for envelope in turn:
+            event = envelope.event
             events.append(event)
             if pressing is None and ready(events):
                 pressing = asyncio.create_task(press())
@@ -71,7 +72,7 @@ async def goes_on(home: EngineHome, session: Session, *, at_once: bool = False) 
     """Nothing is left of the stopped turn, and the next one is accepted."""
     if not at_once:
         await story_checks.check_nothing_runs()
-    events = [event async for event in session.turn([Text("And now?")])]
+    events = [one.event async for one in session.turn([Text("And now?")])]
     end = events[-1]
     assert isinstance(end, TurnComplete) and end.reason == "done", end
     assert not home.simulator.violations

@@ -201,7 +201,8 @@ async def test_cancel_in_the_stream_then_go_on(tmp_path: Path, provider: str) ->
         session = await home.session()
         events = []
         began = 0.0
-        async for event in session.turn([Words("Go")]):
+        async for envelope in session.turn([Words("Go")]):
+            event = envelope.event
             events.append(event)
             if isinstance(event, TextDelta) and not began:
                 began = time.monotonic()
@@ -230,7 +231,8 @@ async def test_cancel_in_a_command_then_go_on(tmp_path: Path, provider: str) -> 
         (home.folder / "a.txt").write_text("alpha\n")
         session = await home.session()
         began, up, read_done = 0.0, False, False
-        async for event in session.turn([Words("Go")], rules=[Rule.parse("run")]):
+        async for envelope in session.turn([Words("Go")], rules=[Rule.parse("run")]):
+            event = envelope.event
             up = up or (isinstance(event, ToolOutput) and "up" in event.text)
             read_done = read_done or isinstance(event, ToolFinished)
             if up and read_done and not began:
@@ -277,7 +279,7 @@ async def test_step_limit_is_an_explanation(tmp_path: Path, provider: str) -> No
     ]
     async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
-        events = [e async for e in session.turn([Words("Go")], limits=Limits(2, 30))]
+        events = [one.event async for one in session.turn([Words("Go")], limits=Limits(2, 30))]
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "step_limit"
         assert "2 steps" in events[-1].detail and not any(isinstance(e, Failed) for e in events)
         assert (await say(session, "Continue"))[-1].reason == "done"  # type: ignore[union-attr]
@@ -303,7 +305,8 @@ async def test_time_limit_stops_but_not_while_the_person_thinks(
             session = await home.session()
             events: list[Event] = []
             asked = came = 0.0
-            async for event in session.turn([Words("Go")], limits=Limits(5, seconds)):
+            async for envelope in session.turn([Words("Go")], limits=Limits(5, seconds)):
+                event = envelope.event
                 events.append(event)
                 if isinstance(event, AwaitingReply):
                     asked, wait = time.monotonic(), seconds * 1.2
@@ -372,7 +375,8 @@ async def test_a_crash_between_call_and_result_is_repaired(tmp_path: Path, provi
     async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
         turn = session.turn([Words("Go")])
-        async for event in turn:
+        async for envelope in turn:
+            event = envelope.event
             if isinstance(event, AwaitingReply):
                 break
         await session.flush()

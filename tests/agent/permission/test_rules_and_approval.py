@@ -100,7 +100,8 @@ async def test_t7_a_rule_of_a_chat_is_taken_back_also_under_a_running_turn(tmp_p
     ) as home:
         session = await home.session()
         asked: list[str] = []
-        async for event in session.turn([Said("Go")]):
+        async for envelope in session.turn([Said("Go")]):
+            event = envelope.event
             if isinstance(event, AwaitingPermission):
                 asked.append(event.question.detail)
                 if asked[-1] == "ls":
@@ -123,7 +124,8 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
     async with engine_home(tmp_path, "anthropic", script) as home:
         session, asked = await home.session(), list[str]()
         errors: list[bool] = []
-        async for event in session.turn([Said("Go")]):
+        async for envelope in session.turn([Said("Go")]):
+            event = envelope.event
             if isinstance(event, ToolFinished):
                 errors.append(event.is_error)
             if not isinstance(event, AwaitingPermission):

@@ -35,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 
 async def turn(session: Session, text: str = "Go", **wishes: Any) -> list[Event]:
     said = [Text(text)] if text else []
-    return [event async for event in session.turn(said, **wishes)]
+    return [one.event async for one in session.turn(said, **wishes)]
 
 
 def reason(events: Sequence[Event]) -> str:

@@ -36,7 +36,7 @@ def models(home: EngineHome, *, asked: str = "", **tiers: str) -> None:
 
 async def say(session: Session, *said: Said | str, mode: Mode | None = None) -> list[Event]:
     blocks = [Words(one) if isinstance(one, str) else one for one in said]
-    return [event async for event in session.turn(blocks, mode=mode)]
+    return [one.event async for one in session.turn(blocks, mode=mode)]
 
 
 def of(kind: type[Any], events: Sequence[Event]) -> list[Any]:
@@ -244,7 +244,7 @@ async def test_l14_all_tiers_of_a_message_draw_on_one_cap(tmp_path: Path, cap: i
             assert last.reason == "done" and asked == ["tiny"] * 3 + ["big"]
             return
         assert (last.reason, last.cap) == ("token_limit", "turn") and asked == ["tiny"] * 3
-        again = [event async for event in session.turn(())]  # the person wants to go on
+        again = [one.event async for one in session.turn(())]  # the person wants to go on
         assert of(TurnComplete, again)[0].reason == "done"
 
 
@@ -281,7 +281,7 @@ async def test_l1_a_working_model_at_the_inline_cap_is_not_stuck(tmp_path: Path)
         assert isinstance(last, EndBlock) and last.mode == "inline"
         assert session.info.model == "tiny" and len(of(Routed, events)) == 1
 
-        events = [event async for event in session.turn((), mode="background")]
+        events = [one.event async for one in session.turn((), mode="background")]
         started = of(TurnStarted, events)
         assert [(e.model, e.mode) for e in started] == [
             ("tiny", "background"),
@@ -313,7 +313,8 @@ async def test_l13_between_two_tiers_the_session_works_and_is_stopped(
         session = await home.session(model="usual")
         events: list[Event] = []
         stopping: asyncio.Task[None] | None = None
-        async for event in session.turn([Words("What is in a.txt?")]):
+        async for envelope in session.turn([Words("What is in a.txt?")]):
+            event = envelope.event
             events.append(event)
             if isinstance(event, TurnComplete) and stopping is None:
                 stopping = asyncio.ensure_future(stopped(session))
@@ -335,7 +336,8 @@ async def test_a_reader_who_leaves_between_two_tiers_leaves_a_session_at_rest(
         models(home, small="tiny", large="big")
         session = await home.session(model="usual")
         async with aclosing(session.turn([Words("What is in a.txt?")])) as turn:
-            async for event in turn:
+            async for envelope in turn:
+                event = envelope.event
                 if isinstance(event, TurnComplete):
                     break
         assert not session.running and not session.escalating
@@ -375,7 +377,7 @@ async def test_l14_bounds_of_one_turn_hold_for_every_tier(tmp_path: Path, bound:
             {"limits": Limits(2, 60.0)} if bound == "steps" else {"caps": Caps(tokens=1_000_000)}
         )
         turn = session.turn([Words("What is in a.txt?")], mode="background", **bounds)
-        events = [event async for event in turn]
+        events = [envelope.event async for envelope in turn]
         assert [e.model for e in of(TurnStarted, events)] == ["tiny"]
         assert of(TurnComplete, events)[0].reason == (
             "step_limit" if bound == "steps" else "stalled"

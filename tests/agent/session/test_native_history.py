@@ -241,7 +241,8 @@ async def test_what_was_cut_off_is_counted(tmp_path: Path) -> None:
     script = [Turn(Text("A long answer."), usage=Usage(inp=100, out=50))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
-        async for event in session.turn([*Words("Go")]):
+        async for envelope in session.turn([*Words("Go")]):
+            event = envelope.event
             if type(event).__name__ == "TextDelta":
                 session.stop()
         ended = [e for e in session.transcript.blocks if isinstance(e, StepEnded)]

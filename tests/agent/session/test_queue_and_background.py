@@ -11,11 +11,11 @@ from studio.agent.loop.turn import LAST_STEP, NEARLY_OUT
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
 from studio.domain.blocks import EndBlock, UserBlock
+from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
-    MessageQueued,
     MessageTaken,
     Steered,
     Told,
@@ -61,7 +61,7 @@ async def test_l1_h6_the_inline_cap_is_told_and_the_background_goes_on(
         assert [str(one.json).count(LAST_STEP) for one in home.asked] == [0, 0, 0, 0, 1]
         last = session.transcript.blocks[-1]
         assert isinstance(last, EndBlock) and last.mode == "inline"
-        events = [e async for e in session.turn((), mode="background")]
+        events = [one.event async for one in session.turn((), mode="background")]
         assert isinstance(events[0], TurnStarted) and events[0].mode == "background"
         assert end_of(events).reason == "done" and len(home.asked) == 7
         assert not home.simulator.violations
@@ -123,7 +123,8 @@ async def test_l1_words_said_meanwhile_steer_the_turn_at_its_next_step(
     async with engine_home(tmp_path, provider, script) as home:
         session = await home.session()
 
-        def rather(event: Event, _: int | None) -> None:
+        def rather(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 session.steer(session.queue([Text("Rather look at tests.")]))
 
@@ -150,7 +151,8 @@ async def test_l1_steering_an_answer_that_is_being_written_gets_one_more_step(
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
 
-        def louder(event: Event, _: int | None) -> None:
+        def louder(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if type(event).__name__ == "TextDelta" and len(home.asked) == 1:
                 session.steer(session.queue([Text("Louder.")]))
 
@@ -164,7 +166,8 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         taken = ""
-        async for event in session.turn([Text("Go")]):
+        async for envelope in session.turn([Text("Go")]):
+            event = envelope.event
             if isinstance(event, ToolFinished):
                 session.queue([Text("Then this.")])
                 session.queue([Text("And this.")])
@@ -177,7 +180,7 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
         assert list(session.transcript.queued.values()) == [
             (Text("Then this."),), (Text("And this."),),
         ]  # fmt: skip
-        events = [e async for e in session.turn(session.next_queued())]
+        events = [one.event async for one in session.turn(session.next_queued())]
         assert end_of(events).reason == "done" and "Then this." in str(home.asked[0].json)
         assert session.next_queued() == (Text("And this."),) and session.next_queued() == ()
 
@@ -186,14 +189,16 @@ async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> N
     script = [Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"), Turn(Words("Hi."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
-        async for event in session.turn([Text("Go")]):
-            if isinstance(event, MessageQueued):
-                raise AssertionError("it is told to listeners, not a part of the turn")
+        async for envelope in session.turn([Text("Go")]):
+            event = envelope.event
             if type(event).__name__ == "AwaitingPermission":
                 session.steer(session.queue([Text("Wait.")]))
                 session.stop()
         assert [words[0] for words in session.transcript.queued.values()] == [Text("Wait.")]
-        assert end_of([e async for e in session.turn(session.next_queued())]).reason == "done"
+        assert (
+            end_of([one.event async for one in session.turn(session.next_queued())]).reason
+            == "done"
+        )
 
 
 async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> None:
@@ -207,7 +212,8 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
         ends: dict[str, str] = {}
 
         async def drive(session: Session, other: Session | None) -> None:
-            async for event in session.turn([Text("Go")], mode="background"):
+            async for envelope in session.turn([Text("Go")], mode="background"):
+                event = envelope.event
                 name = type(event).__name__
                 if name == "AwaitingPermission":
                     if other is not None:
@@ -218,7 +224,8 @@ async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> No
 
         one = drive(first, second)
         two = second.turn([Text("Go")], mode="background")
-        async for event in two:
+        async for envelope in two:
+            event = envelope.event
             if type(event).__name__ == "AwaitingPermission":
                 break
         await one
@@ -243,7 +250,8 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
         home.studio.settings.values.models[f"{provider}/sim-model"] = {"images": False}
         session = await home.session()
 
-        def show(event: Event, _: int | None) -> None:
+        def show(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, ToolFinished):
                 picture = Image("image/png", b"\x89PNG not sent")
                 session.steer(session.queue([Text("Like this."), picture]))
@@ -262,7 +270,8 @@ async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: 
     script = [Turn(Call(asked, given), stop="tool_use"), Turn(Words("Done."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
-        async for event in session.turn([Text("Go")]):
+        async for envelope in session.turn([Text("Go")]):
+            event = envelope.event
             turn = session._turn
             if isinstance(event, AwaitingPermission | AwaitingReply) and turn is not None:
                 before = turn._clock.seconds
@@ -281,7 +290,8 @@ async def test_l11_h6_the_agent_is_told_before_its_time_is_up(tmp_path: Path) ->
     ) as home:
         session = await home.session()
 
-        def pass_time(event: Event, _: int | None) -> None:
+        def pass_time(envelope: EventEnvelope) -> None:
+            event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 assert session._turn is not None
                 session._turn._clock._worked += 900.0

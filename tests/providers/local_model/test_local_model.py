@@ -65,7 +65,7 @@ async def ask(provider: LocalModelProvider, request: Request) -> tuple[Reply, st
 
 
 async def turn(session: Session, text: str) -> list[Event]:
-    return [event async for event in session.turn([Text(text)])]
+    return [one.event async for one in session.turn([Text(text)])]
 
 
 async def test_it_lists_reads_and_answers_from_what_it_read(tmp_path: Path) -> None:

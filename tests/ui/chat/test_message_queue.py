@@ -154,7 +154,9 @@ async def test_l1_an_inline_turn_goes_on_in_the_background(tmp_path: Path) -> No
         end = person.blocks(EndBlock)[-1]
         assert (end.reason, end.mode) == ("step_limit", "inline")
         begun: list[TurnStarted] = []
-        person.session.subscribe(lambda e, _: begun.append(e) if isinstance(e, TurnStarted) else 0)
+        person.session.subscribe(
+            lambda e: begun.append(e.event) if isinstance(e.event, TurnStarted) else 0
+        )
         item = await until(lambda: person.item(EndItem))
         assert [hit.text for hit in item.hits] == ["Continue in background"]
         await person.click_hit(EndItem, "go_on_background")
