@@ -5,6 +5,7 @@
 - ``blocks``: What a transcript is made of.
 - ``blocks_to_messages``: The conversation as values, made of what a person sees (H-7).
 - ``codec``: Events and messages as JSON objects and back.
+- ``envelope``: The envelope of an event: which run, agent and step it comes from.
 - ``errors``: The error tree, split by reader.
 - ``events``: What happens in a turn.
 - ``jsonvalue``: The type of a value that came from JSON.

@@ -507,4 +507,4 @@ async def test_memory_does_not_grow_with_requests(
         assert await _free(home, answering)
         assert len(home.studio.accounts._chats) == 3
         assert not home.studio.store._journals
-        assert not home.studio.sessions._unseen
+        assert not any(followed for followed, _ in home.studio.sessions.events._subscribers)

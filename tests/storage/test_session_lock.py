@@ -40,7 +40,7 @@ OLLAMA = "ollama"
 PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
-from studio.agent.retry_policy import Patience
+from studio.agent.retry_policy import RetryPolicy
 from studio.app import build
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import TurnComplete
@@ -54,7 +54,7 @@ async def main():
     await settings.load()
     settings.values.base_urls["ollama"] = sys.argv[2]
     studio = await build(paths, settings)
-    studio.patience = Patience(attempts=1)
+    studio.patience = RetryPolicy(attempts=1)
     loop = asyncio.get_running_loop()
     say = lambda *words: print(*words, flush=True)
     say("up")

@@ -2,6 +2,7 @@
 
 - ``agent_setup``: What a turn stands on.
 - ``context_control``: What the model keeps of a conversation, as the person wants it (L-10).
+- ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
 - ``import_export``: Conversations in files.
 - ``import_formats``: Conversations as other programs export them.
 - ``model_router``: Which model works on a message, and whether the person waits for it; opt-in
