@@ -67,7 +67,7 @@ async def main():
         except ConfigurationError as error:
             say("refused:", error)
         else:
-            say(last.reason)
+            say(last.event.reason)
 
     doing = None
     while line := await loop.run_in_executor(None, sys.stdin.readline):
