@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    _hold_streams()
+    _reserve_streams()
     for stream in (sys.stdout, sys.stderr):  # not every terminal has every character
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
@@ -22,22 +22,23 @@ def main() -> int:
 
 def _main() -> int:
     options = None
-    if arguments := sys.argv[1:]:  # first, for many a command line needs no more than this
+    if arguments := sys.argv[1:]:  # first: help, the version and wrong use need no more
         from studio.cli import build_parser
 
         options = build_parser().parse_args(arguments)
-        if options.command == "completion":
-            from studio.cli.commands.completion import completion
+        if options.command == "completion":  # runs with every Tab, so without the imports below
+            from studio.cli.commands.completion import complete
 
-            return completion(options)
+            return complete(options)
     from studio.app import main
 
     return main(options)
 
 
-def _hold_streams() -> None:
-    """Take the numbers of streams that are closed: a file that is opened later must not get
-    one, or what is said would be written into it.
+def _reserve_streams() -> None:
+    """Open the null device for each standard stream that is closed.
+
+    Otherwise a file that is opened later gets its number, and output is written into it.
     """
     for number in range(3):
         try:
@@ -47,7 +48,7 @@ def _hold_streams() -> None:
 
 
 def _flushed(code: int) -> int:
-    """Write what is left; the exit code, another one where that cannot be done."""
+    """Write what is left in the streams; returns the exit code, changed if that fails."""
     for stream in (sys.stdout, sys.stderr):
         if stream is None:  # pyright: ignore[reportUnnecessaryComparison] (it was closed)
             continue

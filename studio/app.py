@@ -1,4 +1,4 @@
-"""Puts the pieces together and opens one door."""
+"""The program's entry: starts the window, or runs a command in the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.errors import StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from studio.agent.engine import Engine
+    from studio.cli.command_context import CommandContext
 
 
 def main(options: Namespace | None) -> int:
@@ -28,19 +29,7 @@ def main(options: Namespace | None) -> int:
     try:
         if options is None or options.command is None:
             return _window(paths)
-        if options.command == "config":
-            return asyncio.run(_config(options, paths))
-        if options.command == "simulate":
-            return asyncio.run(_simulate(options.port))
-        if options.command == "doctor":
-            from studio.cli.commands.doctor import doctor
-
-            return asyncio.run(doctor(paths, options))
-        if options.command == "serve":
-            return asyncio.run(_serve(options, paths))
-        if options.command == "acp":
-            return asyncio.run(_editor(options.agent, paths))
-        return asyncio.run(_terminal(options, paths))
+        return asyncio.run(_command(options, paths))
     except KeyboardInterrupt:
         return 130
     except StudioError as error:
@@ -50,79 +39,43 @@ def main(options: Namespace | None) -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    assembly = await asyncio.to_thread(_assembly)
-    return await assembly(paths, settings)
+    build_engine = await asyncio.to_thread(_import_bootstrap)
+    return await build_engine(paths, settings)
 
 
-def _assembly() -> Callable[[Paths, SettingsFile], Awaitable[Engine]]:
-    """The heavy imports wait for this call, so that the window is there first."""
+def _import_bootstrap() -> Callable[[Paths, SettingsFile], Awaitable[Engine]]:
+    """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
 
     return build
 
 
-async def _settings(paths: Paths) -> SettingsFile:
-    settings = SettingsFile(paths.settings)
-    await settings.load()
-    return settings
+async def _command(options: Namespace, paths: Paths) -> int:
+    from studio.cli import run_command
+    from studio.cli.command_context import CommandContext
 
-
-async def _studio(paths: Paths) -> Engine:
-    return await build(paths, await _settings(paths))
-
-
-async def _terminal(options: Namespace, paths: Paths) -> int:
-    gc.disable()  # imports make no garbage
-    from studio.cli import command
-
-    studio = await _studio(paths)
-    gc.freeze()
-    gc.enable()
+    context = CommandContext(paths, build, {"serve": _serve, "acp": _serve_editor})
     try:
-        studio.on_problem(lambda text: print(text, file=sys.stderr))
-        return await command(studio, options)
+        return await run_command(options, context)
     finally:
-        await studio.close()
+        await context.close()
 
 
-async def _config(options: Namespace, paths: Paths) -> int:
-    from studio.cli.commands.config import config
-
-    return await config(await _settings(paths), paths, options)
-
-
-async def _editor(agent: str, paths: Paths) -> int:
-    from studio.acp import serve
-
-    studio = await _studio(paths)
-    try:
-        studio.on_problem(lambda text: print(text, file=sys.stderr))
-        await serve(studio, agent)
-    finally:
-        await studio.close()
-    return 0
-
-
-async def _serve(options: Namespace, paths: Paths) -> int:
+async def _serve(context: CommandContext, options: Namespace) -> int:
     from studio.server.command import serve
 
-    return await serve(lambda: _studio(paths), options, paths)
+    return await serve(context.new_engine, options, context.paths)
 
 
-async def _simulate(port: int) -> int:
-    from studio.simulator import serve
+async def _serve_editor(context: CommandContext, options: Namespace) -> int:
+    from studio.acp import serve
 
-    try:
-        await serve(port, show=lambda line: print(line, flush=True))
-    except BrokenPipeError:  # nobody reads what it shows
-        raise
-    except OSError as error:
-        raise ConfigurationError(f"Port {port} cannot be used: {error.strerror}.") from error
+    await serve(await context.engine(), options.agent)
     return 0
 
 
-class _Faults(logging.Handler):
-    """Writes to a file without keys; made with the first fault, for few starts see one."""
+class _LogFile(logging.Handler):
+    """Writes log records to a file, without keys. The file is opened with the first record."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(logging.WARNING)
@@ -151,9 +104,9 @@ class _Faults(logging.Handler):
 
 
 def log_to(paths: Paths) -> None:
-    """Faults of the program go to a file, without keys, and never onto the terminal."""
+    """Send warnings and errors of the program to a file and never to the terminal."""
     logging.raiseExceptions = False  # a full disk is no reason to write to the terminal
-    logging.getLogger().addHandler(_Faults(paths.logs / "studio.log"))
+    logging.getLogger().addHandler(_LogFile(paths.logs / "studio.log"))
 
 
 def _window(paths: Paths) -> int:

@@ -1,22 +1,25 @@
-"""The terminal door: one turn with the same engine, and a look at what is saved.
+"""The terminal: one turn or a chat with the same engine, and a look at what is saved.
 
-- ``argument_types``: Values of the command line.
-- ``chat``: To be described.
-- ``commands``: To be described.
-- ``console``: The terminal.
-- ``doctor``: To be described.
-- ``drafts_edit``: ``agent-studio drafts edit``.
-- ``drafts_format``: What a draft changes, as lines for the terminal, also where its file
-  changed too (T-5).
-- ``drafts_merge``: ``agent-studio drafts resolve``.
-- ``event_printer``: The events of a turn, as they are printed.
-- ``exit_codes``: Exit codes of the command.
-- ``final_answer``: The answer of a turn by itself.
-- ``kept_options``: The command line of what is kept.
-- ``parser``: The command line.
-- ``run_options``: What ``run`` asks for.
-- ``terminal_io``: Standard output and error where they can no longer be written to.
-- ``turn_driver``: ``agent-studio run``.
+- ``commands``: the commands, one module each, and their registry.
+- ``chat``: the conversation in the terminal.
+- ``doctor``: the checks of ``agent-studio doctor``.
+
+What commands share:
+
+- ``parser``: the argument parser and the types of arguments.
+- ``command_context``: opens what a command works with.
+- ``console``: prints text and reads answers.
+- ``terminal_io``: handles signals, piped input and streams that are closed.
+- ``exit_codes``: the exit codes.
+- ``event_printer``: prints the events of a turn.
+- ``turn_driver``: runs a turn, prints it and asks the person.
+- ``run_options``: makes the message, the session and the limits of a run.
+- ``final_answer``: collects the answer of a run, and writes it to a file.
+- ``saved_sessions``: finds sessions by id, prints them, undoes their turns.
+- ``drafts_decide``: carries out decisions about drafts.
+- ``drafts_format``: prints what drafts change.
+- ``drafts_merge``: makes a draft again when its file changed.
+- ``drafts_edit``: opens a draft in the person's editor.
 """
 
 from __future__ import annotations
@@ -24,77 +27,27 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .parser import build_parser
+from .commands import build_parser, load_command
 
 if TYPE_CHECKING:
-    from studio.agent.engine import Engine
+    from .command_context import CommandContext
 
-__all__ = ["build_parser", "command"]
+__all__ = ["build_parser", "run_command"]
 
 
-async def command(studio: Engine, options: argparse.Namespace) -> int:
-    """Run a parsed command; every error a person can mend is printed, not raised."""
+async def run_command(options: argparse.Namespace, context: CommandContext) -> int:
+    """Run a parsed command. Errors that a person can mend are printed, not raised."""
     from studio.domain.errors import ProviderError, StudioError
 
-    from .console import Console
     from .exit_codes import CANCELLED, exit_code_of_error
 
-    console = Console()
     try:
-        match options.command:
-            case "run":
-                from .turn_driver import run
-
-                return await run(studio, options, console)
-            case "chat":
-                from .chat.main import chat
-
-                return await chat(studio, options, console)
-            case "models":
-                from .commands.sessions import models
-
-                return await models(studio, options, console)
-            case "usage":
-                from .commands.usage import usage
-
-                return await usage(studio, options, console)
-            case "drafts":
-                from .commands.drafts import drafts
-
-                return await drafts(studio, options, console)
-            case "audit":
-                from .commands.audit import audit
-
-                return await audit(studio, options, console)
-            case "export":
-                from .commands.export import export
-
-                return await export(studio, options, console)
-            case "import":
-                from .commands.export import import_conversations
-
-                return await import_conversations(studio, options, console)
-            case "agents":
-                from .commands.agents import agents
-
-                return await agents(studio, options, console)
-            case "permissions":
-                from .commands.permissions import permissions
-
-                return await permissions(studio, options, console)
-            case "tools":
-                from .commands.tools import tools
-
-                return await tools(studio, options, console)
-            case _:
-                from .commands.sessions import sessions
-
-                return await sessions(studio, options, console)
-    except BrokenPipeError:  # whoever read our output has gone, and will miss nothing
-        console.discard_rest()
+        return await load_command(options.command).run(context, options)
+    except BrokenPipeError:  # the reader of our output has gone, and misses nothing
+        context.console.discard_rest()
         return CANCELLED
     except (StudioError, OSError) as error:
-        console.say(str(error))
+        context.console.say(str(error))
         return exit_code_of_error(
             error.fault if isinstance(error, ProviderError) else "configuration"
         )

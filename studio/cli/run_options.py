@@ -1,4 +1,4 @@
-"""What ``run`` asks for: the message with what belongs to it, and bounds for its turn."""
+"""The options of a run: makes its message, its session and the limits of its turn."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from studio.agent.attachments import attach, check_total_size
 from studio.agent.engine import Engine
@@ -15,13 +16,14 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.messages import Said, Text
 
 from .console import Console
+from .saved_sessions import find_session_id
 from .terminal_io import FIRST_BYTE_SECONDS, NO_INPUT_NOTICE, read_stdin, stdin_attachment
 
 PIPE = Path("-")
 
 
 async def build_message(options: argparse.Namespace, console: Console) -> list[Said]:
-    """The message, after what is attached to it; raises ConfigurationError if that is nothing."""
+    """The attachments and the message; raises ConfigurationError if there is neither."""
     message: str | None = options.message
     blocks: list[Said] = []
     for path in dict.fromkeys(options.attach):
@@ -53,15 +55,52 @@ async def build_message(options: argparse.Namespace, console: Console) -> list[S
 
 
 async def turn_limits(
-    studio: Engine, session: Session, options: argparse.Namespace
+    engine: Engine, session: Session, options: argparse.Namespace
 ) -> Limits | None:
-    """The agent's own with other steps; None where nothing was said of steps."""
+    """The agent's limits with the steps of ``--max-steps``; None without that option."""
     if options.max_steps is None:
         return None
-    agent = await studio.agent(session.info.agent, Path(session.info.folder))
-    return replace(studio.limits(agent, options.mode or agent.mode), steps=options.max_steps)
+    agent = await engine.agent(session.info.agent, Path(session.info.folder))
+    return replace(engine.limits(agent, options.mode or agent.mode), steps=options.max_steps)
 
 
 def _at_terminal() -> bool:
     # None where the program was started without one.
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+
+
+async def open_session(engine: Engine, options: argparse.Namespace) -> Session:
+    """Create a session, or open a saved one and change what the options name."""
+    if options.folder is not None and not options.folder.is_dir():
+        raise ConfigurationError(f"The folder {options.folder} is not there.")
+    if options.session is None:
+        folder = (options.folder or Path.cwd()).resolve()
+        choice = await engine.choose(
+            agent=options.agent or "",
+            provider=options.provider or "",
+            model=options.model or "",
+            folder=folder,
+        )
+        return await engine.sessions.create(
+            folder=str(folder),
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            model_chosen=bool(options.provider or options.model),
+            origin="terminal",
+        )
+    session = await engine.sessions.open(await find_session_id(engine, options.session))
+    changes: dict[str, Any] = {}
+    if options.folder is not None:
+        changes["folder"] = str(options.folder.resolve())
+    if options.agent:
+        folder = Path(changes.get("folder", session.info.folder))
+        changes["agent"] = (await engine.agent(options.agent, folder)).name
+    if options.provider and options.provider != session.info.provider:
+        model = options.model or await engine.default_model(options.provider)
+        changes |= {"provider": options.provider, "model": model}
+    elif options.model:
+        changes["model"] = options.model
+    if changes:
+        await session.change(**changes)
+    return session

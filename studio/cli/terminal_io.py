@@ -1,9 +1,4 @@
-"""Standard output and error where they can no longer be written to.
-
-Signals from outside: Ctrl-C where it is one, a polite kill, a closed terminal.
-
-What another program pipes in, read without waiting for one that never says anything.
-"""
+"""Standard streams and signals: reads piped input, handles signals and streams that are closed."""
 
 from __future__ import annotations
 
@@ -13,35 +8,35 @@ import signal
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from studio.agent.attachments import LIMIT, given
 from studio.domain.errors import ConfigurationError
-from studio.domain.messages import File, Image
 from studio.processes.daemon_thread import in_daemon_thread
-from studio.tools.sdk.result import size
 
 from .exit_codes import CANCELLED, USAGE
 
+if TYPE_CHECKING:
+    from studio.domain.messages import File, Image
+
 
 def discard_output(stream: TextIO) -> None:
-    """What is left to write goes nowhere."""
+    """Send what is left to write to the null device."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def write_error_text(error: OSError) -> str:
-    """What the person is told of standard output."""
+    """The message for a person about an output that cannot be written."""
     return f"Standard output cannot be written: {(error.strerror or str(error)).lower()}."
 
 
 def handle_flush_error(stream: TextIO, error: OSError, code: int) -> int:
-    """Leave out what was to be written at the end; the exit code of a program that does so."""
+    """Give up what was to be written at the end; returns the exit code for that."""
     discard_output(stream)  # or the interpreter tries once more, and complains itself
     if stream is sys.stderr:
         return code
-    if isinstance(error, BrokenPipeError):  # whoever read it has gone, and will miss nothing
+    if isinstance(error, BrokenPipeError):  # the reader has gone, and misses nothing
         return CANCELLED
     print(write_error_text(error), file=sys.stderr)
     return USAGE
@@ -49,7 +44,7 @@ def handle_flush_error(stream: TextIO, error: OSError, code: int) -> int:
 
 @contextmanager
 def on_signals(actions: Mapping[str, Callable[[], object]]) -> Generator[None]:
-    """Call these, by the signals' names; those that this system does not have are left out."""
+    """Call these functions on signals, by name; signals this system lacks are left out."""
     loop = asyncio.get_running_loop()
     with ExitStack() as handlers:
         # Windows has no handlers of this kind; Ctrl-C then cancels the main task.
@@ -62,7 +57,7 @@ def on_signals(actions: Mapping[str, Callable[[], object]]) -> Generator[None]:
 
 
 FIRST_BYTE_SECONDS = 1.0
-"""Seconds for the first byte, where nobody said that something is coming."""
+"""Seconds to wait for the first byte where no option says that input is coming."""
 NO_INPUT_NOTICE = (
     "Nothing came on standard input, so the message goes without it. "
     "To wait for what comes later: --attach -"
@@ -70,19 +65,24 @@ NO_INPUT_NOTICE = (
 
 
 async def stdin_attachment(patience: float | None = None) -> Image | File | None:
-    """Standard input as an attachment called ``stdin``; None if it is empty.
+    """Read standard input as an attachment called ``stdin``; None if it is empty.
 
-    Raises TimeoutError if ``patience`` seconds bring neither a first byte nor
-    its end, as where a job's parent left a pipe open; ConfigurationError for
-    too much of it, or what cannot be attached.
+    Raises TimeoutError if neither a first byte nor the end comes within ``patience``
+    seconds (a parent process may have left a pipe open), and ConfigurationError for
+    input that is too large or cannot be attached.
     """
+    from studio.agent.attachments import given
+
     data = await read_stdin(patience)
     return await given("stdin", data) if data.strip() else None
 
 
 async def read_stdin(patience: float | None = None) -> bytes:
-    """All of standard input; raises as ``piped`` does."""
-    data = await _read(patience)
+    """Read all of standard input; raises what ``stdin_attachment`` raises."""
+    from studio.agent.attachments import LIMIT
+    from studio.tools.sdk.result import size
+
+    data = await _read(patience, LIMIT)
     if len(data) > LIMIT:
         raise ConfigurationError(
             f"Standard input has more than {size(LIMIT)}, the most for one message. "
@@ -91,7 +91,8 @@ async def read_stdin(patience: float | None = None) -> bytes:
     return data
 
 
-async def _read(patience: float | None) -> bytes:
+async def _read(patience: float | None, limit: int) -> bytes:
+    """Read until the end, or until there is more than ``limit``."""
     if sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison] (started without one)
         return b""
     try:
@@ -105,7 +106,7 @@ async def _read(patience: float | None) -> bytes:
     def read() -> bytes:
         data = bytearray()
         try:
-            while len(data) <= LIMIT and (part := os.read(file, 1 << 16)):
+            while len(data) <= limit and (part := os.read(file, 1 << 16)):
                 loop.call_soon_threadsafe(begun.set)
                 data += part
         except OSError:  # a folder, say, or opened for writing alone

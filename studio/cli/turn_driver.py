@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import shlex
-import signal
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from studio.agent.engine import Engine
 from studio.agent.permission.approval import UNANSWERED
-from studio.agent.permission.rules import parse_rule
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
-from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -34,110 +27,17 @@ from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
 from studio.storage.ipc.remote_approvals import RemoteApprovals
 
-from .commands.drafts import decide_drafts
-from .commands.sessions import find_session_id
 from .console import Console
+from .drafts_decide import decide_drafts
 from .drafts_format import draft_lines
 from .event_printer import JsonPrinter, TextPrinter
-from .exit_codes import CANCELLED, LIMITS, exit_code_of_turn
-from .final_answer import STDOUT, AnswerPrinter, FinalAnswer, check_output_path, read_schema
-from .run_options import build_message, turn_limits
-from .terminal_io import on_signals
+from .exit_codes import LIMITS, exit_code_of_turn
+from .final_answer import STDOUT
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter
 NOBODY_ASKED = "nobody was there to ask"
 NOWHERE = (None, STDOUT)
-
-
-async def run(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    """One turn with the same engine as the window's; returns the exit code."""
-    rules = [parse_rule(text, studio.tools()) for text in options.allow]
-    rules += [parse_rule(text, studio.tools(), "deny") for text in options.deny]
-    output: Path | None = options.output
-    if output is not None:
-        check_output_path(output)
-    schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
-    message = await build_message(options, console)
-    session = await open_session(studio, options)
-    for problem in (await studio.agents(Path(session.info.folder))).problems:
-        if not options.quiet:
-            console.say(f"Agent skipped: {problem}")
-    person = console.interactive and not options.json
-    answer = FinalAnswer(schema)
-    window = None if person else studio.questions
-    driver = TurnDriver(session, console, _printer(options, console), window, answer)
-    wish: dict[str, Any] = {
-        "generation": Generation(effort=options.effort, schema=schema),
-        "caps": options.budget,
-    }
-    with _interrupts(driver.stop):
-        bounds = await turn_limits(studio, session, options)
-        code = await driver.run_turn(message, rules, options.mode, limits=bounds, **wish)
-        if person and bounds is None and driver.capped and await driver.ask_background():
-            code = await driver.run_turn((), rules, "background", **wish)
-        if person and code != CANCELLED:
-            await driver.offer_drafts()
-    if driver.answered and not _streams(options) and not (options.json and output in NOWHERE):
-        await answer.write(console, output)
-    if options.quiet:
-        return CANCELLED if driver.stopped else code
-    if waiting := session.drafts.waiting():
-        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
-        console.say(f"Not written yet, waiting for your approval: {paths}")
-    if not options.json:
-        console.say(f"To go on: --session {session.info.id[:8]}")
-    return CANCELLED if driver.stopped else code
-
-
-def _streams(options: argparse.Namespace) -> bool:
-    """Whether the answer is printed as it comes, with what is said between the calls of tools."""
-    return not (options.quiet or options.output or options.schema)
-
-
-def _printer(options: argparse.Namespace, console: Console) -> Printer:
-    if options.json:
-        return JsonPrinter(console)
-    if _streams(options):
-        return TextPrinter(console)
-    return AnswerPrinter(console, brief=options.quiet)
-
-
-async def open_session(studio: Engine, options: argparse.Namespace) -> Session:
-    """A new session, or an old one with what the options change about it."""
-    if options.folder is not None and not options.folder.is_dir():
-        raise ConfigurationError(f"The folder {options.folder} is not there.")
-    if options.session is None:
-        folder = (options.folder or Path.cwd()).resolve()
-        choice = await studio.choose(
-            agent=options.agent or "",
-            provider=options.provider or "",
-            model=options.model or "",
-            folder=folder,
-        )
-        return await studio.sessions.create(
-            folder=str(folder),
-            agent=choice.agent,
-            provider=choice.provider,
-            model=choice.model,
-            model_chosen=bool(options.provider or options.model),
-            origin="terminal",
-        )
-    session = await studio.sessions.open(await find_session_id(studio, options.session))
-    changes: dict[str, Any] = {}
-    if options.folder is not None:
-        changes["folder"] = str(options.folder.resolve())
-    if options.agent:
-        folder = Path(changes.get("folder", session.info.folder))
-        changes["agent"] = (await studio.agent(options.agent, folder)).name
-    if options.provider and options.provider != session.info.provider:
-        model = options.model or await studio.default_model(options.provider)
-        changes |= {"provider": options.provider, "model": model}
-    elif options.model:
-        changes["model"] = options.model
-    if changes:
-        await session.change(**changes)
-    return session
 
 
 class TurnDriver:
@@ -350,16 +250,3 @@ class TurnDriver:
             if word and word in letters:
                 return word
         return ""
-
-
-@contextmanager
-def _interrupts(stop: Callable[[], None]) -> Generator[None]:
-    """Ctrl-C, a polite kill and a closed terminal stop the turn; a second Ctrl-C the program."""
-    loop = asyncio.get_running_loop()
-
-    def stop_once() -> None:
-        loop.remove_signal_handler(signal.SIGINT)
-        stop()
-
-    with on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}):
-        yield

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from studio.agent.agent_files import AgentFiles
-from studio.cli import build_parser, command
 from support.engine_home import EngineHome, engine_home
 
 
 async def cli(one: EngineHome, *arguments: str) -> int:
-    return await command(one.studio, build_parser().parse_args(["agents", *arguments]))
+    return await one.command("agents", *arguments)
 
 
 async def test_they_are_listed_and_shown(

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.cli import build_parser
 from studio.cli.commands.completion import FILES, SCRIPTS, offered
-from studio.cli.parser import build_parser
 from studio.domain.models import PROVIDER_TITLES
 from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database

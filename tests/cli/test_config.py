@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.cli import build_parser
-from studio.cli.commands.config import config
+from studio.agent.engine import Engine
+from studio.cli import build_parser, run_command
+from studio.cli.command_context import CommandContext
 from studio.storage.config.settings import Settings, SettingsFile, field_types
 from studio.storage.paths import Paths
 from support.command import Command
 
 
 async def cli(home: Path, *arguments: str) -> int:
-    paths = Paths.below(home)
-    settings = SettingsFile(paths.settings)
-    await settings.load()
-    return await config(settings, paths, build_parser().parse_args(["config", *arguments]))
+    async def no_engine(paths: Paths, settings: SettingsFile) -> Engine:
+        raise AssertionError("settings need no engine")
+
+    context = CommandContext(Paths.below(home), no_engine)
+    return await run_command(build_parser().parse_args(["config", *arguments]), context)
 
 
 @pytest.mark.parametrize(

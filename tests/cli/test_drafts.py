@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli import build_parser, command
 from studio.simulator import Call, Text, Turn
 from support.engine_home import EngineHome, engine_home, say
 
@@ -38,7 +37,7 @@ async def run(
     home: EngineHome, capsys: pytest.CaptureFixture[str], *words: str
 ) -> tuple[int, str, str]:
     capsys.readouterr()
-    code = await command(home.studio, build_parser().parse_args(["drafts", *words]))
+    code = await home.command("drafts", *words)
     out = capsys.readouterr()
     return code, out.out, out.err
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli import build_parser, command
 from studio.domain.errors import ConfigurationError
 from studio.simulator import Call, Text, Turn
 from support.command import at_provider, screen
@@ -56,7 +55,7 @@ class Drafts:
 
     async def __call__(self, *words: str) -> tuple[int, str, str]:
         self._capsys.readouterr()
-        code = await command(self.home.studio, build_parser().parse_args(["drafts", *words]))
+        code = await self.home.command("drafts", *words)
         out = self._capsys.readouterr()
         return code, out.out, out.err
 

@@ -22,7 +22,6 @@ from studio.agent.session.import_export import (
     of_json,
 )
 from studio.agent.session.import_formats import read_conversations
-from studio.cli import build_parser, command
 from studio.domain.blocks_to_messages import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import File, Image, Message, Reasoning, Text, ToolCall, ToolResult
@@ -50,7 +49,7 @@ PNG = (
 
 
 async def cli(one: EngineHome, *arguments: str) -> int:
-    return await command(one.studio, build_parser().parse_args(arguments))
+    return await one.command(*arguments)
 
 
 async def stored(one: EngineHome, session_id: str) -> PortableConversation:

@@ -12,6 +12,8 @@ from studio.agent.engine import Engine
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.session import Session
 from studio.app import build
+from studio.cli import build_parser, run_command
+from studio.cli.command_context import CommandContext
 from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
@@ -43,6 +45,15 @@ class EngineHome:
     @property
     def asked(self) -> list[Exchange]:
         return reply_requests(self.simulator)
+
+    async def command(self, *words: str) -> int:
+        """Run a command of the command line with this engine; returns the exit code."""
+
+        async def this_engine(paths: Paths, settings: SettingsFile) -> Engine:
+            return self.studio
+
+        context = CommandContext(self.studio.paths, this_engine)
+        return await run_command(build_parser().parse_args(words), context)
 
     async def session(self, agent: str = "Coder", model: str = "sim-model") -> Session:
         return await self.studio.sessions.create(

@@ -1,14 +1,9 @@
-"""``agent-studio chat``: a conversation in the terminal.
-
-A chat on a terminal that can do nothing but print lines (``TERM=dumb``).
-"""
+"""Opens a chat: on a screen with a prompt, or line by line where the terminal is dumb."""
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,15 +11,14 @@ from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.cli.console import Console
 from studio.cli.event_printer import TextPrinter
-from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.exit_codes import DONE
 from studio.cli.terminal_io import on_signals
-from studio.cli.turn_driver import open_session
 
 from .chat_loop import ChatLoop
 
 
 class PlainScreen(Console):
-    """Lines in, lines out: the next message is asked for when the agent is done."""
+    """Reads and prints lines: asks for the next message when the agent is done."""
 
     types_ahead = False
 
@@ -70,18 +64,14 @@ class PlainScreen(Console):
             self._reading.cancel()
 
 
-async def chat(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    """Talk until the person leaves; ends with 1 where nobody can type."""
-    if not (console.interactive and sys.stdout.isatty()):
-        console.say('A chat needs a terminal. For one message there is: agent-studio run "…"')
-        return USAGE
-    session = await open_session(studio, options)
+async def open_chat(engine: Engine, session: Session) -> int:
+    """Talk in this session until the person leaves; returns the exit code."""
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
-        return await _plainly(studio, session)
-    return await _with_screen(studio, session)
+        return await _with_lines(engine, session)
+    return await _with_screen(engine, session)
 
 
-async def _with_screen(studio: Engine, session: Session) -> int:
+async def _with_screen(engine: Engine, session: Session) -> int:
     from prompt_toolkit.patch_stdout import patch_stdout
 
     from .completion import ChatCompleter
@@ -90,17 +80,17 @@ async def _with_screen(studio: Engine, session: Session) -> int:
     from .screen import PromptScreen
     from .slash_commands import SlashCommands
 
-    history = ChatHistory(studio.paths.data / "chat-history.jsonl", studio.keychain.known)
+    history = ChatHistory(engine.paths.data / "chat-history.jsonl", engine.keychain.known)
     await history.read()
     screen = PromptScreen(history)
-    talk = ChatLoop(studio, session, screen, screen, lambda: ChatPrinter(screen))
-    commands = SlashCommands(talk)
-    talk.command = commands.handle
+    chat = ChatLoop(engine, session, screen, screen, lambda: ChatPrinter(screen))
+    commands = SlashCommands(chat)
+    chat.command = commands.handle
     screen.complete(
         ChatCompleter(
             {name: (one.takes, one.about) for name, one in commands.all.items()},
             commands.offers,
-            lambda: Path(talk.session.info.folder),
+            lambda: Path(chat.session.info.folder),
         )
     )
     signals = {"SIGINT": screen.interrupted, "SIGTERM": screen.leave, "SIGHUP": screen.leave}
@@ -108,24 +98,20 @@ async def _with_screen(studio: Engine, session: Session) -> int:
     with on_signals(signals), screen.keys(), patch_stdout():
         await commands.load_offers()
         commands.print_last_message()
-        await talk.run()
+        await chat.run()
     await history.saved()
     return DONE
 
 
-async def _plainly(studio: Engine, session: Session) -> int:
+async def _with_lines(engine: Engine, session: Session) -> int:
     from .slash_commands import SlashCommands
 
     screen = PlainScreen()
-    talk = ChatLoop(studio, session, screen, screen, lambda: TextPrinter(screen))
-    commands = SlashCommands(talk)
-    talk.command = commands.handle
-    signals = {
-        "SIGINT": screen.interrupted,
-        "SIGTERM": screen.leave,
-        "SIGHUP": screen.leave,
-    }
+    chat = ChatLoop(engine, session, screen, screen, lambda: TextPrinter(screen))
+    commands = SlashCommands(chat)
+    chat.command = commands.handle
+    signals = {"SIGINT": screen.interrupted, "SIGTERM": screen.leave, "SIGHUP": screen.leave}
     with on_signals(signals):
         commands.print_last_message()
-        await talk.run()
+        await chat.run()
     return DONE

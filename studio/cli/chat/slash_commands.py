@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import re
 import shutil
@@ -14,14 +13,14 @@ from pathlib import Path
 from typing import TypeAlias, get_args
 
 from studio.agent.attachments import attach, check_total_size
-from studio.cli.commands.sessions import (
+from studio.cli.commands.usage import print_usage
+from studio.cli.event_printer import TextPrinter
+from studio.cli.saved_sessions import (
     find_session_id,
     session_markdown,
     show_context,
     undo_or_redo,
 )
-from studio.cli.commands.usage import usage
-from studio.cli.event_printer import TextPrinter
 from studio.domain.agents import PermissionMode
 from studio.domain.blocks import SummaryBlock, TextBlock, UserBlock
 from studio.domain.envelope import EventEnvelope
@@ -254,15 +253,14 @@ class SlashCommands:
         await self._talk.run_turns(())
 
     async def _undo(self, turn: str) -> None:
-        await self._restore("undo", turn)
+        await self._restore(turn, undo=True)
 
     async def _redo(self, turn: str) -> None:
-        await self._restore("redo", turn)
+        await self._restore(turn, undo=False)
 
-    async def _restore(self, what: str, turn: str) -> None:
+    async def _restore(self, turn: str, *, undo: bool) -> None:
         talk = self._talk
-        options = argparse.Namespace(what=what, turn=turn, json=False)
-        await undo_or_redo(talk.studio, talk.session.info.id, options, talk.console)
+        await undo_or_redo(talk.studio, talk.session.info.id, turn, talk.console, undo=undo)
 
     async def _drafts(self, _: str) -> None:
         if not self._talk.session.drafts.waiting():
@@ -271,9 +269,8 @@ class SlashCommands:
         await self._talk.driver().offer_drafts()
 
     async def _context(self, _: str) -> None:
-        options = argparse.Namespace(json=False)
         talk = self._talk
-        await show_context(talk.studio, talk.session.info.id, options, talk.console)
+        await show_context(talk.studio, talk.session.info.id, talk.console)
 
     async def _compact(self, _: str) -> None:
         with self._heard():
@@ -314,10 +311,8 @@ class SlashCommands:
 
     async def _usage(self, _: str) -> None:
         talk = self._talk
-        options = argparse.Namespace(
-            session=talk.session.info.id, by="model", since=0.0, json=False
-        )
-        await usage(talk.studio, options, talk.console)
+        usage = await talk.studio.books.spent("model", talk.session.info.id)
+        print_usage(usage, "model", talk.console)
 
     async def _export(self, name: str) -> None:
         session = self._talk.session

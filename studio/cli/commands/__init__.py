@@ -1,14 +1,101 @@
-"""Commands.
+"""The commands of the command line: one module each, and their registry.
 
-- ``agents``: ``agent-studio agents``.
-- ``audit``: ``agent-studio audit``.
-- ``completion``: ``agent-studio completion``.
-- ``config``: ``agent-studio config``.
-- ``doctor``: ``agent-studio doctor``.
-- ``drafts``: ``agent-studio drafts``.
-- ``export``: ``agent-studio export`` and ``import``.
-- ``permissions``: ``agent-studio permissions``.
-- ``sessions``: ``agent-studio models`` and ``agent-studio sessions``.
-- ``tools``: ``agent-studio tools``.
-- ``usage``: ``agent-studio usage``.
+A command's module has two functions: ``arguments`` adds its arguments to a parser, ``run``
+does the work. To add a command, add the module and its line in ``COMMANDS``; see
+docs/extending/command.md. A module is imported when its command is named, and imports the
+engine, asyncio and other large modules only inside of functions: ``--help`` and Tab would
+wait for them.
+
+- ``acp``: lets an editor work with the agents.
+- ``agents``: lists, shows, creates and checks agent files.
+- ``audit``: lists tool calls and who allowed them.
+- ``chat``: opens a conversation in the terminal.
+- ``completion``: prints the shell scripts for Tab, and answers what Tab offers.
+- ``config``: shows and changes settings.
+- ``doctor``: checks what the program needs.
+- ``drafts``: lists drafts and carries out decisions about them.
+- ``export``: writes conversations to a file.
+- ``import_``: makes sessions of conversations in files.
+- ``models``: lists a provider's models.
+- ``permissions``: lists, adds and tests permission rules.
+- ``run``: runs one turn and prints it.
+- ``serve``: starts the HTTP server.
+- ``sessions``: lists and shows saved sessions, undoes what a turn changed.
+- ``simulate``: starts the provider simulator.
+- ``tools``: lists, shows, creates and tries tools.
+- ``usage``: adds up tokens and costs.
 """
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from importlib import import_module
+from keyword import iskeyword
+from typing import TYPE_CHECKING, Protocol, cast
+
+from studio import __version__
+from studio.cli.parser import CommandParser, HelpFormatter
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+
+COMMANDS = {
+    "run": "say something to an agent: one turn",
+    "chat": "talk with an agent in the terminal",
+    "doctor": "look at everything the program needs, and say what to do",
+    "sessions": "look at saved sessions, undo what a turn changed",
+    "drafts": "look at drafts of files, and decide about them",
+    "permissions": "say what agents may do without asking",
+    "audit": "look at every call of a tool, and who allowed it",
+    "usage": "add up what requests used and cost",
+    "tools": "look at tools, write one, try one",
+    "agents": "look at agents, write one, check them",
+    "models": "list a provider's models",
+    "export": "write conversations to a file",
+    "import": "take conversations from files, also of ChatGPT and Claude",
+    "config": "look at settings, and change them",
+    "completion": "make Tab complete this command in your shell",
+    "serve": "let other programs talk with your agents (OpenAI’s and Anthropic’s APIs)",
+    "acp": "let an editor work with your agents (Agent Client Protocol)",
+    "simulate": "run the provider simulator",
+}
+"""Each command with the line that the help has about it, in the help's order."""
+
+
+class Command(Protocol):
+    """The functions of a command's module."""
+
+    def arguments(self, parser: CommandParser) -> None:
+        """Add the command's arguments."""
+        ...
+
+    async def run(self, context: CommandContext, options: argparse.Namespace) -> int:
+        """Run the command; returns the exit code, see ``exit_codes``."""
+        ...
+
+
+def load_command(name: str) -> Command:
+    """Import the module of a command: ``import_`` for the name ``import``."""
+    module = f"{name}_" if iskeyword(name) else name.replace("-", "_")
+    return cast("Command", import_module(f"{__name__}.{module}"))
+
+
+def build_parser() -> CommandParser:
+    """The parser of the whole command line; without a command the window opens."""
+    root = CommandParser(
+        prog="agent-studio",
+        description="Work with AI agents. Without a command the window opens.",
+        formatter_class=HelpFormatter,
+        epilog="The options of a command: agent-studio COMMAND --help",
+    )
+    root.add_argument("--version", action="version", version=f"Agent Studio {__version__}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        commands.add_parser(name, help=text, add_arguments=_arguments_of(name))
+    return root
+
+
+def _arguments_of(name: str) -> Callable[[CommandParser], None]:
+    """Adds the arguments of a command; imports its module when called."""
+    return lambda parser: load_command(name).arguments(parser)

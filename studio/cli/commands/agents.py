@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from studio.agent.agent_files import PROJECT_AGENTS, AgentFiles, create_agent_file
-from studio.agent.engine import Engine
-from studio.agent.permission.content_filter import kinds_of
-from studio.agent.permission.policy import Policy
-from studio.cli.console import Console
 from studio.cli.exit_codes import DONE, USAGE
-from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
-from studio.domain.models import PROVIDER_TITLES
-from studio.domain.permissions import Rule
-from studio.storage.paths import private_folder
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.domain.agents import Agent
+    from studio.domain.permissions import Rule
 
 ROLES = {
     "all": "every tool it has",
@@ -28,57 +27,78 @@ ROLES = {
 }
 
 
-async def agents(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+def arguments(parser: CommandParser) -> None:
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    made = {
+        "list": what.add_parser("list", help="all agents"),
+        "show": what.add_parser("show", help="one agent: what it may do, where it is from"),
+        "new": what.add_parser("new", help="begin an agent file of your own"),
+        "check": what.add_parser("check", help="look for mistakes in every agent file"),
+    }
+    for name, one in made.items():
+        if name in ("show", "new"):
+            one.add_argument("name", metavar="NAME", help="the agent's name")
+        if name != "new":
+            one.add_argument(
+                "--folder", type=Path, metavar="DIR", help="default: the current folder"
+            )
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """``list``, ``show``, ``new`` or ``check``."""
+    engine, console = await context.engine(), context.console
     if options.what == "new":
-        return await _new(studio, options, console)
+        return await _new(engine, options, console)
     folder: Path = (options.folder or Path.cwd()).resolve()
     if not folder.is_dir():
         raise ConfigurationError(f"The folder {folder} is not there.")
     match options.what:
         case "list":
-            return await _list(studio, folder, options, console)
+            return await _list(engine, folder, options, console)
         case "show":
-            return await _show(studio, folder, options, console)
+            return await _show(engine, folder, options, console)
         case _:
-            return await _check(studio, folder, options, console)
+            return await _check(engine, folder, options, console)
 
 
-async def _list(studio: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
-    found = await studio.agents(folder)
+async def _list(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
+    found = await engine.agents(folder)
     rows = sorted(found.by_name.values(), key=lambda agent: agent.name.casefold())
     if options.json:
         listed = [
-            {"name": one.name, "description": one.description, "origin": _origin(studio, one)}
+            {"name": one.name, "description": one.description, "origin": _origin(engine, one)}
             for one in rows
         ]
         console.write_json({"agents": listed, "problems": list(found.problems)})
         return DONE
     width = max((len(one.name) for one in rows), default=0)
-    places = max((len(_origin(studio, one)) for one in rows), default=0)
+    places = max((len(_origin(engine, one)) for one in rows), default=0)
     for one in rows:
-        origin = f"{_origin(studio, one):<{places}}"
+        origin = f"{_origin(engine, one):<{places}}"
         console.write(f"{one.name:<{width}}  {origin}  {one.description}".rstrip() + "\n")
     for problem in found.problems:
         console.say(f"Agent skipped: {problem}")
     return DONE
 
 
-async def _show(studio: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
-    one = await studio.agent(options.name, folder)
-    tools = _tools(studio, one)
+async def _show(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
+    from studio.domain.models import PROVIDER_TITLES
+
+    one = await engine.agent(options.name, folder)
+    tools = _tools(engine, one)
     if options.json:
         fields = asdict(one)
         fields["permissions"] = {
             verdict: [str(rule) for rule in one.permissions if rule.verdict == verdict]
             for verdict in ("allow", "ask", "deny")
         }
-        console.write_json({**fields, "offered": tools, "origin": _origin(studio, one)}, indent=2)
+        console.write_json({**fields, "offered": tools, "origin": _origin(engine, one)}, indent=2)
         return DONE
-    limits = studio.limits(one, one.mode)
+    limits = engine.limits(one, one.mode)
     steps = "1 step" if limits.steps == 1 else f"{limits.steps} steps"
     facts = {
-        "From": f"{_origin(studio, one)}, {one.source}",
+        "From": f"{_origin(engine, one)}, {one.source}",
         "Model": " on ".join(
             filter(None, (one.model, PROVIDER_TITLES.get(one.provider, one.provider)))
         )
@@ -105,9 +125,14 @@ async def _show(studio: Engine, folder: Path, options: argparse.Namespace, conso
     return DONE
 
 
-async def _new(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    folder = await asyncio.to_thread(private_folder, studio.paths.agents)
-    known = await studio.agents()
+async def _new(engine: Engine, options: argparse.Namespace, console: Console) -> int:
+    import asyncio
+
+    from studio.agent.agent_files import create_agent_file
+    from studio.storage.paths import private_folder
+
+    folder = await asyncio.to_thread(private_folder, engine.paths.agents)
+    known = await engine.agents()
     path = await asyncio.to_thread(create_agent_file, folder, options.name, list(known.by_name))
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
@@ -118,16 +143,20 @@ async def _new(studio: Engine, options: argparse.Namespace, console: Console) ->
 
 
 async def _check(
-    studio: Engine, folder: Path, options: argparse.Namespace, console: Console
+    engine: Engine, folder: Path, options: argparse.Namespace, console: Console
 ) -> int:
+    import asyncio
+
+    from studio.agent.agent_files import PROJECT_AGENTS, AgentFiles
+
     problems: list[str] = []
     count = 0
-    for place in (studio.paths.resources / "agents", studio.paths.agents, folder / PROJECT_AGENTS):
+    for place in (engine.paths.resources / "agents", engine.paths.agents, folder / PROJECT_AGENTS):
         found = await AgentFiles(place, place / "nowhere").load()
         count += await asyncio.to_thread(_files, place)
         problems += found.problems
         for one in found.by_name.values():
-            problems += await asyncio.to_thread(_mistakes, one, set(studio.tools()))
+            problems += await asyncio.to_thread(_mistakes, one, set(engine.tools()))
     if options.json:
         console.write_json({"files": count, "problems": problems})
         return USAGE if problems else DONE
@@ -145,6 +174,9 @@ def _files(folder: Path) -> int:
 
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
     """What is well written, but names something that is not there."""
+    from studio.agent.permission.content_filter import kinds_of
+    from studio.domain.models import PROVIDER_TITLES
+
     lines = Path(one.source).read_text("utf-8-sig").splitlines()
     found: list[str] = []
 
@@ -183,17 +215,19 @@ def _nowhere(rule: Rule, tools: set[str]) -> bool:
     return rule.tool != "*" and rule.tool not in tools
 
 
-def _tools(studio: Engine, one: Agent) -> list[str]:
+def _tools(engine: Engine, one: Agent) -> list[str]:
     """Names of the tools that the model is told of."""
+    from studio.agent.permission.policy import Policy
+
     policy = Policy("ask", {"agent": one.permissions}, role=one.role, tools=one.tools)
-    return sorted(name for name, tool in studio.tools().items() if policy.offers(tool.spec))
+    return sorted(name for name, tool in engine.tools().items() if policy.offers(tool.spec))
 
 
-def _origin(studio: Engine, one: Agent) -> str:
+def _origin(engine: Engine, one: Agent) -> str:
     folder = Path(one.source).parent
-    if folder == studio.paths.resources / "agents":
+    if folder == engine.paths.resources / "agents":
         return "built in"
-    return "yours" if folder == studio.paths.agents else "this folder"
+    return "yours" if folder == engine.paths.agents else "this folder"
 
 
 def _caps(one: Agent) -> str:

@@ -5,22 +5,56 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
-from studio.agent.audit_export import audit_line, export, pages
-from studio.agent.engine import Engine
-from studio.cli.console import Console
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import SESSION, day
 from studio.domain.errors import ConfigurationError
-from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
 
-from .sessions import LAST, find_session_id
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.cli.command_context import CommandContext
+    from studio.cli.parser import CommandParser
+    from studio.storage.sessions.audit_log import AuditEntry
 
 _LONG = 60
 """Characters of a target in a table."""
 
 
-async def audit(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+def arguments(parser: CommandParser) -> None:
+    from studio.storage.sessions.audit_log import AuditState
+
+    parser.description = (
+        "Every call of a tool, oldest first: its arguments without secrets, what it came to, "
+        "and who allowed it. Calls of deleted sessions stay here."
+    )
+    parser.add_argument("--tool", metavar="TOOL", help="of one tool")
+    parser.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    parser.add_argument("--agent", metavar="AGENT", help="of one agent")
+    parser.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        choices=get_args(AuditState),
+        metavar="STATE",
+        help=f"{', '.join(get_args(AuditState))}; may be repeated",
+    )
+    parser.add_argument("--since", type=day, default=0.0, metavar="DATE", help="from a day on")
+    parser.add_argument("--until", type=day, default=0.0, metavar="DATE", help="before a day")
+    parser.add_argument("--text", metavar="WORDS", help="with these words anywhere in it")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON array")
+    form.add_argument("--jsonl", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write JSONL to a file")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Oldest first: a line a call, or JSON, or JSONL, to the terminal or into a file."""
+    from studio.agent.audit_export import audit_line, export, pages
+    from studio.storage.sessions.audit_log import AuditFilter
+
+    engine, console = await context.engine(), context.console
     wanted = AuditFilter(
         tool=options.tool or "",
         agent=options.agent or "",
@@ -30,17 +64,17 @@ async def audit(studio: Engine, options: argparse.Namespace, console: Console) -
         text=options.text or "",
     )
     if options.session is not None:
-        wanted = replace(wanted, session_id=await _whole_id(studio, options.session))
+        wanted = replace(wanted, session_id=await _whole_id(engine, options.session))
     if options.output is not None:
-        count = await export(studio.store, wanted, options.output)
+        count = await export(engine.store, wanted, options.output)
         console.say(f"{count:,} {'call' if count == 1 else 'calls'} in {options.output}")
         return DONE
     if options.json:
-        found = [entry async for page in pages(studio.store, wanted) for entry in page]
+        found = [entry async for page in pages(engine.store, wanted) for entry in page]
         console.write_json([entry.to_json() for entry in found])
         return DONE
     none = True
-    async for page in pages(studio.store, wanted):
+    async for page in pages(engine.store, wanted):
         none = False
         for entry in page:
             console.write((audit_line(entry) if options.jsonl else _row(entry)) + "\n")
@@ -61,11 +95,13 @@ def _row(entry: AuditEntry) -> str:
     )
 
 
-async def _whole_id(studio: Engine, start: str) -> str:
+async def _whole_id(engine: Engine, start: str) -> str:
     """Like ``listings.whole_id``, also for a session that is deleted."""
+    from studio.cli.saved_sessions import LAST, find_session_id
+
     if start in ("", LAST):
-        return await find_session_id(studio, start)
-    found = await studio.store.audited(start)
+        return await find_session_id(engine, start)
+    found = await engine.store.audited(start)
     if start in found:
         return start
     if len(found) != 1:

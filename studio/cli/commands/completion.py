@@ -1,8 +1,10 @@
-"""``agent-studio completion``: what Tab offers, in four shells.
+"""``agent-studio completion``: prints the shells' scripts for Tab, and answers what Tab offers.
 
-The script a shell reads asks this program back with the words of the line so
-far, so it never knows less than the program. What is offered comes from the
-parser, and from a glance at what is stored.
+The script calls this program with the words of the line so far. The offers come from
+the parser and from what is stored. Libraries were tried and lost: shtab's scripts are
+static, so they offer no sessions, agents or models; argcomplete inserts names unquoted in
+PowerShell (an agent's name can be a stranger's), passes control characters on, and needs
+the parser's internals as well (docs/decisions.md).
 """
 
 from __future__ import annotations
@@ -12,12 +14,17 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from studio.cli.parser import CommandParser, build_parser
+from studio.cli.parser import CommandParser
 from studio.storage import completion_index
 from studio.storage.completion_index import Named
 from studio.storage.paths import Paths
+
+from . import build_parser
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
 
 FILES = ":files"
 """The line that asks the shell for its own names of files."""
@@ -87,8 +94,26 @@ _POWERSHELL = r"""Register-ArgumentCompleter -Native -CommandName agent-studio -
 SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH, "powershell": _POWERSHELL}
 
 
-def completion(options: argparse.Namespace) -> int:
-    """Print a shell's script; or, given the words of a line, what may stand for the last."""
+def arguments(parser: CommandParser) -> None:
+    parser.description = (
+        "Print what makes Tab complete commands, options, agents, sessions and models in a shell. "
+        'bash: put eval "$(agent-studio completion bash)" into ~/.bashrc; zsh the same into '
+        "~/.zshrc, after compinit; fish: agent-studio completion fish | source; PowerShell: "
+        "agent-studio completion powershell | Out-String | Invoke-Expression."
+    )
+    shells = ("bash", "zsh", "fish", "powershell")
+    parser.add_argument("shell", choices=shells, metavar="SHELL", help=", ".join(shells))
+    words = parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    words.required = False  # what is typed so far; nobody types this
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """Do what ``complete`` does; the program's start calls that directly, to be quick."""
+    return complete(options)
+
+
+def complete(options: argparse.Namespace) -> int:
+    """Print a shell's script or, given the words of a line, the offers for the last word."""
     words: list[str] = options.words
     if not words:
         sys.stdout.write(SCRIPTS[options.shell])
@@ -116,9 +141,9 @@ def _shown(about: str) -> str:
 
 
 def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:
-    """What may stand for the last of these words, with a description each.
+    """The offers for the last of these words, with a description each.
 
-    ``FILES`` stands for names of files, which the shell knows better.
+    ``FILES`` asks the shell to complete names of files itself.
     """
     *before, current = words or [""]
     line = _Line(build_parser())
@@ -173,7 +198,7 @@ class _Line:
             self.lost |= found is None
             if found is not None:
                 self.parser = found
-                found.fill()
+                found.define_arguments()
                 self.commands.append(word)
                 self.count = 0
         else:

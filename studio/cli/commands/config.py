@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
-from studio.cli.console import Console
-from studio.cli.exit_codes import DONE, USAGE
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.cli.exit_codes import DONE
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.models import PROVIDER_TITLES
-from studio.domain.redaction import without_secrets
-from studio.storage.config.model_overrides import read_overrides
-from studio.storage.config.settings import Settings, SettingsFile, field_types, matches_type
-from studio.storage.paths import Paths
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.storage.config.settings import Settings, SettingsFile
+    from studio.storage.paths import Paths
 
 UNSHOWN = ("window_geometry",)
 """Qt's bytes, which say nothing to a person."""
@@ -31,28 +31,47 @@ _KEY_LIKE = re.compile(r"(?:^|[._-])(?:api[._-]?)?(?:key|token|secret|password)s
 _WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False}
 
 
-async def config(settings: SettingsFile, paths: Paths, options: argparse.Namespace) -> int:
-    """``list``, ``get``, ``set`` or ``path``."""
-    console = Console()
-    try:
-        if settings.notice:
-            console.say(settings.notice)
-        match options.what:
-            case "path":
-                console.write(f"{settings.path}\n")
-            case "list":
-                _list(settings.values, options, console)
-            case "get":
-                _put(_value(settings.values, options.key), options, console)
-            case _:
-                await _set(settings, paths, options, console)
-    except StudioError as error:
-        console.say(str(error))
-        return USAGE
+def arguments(parser: CommandParser) -> None:
+    parser.description = (
+        "Settings by name, as in settings.json; an entry of a group is GROUP.NAME, like "
+        "base_urls.ollama. API keys are no settings: they are in your keychain."
+    )
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    made = {
+        "list": what.add_parser("list", help="all settings"),
+        "get": what.add_parser("get", help="one setting"),
+        "set": what.add_parser("set", help="change a setting"),
+        "path": what.add_parser("path", help="where the file is"),
+    }
+    for name, one in made.items():
+        if name in ("get", "set"):
+            one.add_argument("key", metavar="KEY", help="its name")
+        if name == "set":
+            one.add_argument("value", metavar="VALUE", help="a word, a number, true, false or JSON")
+        if name != "path":
+            one.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """List settings, print one, change one, or print where the file is."""
+    settings, console = await context.settings(), context.console
+    if settings.notice:
+        console.say(settings.notice)
+    match options.what:
+        case "path":
+            console.write(f"{settings.path}\n")
+        case "list":
+            _list(settings.values, options, console)
+        case "get":
+            _put(_value(settings.values, options.key), options, console)
+        case _:
+            await _set(settings, context.paths, options, console)
     return DONE
 
 
 def _list(values: Settings, options: argparse.Namespace, console: Console) -> None:
+    from studio.storage.config.settings import Settings, field_types
+
     shown = {name: _shown(getattr(values, name)) for name in field_types() if name not in UNSHOWN}
     if options.json:
         console.write_json(shown, indent=2)
@@ -73,6 +92,10 @@ def _put(value: object, options: argparse.Namespace, console: Console) -> None:
 async def _set(
     settings: SettingsFile, paths: Paths, options: argparse.Namespace, console: Console
 ) -> None:
+    import asyncio
+
+    from studio.storage.config.model_overrides import read_overrides
+
     name, _, entry = options.key.partition(".")
     hint = _kind(options.key)
     value = _read(options.key, options.value, hint)
@@ -93,6 +116,8 @@ async def _set(
 
 def _kind(key: str) -> Any:
     """The type of a setting, or of an entry of a group; raises ConfigurationError."""
+    from studio.storage.config.settings import field_types
+
     name, _, entry = key.partition(".")
     hint = field_types().get(name)
     if hint is None:
@@ -125,6 +150,8 @@ def _value(values: Settings, key: str) -> object:
 
 def _read(key: str, text: str, hint: Any) -> object:
     """The text as a value of this type; ConfigurationError says what it takes."""
+    from studio.storage.config.settings import matches_type
+
     value: object = text
     if hint is not str and get_origin(hint) is not Literal:
         try:
@@ -179,6 +206,8 @@ def _check(name: str, value: object, entry: str, paths: Paths) -> None:
 
 
 def _provider(name: str) -> None:
+    from studio.domain.models import PROVIDER_TITLES
+
     if name and name not in PROVIDER_TITLES:
         raise ConfigurationError(
             f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
@@ -212,6 +241,8 @@ def _masks(entries: list[str]) -> None:
 
 
 def _agent(name: str, paths: Paths) -> None:
+    import asyncio
+
     from studio.agent.agent_files import AgentFiles
 
     library = AgentFiles(paths.resources / "agents", paths.agents)
@@ -228,6 +259,8 @@ def _file(path: str) -> None:
 
 def _shown(value: object) -> Any:
     """For reading: without what may be a secret, a password in an address for example."""
+    from studio.domain.redaction import without_secrets
+
     match value:
         case str():
             return without_secrets(value)

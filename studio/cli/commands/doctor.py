@@ -1,53 +1,66 @@
-"""``agent-studio doctor``: looks at everything the program needs, and says what to do.
+"""``agent-studio doctor``: checks what the program needs, and says what to do.
 
-It needs none of what it looks at: no database, no settings, no keychain, no
-network. What each check finds is a ``Finding``; ``doctor_house`` looks at what
-is on this computer, ``doctor_outside`` at providers and the network,
-``doctor_display`` at what the window needs.
+It depends on nothing that it checks: no database, no settings, no keychain, no network.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
-from studio.cli.console import Console
-from studio.cli.doctor.display import check_display
-from studio.cli.doctor.finding import MARKS, Check, Finding
-from studio.cli.doctor.local_checks import DISK, LocalChecks
-from studio.cli.doctor.network_checks import NetworkChecks
 from studio.cli.exit_codes import DONE, USAGE
-from studio.domain.redaction import redact
-from studio.storage.paths import Paths
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.doctor.finding import Check, Finding
+    from studio.cli.parser import CommandParser
 
 WIDTH = 18
 """Columns of a check's name."""
 
 
-async def doctor(paths: Paths, options: argparse.Namespace) -> int:
-    """Print a line for each thing; 1 if something is broken that stops the program."""
-    console = Console()
-    house = LocalChecks(paths)
-    settings = await house.settings()
-    outside = NetworkChecks(paths, house.values, offline=options.offline)
+def arguments(parser: CommandParser) -> None:
+    parser.description = (
+        "Look at versions, folders, database, keychain, providers, network, sandbox, built-in "
+        "model, display, tools, agents, server and clock: a line each, and what to do. Exit code 1 "
+        "if something is broken that stops the program."
+    )
+    parser.add_argument("--offline", action="store_true", help="ask nobody outside this computer")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """Print a line for each check; ends with 1 if something is broken that stops the program."""
+    import asyncio
+
+    from studio.cli.doctor.display import check_display
+    from studio.cli.doctor.finding import Check
+    from studio.cli.doctor.local_checks import DISK, LocalChecks
+    from studio.cli.doctor.network_checks import NetworkChecks
+
+    paths, console = context.paths, context.console
+    local = LocalChecks(paths)
+    settings = await local.settings()
+    network = NetworkChecks(paths, local.values, offline=options.offline)
     checks = [
-        Check("Program", house.program),
-        Check("Folders", house.folders, late=DISK),
+        Check("Program", local.program),
+        Check("Folders", local.folders, late=DISK),
         settings,
-        Check("Database", house.database, late=DISK),
-        Check("Keychain", outside.keychain_state, late="Restart the keychain."),
-        *outside.providers(),
-        Check("Network", outside.network, late="Look at the connection and its name server."),
-        Check("Sandbox", house.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
-        Check("Built-in model", house.builtin, late=DISK),
+        Check("Database", local.database, late=DISK),
+        Check("Keychain", network.keychain_state, late="Restart the keychain."),
+        *network.providers(),
+        Check("Network", network.network, late="Look at the connection and its name server."),
+        Check("Sandbox", local.sandbox, late="Commands of agents would wait too: docs/sandbox.md"),
+        Check("Built-in model", local.builtin, late=DISK),
         Check("Display", check_display, late=DISK),
-        Check("Tools", house.tools, late=f"A file in {paths.tools} does not come to its end."),
-        Check("Agents", house.agents, late=DISK),
-        Check("Server port", house.port, late="Look at the name server, for server_host."),
+        Check("Tools", local.tools, late=f"A file in {paths.tools} does not come to its end."),
+        Check("Agents", local.agents, late=DISK),
+        Check("Server port", local.port, late="Look at the name server, for server_host."),
     ]
     running = [asyncio.create_task(_found(one)) for one in checks]
     found: list[Finding] = []
@@ -58,7 +71,7 @@ async def doctor(paths: Paths, options: argparse.Namespace) -> int:
         found.append(finding)
         if not options.json:
             _print(console, finding)
-    found.append(house.clock(outside.dates))
+    found.append(local.clock(network.dates))
     if options.json:
         console.write_json([asdict(one) for one in found], indent=2)
     else:
@@ -69,12 +82,17 @@ async def doctor(paths: Paths, options: argparse.Namespace) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    await outside.close()
+    await network.close()
     return code
 
 
 async def _found(check: Check) -> tuple[Finding, bool]:
     """What a check finds, and whether it never came to an end."""
+    import asyncio
+
+    from studio.cli.doctor.finding import Finding
+    from studio.domain.redaction import redact
+
     task = asyncio.ensure_future(check.run())
     await asyncio.wait([task], timeout=check.seconds)
     if not task.done():
@@ -95,6 +113,8 @@ async def _found(check: Check) -> tuple[Finding, bool]:
 
 
 def _print(console: Console, finding: Finding) -> None:
+    from studio.cli.doctor.finding import MARKS
+
     text = " ".join(finding.text.split())
     console.write(f"{MARKS[finding.state]} {finding.name:<{WIDTH}} {text}\n")
     if finding.advice:

@@ -3,38 +3,75 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from studio.agent.changes.draft_review import DraftDecision
-from studio.agent.engine import Engine
-from studio.agent.session.session import Session
-from studio.cli.console import Console
-from studio.cli.drafts_format import conflict_json, conflict_lines, draft_lines
-from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.exit_codes import DONE
+from studio.cli.parser import SESSION
 from studio.domain.errors import ConfigurationError
-from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft, DraftAction, DraftStatus
 
-from .sessions import find_session_id
-
-DECISIONS: dict[str, tuple[DraftDecision, DraftStatus]] = {
-    "approve": ("approve", "approved"),
-    "discard": ("discard", "discarded"),
-    "undo": ("undo", "undone"),
-}
-_DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move": "Moved"}
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.domain.sessions import DraftEntry
 
 
-async def drafts(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+def arguments(parser: CommandParser) -> None:
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    listing = what.add_parser("list", help="what waits for you, newest first")
+    listing.add_argument("--done", action="store_true", help="what is decided instead")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    show = what.add_parser("show", help="what a draft changes, and what its file changed to")
+    show.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    show.add_argument("--json", action="store_true", help="print JSON")
+    for name, text in (
+        ("approve", "write, delete or move the files"),
+        ("discard", "leave the files as they are"),
+        ("undo", "put back what approved drafts changed"),
+    ):
+        several = what.add_parser(name, help=text)
+        several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
+    resolve = what.add_parser("resolve", help="draft it anew where the file changed meanwhile")
+    resolve.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    text = resolve.add_mutually_exclusive_group(required=True)
+    text.add_argument(
+        "--use",
+        choices=("merged", "draft", "file"),
+        metavar="SIDE",
+        help="merged: both changes; draft: as the agent wants it; file: as it is now",
+    )
+    text.add_argument("--from", dest="source", type=Path, metavar="FILE", help="your own text")
+    resolve.add_argument("--json", action="store_true", help="print JSON")
+    edit = what.add_parser("edit", help="give a draft a text of your own, in your editor")
+    edit.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
+    edit.add_argument(
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="take the text from a file, - is standard input; default: $VISUAL, else $EDITOR",
+    )
+    edit.add_argument("--json", action="store_true", help="print JSON")
+    for command in what.choices.values():
+        command.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """List, show, decide; exit code 1 if one could not be carried out."""
+    from studio.cli.drafts_decide import decide_drafts
+    from studio.cli.saved_sessions import find_session_id
+
+    engine, console = await context.engine(), context.console
     session_id = (
-        await find_session_id(studio, options.session) if options.session is not None else ""
+        await find_session_id(engine, options.session) if options.session is not None else ""
     )
     if options.what == "list":
-        found = await studio.store.drafts(session_id, done=options.done)
+        found = await engine.store.drafts(session_id, done=options.done)
         if options.json:
             console.write_json([asdict(entry) for entry in found])
             return DONE
@@ -44,33 +81,38 @@ async def drafts(studio: Engine, options: argparse.Namespace, console: Console) 
             console.say("Nothing was decided yet." if options.done else "No draft waits for you.")
         return DONE
     known = [
-        *await studio.store.drafts(session_id),
-        *await studio.store.drafts(session_id, done=True),
+        *await engine.store.drafts(session_id),
+        *await engine.store.drafts(session_id, done=True),
     ]
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
     if options.what == "show":
-        return await _show(studio, entries[0], options, console)
+        return await _show(engine, entries[0], options, console)
     if options.what == "resolve":
         from studio.cli.drafts_merge import resolve
 
-        return await resolve(studio, entries[0], options, console)
+        return await resolve(engine, entries[0], options, console)
     if options.what == "edit":
         from studio.cli.drafts_edit import edit
 
-        return await edit(studio, entries[0], options, console)
+        return await edit(engine, entries[0], options, console)
     code = DONE
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
-        session = await studio.sessions.open(owner)
+        session = await engine.sessions.open(owner)
         code = max(code, await decide_drafts(session, ids, options.what, console))
     return code
 
 
 async def _show(
-    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
+    engine: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
-    session = await studio.sessions.open(entry.session_id)
-    draft = _draft(session, entry.draft_id)
+    import asyncio
+
+    from studio.cli.drafts_decide import find_draft
+    from studio.cli.drafts_format import conflict_json, conflict_lines, draft_lines
+
+    session = await engine.sessions.open(entry.session_id)
+    draft = find_draft(session, entry.draft_id)
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
     if options.json:
         told = conflict_json(conflict) if conflict else None
@@ -87,25 +129,6 @@ async def _show(
             f"--use merged, draft or file; or drafts edit {draft.id[:8]}"
         )
     return DONE
-
-
-async def decide_drafts(
-    session: Session, draft_ids: Sequence[str], word: str, console: Console
-) -> int:
-    """Carry out one decision about several drafts, and say what came of each."""
-    decision, wanted = DECISIONS[word]
-    decided = await session.decide_all(decision, draft_ids)
-    details = {draft.id: detail for draft, detail in session.transcript.draft_details}
-    for draft_id, status in decided.items():
-        draft = _draft(session, draft_id)
-        if status == wanted:
-            what = _DONE[draft.action] if status == "approved" else status.capitalize()
-            console.say(f"{what}: {draft.place}")
-        else:
-            console.say(f"{draft.place}: {details[draft_id] or f'this draft is {status}.'}")
-        if status == "conflict":
-            console.say(f"  To resolve it: agent-studio drafts show {draft_id[:8]}")
-    return DONE if set(decided.values()) == {wanted} else USAGE
 
 
 def _row(entry: DraftEntry) -> str:
@@ -127,10 +150,3 @@ def _entry(known: Sequence[DraftEntry], start: str) -> DraftEntry:
             f"The draft {start} is in more than one session. Name it with --session."
         )
     return found[0]
-
-
-def _draft(session: Session, draft_id: str) -> Draft:
-    draft = session.drafts.get(draft_id)
-    if draft is None:
-        raise ConfigurationError(f"There is no draft {draft_id}.")
-    return draft

@@ -7,18 +7,20 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from studio.agent.engine import Engine
-from studio.agent.permission.rules import Trust, parse_rule
-from studio.agent.permission.visible_text import escape_invisible
-from studio.agent.session.session_rules import SessionRules
-from studio.cli.console import Console
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import SESSION, number
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Rule, Verdict
-from studio.domain.sessions import SessionInfo
 
-from .sessions import find_session_id
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.agent.permission.rules import Trust
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.domain.permissions import Rule, Verdict
+    from studio.domain.sessions import SessionInfo
 
 _TRUST: dict[Trust, str] = {
     "nothing": "",
@@ -29,21 +31,61 @@ _TRUST: dict[Trust, str] = {
 }
 
 
-async def permissions(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+def arguments(parser: CommandParser) -> None:
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    listing = what.add_parser("list", help="your rules, and those of this folder or a session")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    add = what.add_parser("add", help="add a rule: 'TOOL' or 'TOOL(PATTERN)'")
+    add.add_argument("rule", metavar="RULE", help="'run(pytest *)', for example; it allows")
+    verdict = add.add_mutually_exclusive_group()
+    verdict.add_argument("--deny", action="store_true", help="refuse what it matches")
+    verdict.add_argument("--ask", action="store_true", help="always ask about what it matches")
+    remove = what.add_parser("remove", help="remove a rule")
+    remove.add_argument("number", type=number, metavar="N", help="its number in the list")
+    test = what.add_parser("test", help="what would happen if an agent asked for this")
+    test.add_argument("call", metavar="CALL", help="'run(git push)', for example")
+    test.add_argument(
+        "--agent",
+        metavar="AGENT",
+        default="",
+        help="default: the session’s, your setting, Coder",
+    )
+    test.add_argument("--json", action="store_true", help="print JSON")
+    for one, default in (
+        (listing, "the current folder"),
+        (add, "everywhere"),
+        (test, "the current folder"),
+    ):
+        where = one.add_mutually_exclusive_group()
+        where.add_argument("--folder", type=Path, metavar="DIR", help=f"default: {default}")
+        where.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    remove.add_argument("--session", metavar="ID", help=f"of one session: {SESSION}")
+    for name, text in (
+        ("trust", "let the files in a folder's .agents widen what agents may do"),
+        ("untrust", "take that back"),
+    ):
+        what.add_parser(name, help=text).add_argument("folder", type=Path, metavar="DIR")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Runs one of the subcommands; raises ConfigurationError for what is wrong."""
-    rules = studio.rules
+    from studio.agent.permission.rules import parse_rule
+    from studio.agent.session.session_rules import SessionRules
+
+    engine, console = await context.engine(), context.console
+    rules = engine.rules
     folder: Path | None = getattr(options, "folder", None)
     if folder is not None and not folder.is_dir() and options.what != "untrust":
         raise ConfigurationError(f"The folder {folder} is not there.")
     named: str | None = getattr(options, "session", None)
-    chat = None if named is None else await _session(studio, named)
-    of_chat = SessionRules(studio.store.rules, chat.id) if chat else None
+    chat = None if named is None else await _session(engine, named)
+    of_chat = SessionRules(engine.store.rules, chat.id) if chat else None
     match options.what:
         case "list":
-            await _list(studio, chat or folder or Path.cwd(), console, as_json=options.json)
+            await _list(engine, chat or folder or Path.cwd(), console, as_json=options.json)
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
-            rule = parse_rule(options.rule, studio.tools(), verdict)
+            rule = parse_rule(options.rule, engine.tools(), verdict)
             if of_chat is not None:
                 await of_chat.add(rule)
             else:
@@ -54,9 +96,9 @@ async def permissions(studio: Engine, options: argparse.Namespace, console: Cons
             await (of_chat or rules).remove(options.number)
             console.say(f"Removed: rule {options.number}")
         case "test":
-            call = parse_rule(options.call, studio.tools())
+            call = parse_rule(options.call, engine.tools())
             target = "" if call.pattern == "*" else call.pattern
-            found = await studio.explain(
+            found = await engine.explain(
                 call.tool, target, chat or folder or Path.cwd(), options.agent
             )
             if options.json:
@@ -80,26 +122,28 @@ async def permissions(studio: Engine, options: argparse.Namespace, console: Cons
     return DONE
 
 
-async def _session(studio: Engine, start: str) -> SessionInfo:
-    info = await studio.store.get(await find_session_id(studio, start))
+async def _session(engine: Engine, start: str) -> SessionInfo:
+    from studio.cli.saved_sessions import find_session_id
+
+    info = await engine.store.get(await find_session_id(engine, start))
     if info is None:
         raise ConfigurationError(f"There is no session {start}.")
     return info
 
 
 async def _list(
-    studio: Engine, where: Path | SessionInfo, console: Console, *, as_json: bool
+    engine: Engine, where: Path | SessionInfo, console: Console, *, as_json: bool
 ) -> None:
     """The person's rules, those of a folder's files, and of a session its own."""
     folder = where if isinstance(where, Path) else Path(where.folder)
-    standing = await studio.rules.list()
-    layers = await studio.rules.layers(folder)
+    standing = await engine.rules.list()
+    layers = await engine.rules.layers(folder)
     project = layers.rules.get("project", ())
-    given = [] if isinstance(where, Path) else await studio.store.rules.of(where.id)
+    given = [] if isinstance(where, Path) else await engine.store.rules.of(where.id)
     agent: Sequence[Rule] = ()
     if not isinstance(where, Path):
         with suppress(ConfigurationError):  # an agent that is gone has no rules
-            agent = (await studio.agent(where.agent, folder)).permissions
+            agent = (await engine.agent(where.agent, folder)).permissions
     if as_json:
         rows = [
             {"id": one.id, "verdict": one.rule.verdict, "rule": str(one.rule), "folder": one.folder}
@@ -132,5 +176,7 @@ def _plain(rules: Sequence[Rule]) -> list[dict[str, object]]:
 
 
 def _line(number: str, rule: Rule, where: str) -> str:
+    from studio.agent.permission.visible_text import escape_invisible
+
     written = escape_invisible(str(rule)).replace("\n", "\\n")
     return f"{number:>4}  {rule.verdict:5}  {written}{f'  {where}' if where else ''}\n"

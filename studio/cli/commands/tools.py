@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from studio.agent.engine import Engine
-from studio.cli.console import Console
 from studio.cli.exit_codes import DENIED, DONE, USAGE
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.tools import Draft, Effect, draft_label
-from studio.storage.paths import private_folder
-from studio.tools import Context, Result, Tool, Workspace
-from studio.tools.drafts.diff import unified_diff
-from studio.tools.sdk.tool_template import create_tool_file
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.domain.tools import Draft, Effect
+    from studio.tools import Context, Result, Tool
 
 EFFECTS: dict[Effect, str] = {
     "read": "reads in the folder",
@@ -30,46 +29,65 @@ EFFECTS: dict[Effect, str] = {
 }
 
 
-async def tools(studio: Engine, options: argparse.Namespace, console: Console) -> int:
+def arguments(parser: CommandParser) -> None:
+    what = parser.add_subparsers(dest="what", required=True, metavar="WHAT")
+    made = {
+        "list": what.add_parser("list", help="all tools, and files that could not be loaded"),
+        "show": what.add_parser("show", help="one tool: what a model is told of it"),
+        "new": what.add_parser("new", help="begin a tool file of your own"),
+        "test": what.add_parser("test", help="run a tool in a folder"),
+    }
+    for name, one in made.items():
+        if name != "list":
+            one.add_argument("name", metavar="NAME", help="the tool's name")
+        one.add_argument("--json", action="store_true", help="print JSON")
+    test = made["test"]
+    test.add_argument("--args", default="{}", metavar="JSON", help="its arguments, a JSON object")
+    test.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    test.add_argument("--yes", action="store_true", help="run it without asking, if it acts")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """``list``, ``show``, ``new`` or ``test``."""
+    engine, console = await context.engine(), context.console
     match options.what:
         case "list":
-            return _list(studio, options, console)
+            return _list(engine, options, console)
         case "show":
-            return await _show(studio, options, console)
+            return await _show(engine, options, console)
         case "new":
-            return await _new(studio, options, console)
+            return await _new(engine, options, console)
         case _:
-            return await _Trial(studio, options, console).run()
+            return await _Trial(engine, options, console).run()
 
 
-def _list(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    found = studio.toolbox
+def _list(engine: Engine, options: argparse.Namespace, console: Console) -> int:
+    found = engine.toolbox
     if options.json:
         rows: list[JsonObject] = [
-            {"name": name, "effect": tool.spec.effect, "origin": _origin(studio, tool)}
+            {"name": name, "effect": tool.spec.effect, "origin": _origin(engine, tool)}
             for name, tool in sorted(found.tools.items())
         ]
         console.write_json({"tools": cast("Json", rows), "problems": list(found.problems)})
         return DONE
     width = max(map(len, found.tools), default=0)
     for name, tool in sorted(found.tools.items()):
-        console.write(f"{name:<{width}}  {tool.spec.effect:<5}  {_origin(studio, tool)}\n")
+        console.write(f"{name:<{width}}  {tool.spec.effect:<5}  {_origin(engine, tool)}\n")
     return DONE  # problems were told when the program began
 
 
-async def _show(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    tool, spec = _tool(studio, options.name), _tool(studio, options.name).spec
-    agents = await studio.agents(Path.cwd())
+async def _show(engine: Engine, options: argparse.Namespace, console: Console) -> int:
+    tool, spec = _tool(engine, options.name), _tool(engine, options.name).spec
+    agents = await engine.agents(Path.cwd())
     users = sorted(n for n, one in agents.by_name.items() if {"*", spec.name} & {*one.tools})
     if options.json:
-        told = {**asdict(spec), "origin": _origin(studio, tool), "agents": users}
+        told = {**asdict(spec), "origin": _origin(engine, tool), "agents": users}
         console.write_json(told, indent=2)
         return DONE
     limit = f"{spec.time_limit:g} s" if spec.time_limit is not None else "none of its own"
     facts = {
         "Effect": f"{spec.effect} ({EFFECTS[spec.effect]})",
-        "From": _origin(studio, tool),
+        "From": _origin(engine, tool),
         "Agents": ", ".join(users) or "none; name it in an agent’s file",
         "Target": spec.target or "none",
         "Time limit": limit,
@@ -81,9 +99,14 @@ async def _show(studio: Engine, options: argparse.Namespace, console: Console) -
     return DONE
 
 
-async def _new(studio: Engine, options: argparse.Namespace, console: Console) -> int:
-    folder = await asyncio.to_thread(private_folder, studio.paths.tools)
-    path = await asyncio.to_thread(create_tool_file, folder, options.name, studio.tools())
+async def _new(engine: Engine, options: argparse.Namespace, console: Console) -> int:
+    import asyncio
+
+    from studio.storage.paths import private_folder
+    from studio.tools.sdk.tool_template import create_tool_file
+
+    folder = await asyncio.to_thread(private_folder, engine.paths.tools)
+    path = await asyncio.to_thread(create_tool_file, folder, options.name, engine.tools())
     if options.json:
         console.write_json({"name": options.name, "file": str(path)})
         return DONE
@@ -96,15 +119,15 @@ async def _new(studio: Engine, options: argparse.Namespace, console: Console) ->
     return DONE
 
 
-def _tool(studio: Engine, name: str) -> Tool:
-    tool = studio.tools().get(name)
+def _tool(engine: Engine, name: str) -> Tool:
+    tool = engine.tools().get(name)
     if tool is None:
-        known = ", ".join(sorted(studio.tools()))
+        known = ", ".join(sorted(engine.tools()))
         raise ConfigurationError(f"There is no tool {name}. Known are {known}.")
     return tool
 
 
-def _origin(studio: Engine, tool: Tool) -> str:
+def _origin(engine: Engine, tool: Tool) -> str:
     if tool.module.startswith("studio.tools."):
         return "built in"
     return tool.origin or tool.module or "built in"
@@ -129,13 +152,18 @@ class _Proposed:
 class _Trial:
     """One call of a tool, by the person's own hand."""
 
-    def __init__(self, studio: Engine, options: argparse.Namespace, console: Console) -> None:
-        self._studio = studio
+    def __init__(self, engine: Engine, options: argparse.Namespace, console: Console) -> None:
+        self._studio = engine
         self._options = options
         self._console = console
         self._person = console.interactive and not options.json
 
     async def run(self) -> int:
+        import asyncio
+        import time
+
+        from studio.tools import Context, Workspace
+
         tool = _tool(self._studio, self._options.name)
         given = _arguments(self._options.args)
         folder: Path = (self._options.folder or Path.cwd()).resolve()
@@ -186,6 +214,10 @@ class _Trial:
         return line.strip()
 
     async def _print(self, result: Result, seconds: float, drafts: Sequence[Draft]) -> None:
+        import asyncio
+
+        from studio.domain.tools import draft_label
+
         text = await asyncio.to_thread(lambda: result.text)
         changes = [await asyncio.to_thread(_change, draft) for draft in drafts]
         if self._options.json:
@@ -214,6 +246,10 @@ class _Trial:
 
 async def _call(tool: Tool, context: Context, arguments: JsonObject) -> Result:
     """Run it as a turn would, inside its time limit; a failure is a result as well."""
+    import asyncio
+
+    from studio.tools import Result
+
     limit = tool.spec.time_limit
     timer = asyncio.timeout(limit)
     try:
@@ -238,6 +274,8 @@ def _arguments(text: str) -> JsonObject:
 
 
 def _change(draft: Draft) -> dict[str, str]:
+    from studio.tools.drafts.diff import unified_diff
+
     signs = {"add": "+", "del": "-", "fold": ""}
     lines = [f"{signs.get(row.kind, ' ')}{row.text}" for row in unified_diff(draft)]
     return {

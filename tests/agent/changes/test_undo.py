@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from studio.agent.session.session import Session
-from studio.cli import build_parser, command
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -356,7 +355,7 @@ async def test_in_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str
         start, (first, second) = session.info.id[:8], (b.turn_id for b in files(session))
 
         async def typed(*words: str) -> tuple[int, str, str]:
-            code = await command(home.studio, build_parser().parse_args(["sessions", *words]))
+            code = await home.command("sessions", *words)
             out, err = capsys.readouterr()
             return code, out, err
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from studio.agent.permission.policy import Policy
-from studio.cli import build_parser, command
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished, ToolStarted
@@ -235,7 +234,7 @@ async def test_a_broken_permissions_file_is_said_and_skipped(tmp_path: Path, tex
 
 
 async def _cli(home: EngineHome, *words: str) -> int:
-    return await command(home.studio, build_parser().parse_args(["permissions", *words]))
+    return await home.command("permissions", *words)
 
 
 async def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,78 @@
+"""What a command works with: the terminal, the settings, and the engine when it asks for it."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from studio.storage.config.settings import SettingsFile
+
+from .console import Console
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.storage.paths import Paths
+
+OpenEngine: TypeAlias = "Callable[[Paths, SettingsFile], Awaitable[Engine]]"
+Door: TypeAlias = "Callable[[CommandContext, argparse.Namespace], Awaitable[int]]"
+"""Runs a command whose work is in a room that the command line must not import."""
+
+
+class CommandContext:
+    """Opens for one command what it asks for, and closes it again.
+
+    ``doors`` are the commands of other rooms, by their names: the server and the
+    editors' protocol.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        open_engine: OpenEngine,
+        doors: Mapping[str, Door] | None = None,
+    ) -> None:
+        self.paths = paths
+        self._open_engine = open_engine
+        self._doors = doors or {}
+        self._engine: Engine | None = None
+
+    @cached_property
+    def console(self) -> Console:
+        """The terminal: text out, answers in."""
+        return Console()
+
+    async def settings(self) -> SettingsFile:
+        """The person's settings; raises StorageError."""
+        settings = SettingsFile(self.paths.settings)
+        await settings.load()
+        return settings
+
+    async def new_engine(self) -> Engine:
+        """An engine that the caller closes; raises StorageError."""
+        return await self._open_engine(self.paths, await self.settings())
+
+    async def engine(self) -> Engine:
+        """The command's engine, opened the first time; raises StorageError.
+
+        Its problems, a broken tool file for example, are printed on standard error.
+        """
+        if self._engine is None:
+            gc.disable()  # imports make no garbage
+            self._engine = await self.new_engine()
+            gc.freeze()
+            gc.enable()
+            self._engine.on_problem(lambda text: print(text, file=sys.stderr))
+        return self._engine
+
+    async def open_door(self, options: argparse.Namespace) -> int:
+        """Run a command in the room that it belongs to; returns the exit code."""
+        return await self._doors[options.command](self, options)
+
+    async def close(self) -> None:
+        """Close the engine, if it was opened."""
+        if self._engine is not None:
+            await self._engine.close()

@@ -1,0 +1,45 @@
+"""``agent-studio chat``: opens a conversation in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.exit_codes import USAGE
+from studio.cli.parser import SESSION
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+    from studio.cli.parser import CommandParser
+
+
+def arguments(parser: CommandParser) -> None:
+    from studio.domain.models import PROVIDER_TITLES
+
+    parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
+    parser.add_argument(
+        "--provider",
+        choices=list(PROVIDER_TITLES),
+        metavar="PROVIDER",
+        help=", ".join(PROVIDER_TITLES),
+    )
+    parser.add_argument(
+        "--model", metavar="MODEL", help="default: your setting, else the first listed"
+    )
+    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    parser.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
+
+
+async def run(context: CommandContext, options: Namespace) -> int:
+    """Talk until the person leaves; ends with 1 where nobody can type."""
+    from studio.cli.chat.main import open_chat
+    from studio.cli.run_options import open_session
+
+    engine, console = await context.engine(), context.console
+    if not (console.interactive and sys.stdout.isatty()):
+        console.say('A chat needs a terminal. For one message there is: agent-studio run "…"')
+        return USAGE
+    return await open_chat(engine, await open_session(engine, options))

@@ -1,0 +1,47 @@
+"""``agent-studio models``: lists a provider's models."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from studio.cli.exit_codes import DONE, PROVIDER
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+    from studio.cli.parser import CommandParser
+
+
+def arguments(parser: CommandParser) -> None:
+    from studio.domain.models import PROVIDER_TITLES
+
+    parser.add_argument(
+        "--provider",
+        choices=list(PROVIDER_TITLES),
+        metavar="PROVIDER",
+        help=", ".join(PROVIDER_TITLES),
+    )
+    parser.add_argument("--refresh", action="store_true", help="ask the provider again")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: Namespace) -> int:
+    """List a provider's models: those fetched first, then those built in."""
+    engine, console = await context.engine(), context.console
+    name = options.provider or await engine.connections.default()
+    listing = await engine.list_models(name, refresh=options.refresh)
+    if options.json:
+        found = [asdict(model) for model in listing.models]
+        console.write_json(
+            {"provider": name, "state": listing.state, "reason": listing.reason, "models": found}
+        )
+    else:
+        width = max((len(model.id) for model in listing.models), default=0)
+        for model in listing.models:
+            window = f"{model.context_window:,}" if model.context_window else ""
+            mark = "" if model.source == "fetched" else "built-in list"
+            console.write(f"{model.id:<{width}}  {window:>9}  {mark}".rstrip() + "\n")
+        if listing.reason:
+            console.say(listing.reason)
+    return DONE if listing.models else PROVIDER

@@ -1,0 +1,196 @@
+"""``agent-studio run``: runs one turn and prints it as it comes."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from studio.cli.parser import SESSION, caps, steps
+
+if TYPE_CHECKING:
+    from studio.cli.command_context import CommandContext
+    from studio.cli.console import Console
+    from studio.cli.parser import CommandParser
+    from studio.cli.turn_driver import Printer
+
+_NO_FILE = (None, Path("-"))
+"""Places of the answer that are no file."""
+
+
+def arguments(parser: CommandParser) -> None:
+    from studio.domain.agents import NO_CAPS, Mode
+    from studio.domain.models import EFFORTS, PROVIDER_TITLES
+
+    parser.too_many_hint = "A message of several words is put in quotes."
+    parser.description = (
+        "Run one turn: the answer goes to standard output, everything about it to "
+        "standard error. Exit codes: 0 done, 1 usage or configuration, 2 provider error, "
+        "3 stopped by a limit, 4 a needed permission was not given, 130 cancelled."
+    )
+    parser.add_argument(
+        "message",
+        nargs="?",
+        metavar="MESSAGE",
+        help="what to say; - or nothing reads standard input; "
+        "what is piped in beside a message is attached to it",
+    )
+    parser.add_argument(
+        "--provider",
+        choices=list(PROVIDER_TITLES),
+        metavar="PROVIDER",
+        help=f"{', '.join(PROVIDER_TITLES)}; "
+        "default: your setting, else one with a key, else builtin",
+    )
+    parser.add_argument(
+        "--model", metavar="MODEL", help="default: your setting, else the first listed"
+    )
+    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+    parser.add_argument(
+        "--mode",
+        choices=get_args(Mode),
+        metavar="MODE",
+        help=f"{' or '.join(get_args(Mode))}; default: the agent's",
+    )
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    parser.add_argument("--session", metavar="ID", help=f"go on in this session: {SESSION}")
+    parser.add_argument(
+        "--attach",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="send a picture, PDF or text file with the message, - what is piped in; "
+        "may be repeated",
+    )
+    parser.add_argument(
+        "--allow",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="allow in this turn: TOOL or TOOL(PATTERN), like 'run(pytest *)'; may be repeated",
+    )
+    parser.add_argument(
+        "--deny",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help="refuse in this turn, which always wins; may be repeated",
+    )
+    parser.add_argument(
+        "--schema",
+        metavar="SCHEMA",
+        help="answer with JSON that fits a JSON schema: a file, or the schema itself",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="put the answer into a file, when it is whole; - is standard output",
+    )
+    parser.add_argument(
+        "--quiet", action="store_true", help="print nothing but the answer, and what went wrong"
+    )
+    parser.add_argument(
+        "--max-steps", type=steps, metavar="N", help="requests to the model at most"
+    )
+    parser.add_argument(
+        "--budget",
+        type=caps,
+        default=NO_CAPS,
+        metavar="BUDGET",
+        help="what the turn may use: 0.50 is dollars, 20000tok tokens",
+    )
+    parser.add_argument(
+        "--effort",
+        choices=EFFORTS,
+        metavar="EFFORT",
+        help=f"how hard to think: {', '.join(EFFORTS)}",
+    )
+    parser.add_argument("--json", action="store_true", help="print one event a line")
+
+
+async def run(context: CommandContext, options: Namespace) -> int:
+    """Run one turn with the same engine as the window's."""
+    engine, console = await context.engine(), context.console  # ahead of the imports: it pauses
+    import asyncio  # the garbage collector, which would slow them down
+
+    from studio.agent.permission.rules import parse_rule
+    from studio.cli.exit_codes import CANCELLED
+    from studio.cli.final_answer import FinalAnswer, check_output_path, read_schema
+    from studio.cli.run_options import build_message, open_session, turn_limits
+    from studio.cli.turn_driver import TurnDriver
+    from studio.domain.models import Generation
+
+    rules = [parse_rule(text, engine.tools()) for text in options.allow]
+    rules += [parse_rule(text, engine.tools(), "deny") for text in options.deny]
+    output: Path | None = options.output
+    if output is not None:
+        check_output_path(output)
+    schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
+    message = await build_message(options, console)
+    session = await open_session(engine, options)
+    for problem in (await engine.agents(Path(session.info.folder))).problems:
+        if not options.quiet:
+            console.say(f"Agent skipped: {problem}")
+    person = console.interactive and not options.json
+    answer = FinalAnswer(schema)
+    window = None if person else engine.questions
+    driver = TurnDriver(session, console, _printer(options, console), window, answer)
+    wanted: dict[str, Any] = {
+        "generation": Generation(effort=options.effort, schema=schema),
+        "caps": options.budget,
+    }
+    with _stop_on_interrupt(driver.stop):
+        limits = await turn_limits(engine, session, options)
+        code = await driver.run_turn(message, rules, options.mode, limits=limits, **wanted)
+        if person and limits is None and driver.capped and await driver.ask_background():
+            code = await driver.run_turn((), rules, "background", **wanted)
+        if person and code != CANCELLED:
+            await driver.offer_drafts()
+    if driver.answered and not _streams(options) and not (options.json and output in _NO_FILE):
+        await answer.write(console, output)
+    if options.quiet:
+        return CANCELLED if driver.stopped else code
+    if waiting := session.drafts.waiting():
+        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
+        console.say(f"Not written yet, waiting for your approval: {paths}")
+    if not options.json:
+        console.say(f"To go on: --session {session.info.id[:8]}")
+    return CANCELLED if driver.stopped else code
+
+
+def _streams(options: Namespace) -> bool:
+    """Whether text is printed as it comes, also what is said between tool calls."""
+    return not (options.quiet or options.output or options.schema)
+
+
+def _printer(options: Namespace, console: Console) -> Printer:
+    from studio.cli.event_printer import JsonPrinter, TextPrinter
+    from studio.cli.final_answer import AnswerPrinter
+
+    if options.json:
+        return JsonPrinter(console)
+    if _streams(options):
+        return TextPrinter(console)
+    return AnswerPrinter(console, brief=options.quiet)
+
+
+@contextmanager
+def _stop_on_interrupt(stop: Callable[[], None]) -> Generator[None]:
+    """Stop the turn on Ctrl-C, SIGTERM and a closed terminal; a second Ctrl-C ends the program."""
+    import asyncio
+    import signal
+
+    from studio.cli.terminal_io import on_signals
+
+    loop = asyncio.get_running_loop()
+
+    def stop_once() -> None:
+        loop.remove_signal_handler(signal.SIGINT)
+        stop()
+
+    with on_signals({"SIGINT": stop_once, "SIGTERM": stop, "SIGHUP": stop}):
+        yield

@@ -1,0 +1,129 @@
+"""Saved sessions: finds one by its id, prints it, undoes what its turns changed."""
+
+from __future__ import annotations
+
+from studio.agent.engine import Engine
+from studio.domain.blocks import FilesBlock, NoticeBlock, TextBlock, ToolBlock, UserBlock
+from studio.domain.codec import encode_event
+from studio.domain.errors import ConfigurationError
+from studio.domain.sessions import SessionInfo
+from studio.domain.transcript import Transcript
+
+from .console import Console
+from .exit_codes import DONE, USAGE
+
+LAST = "last"
+"""The word for the session that was used last."""
+
+
+async def find_session_id(engine: Engine, start: str) -> str:
+    """The id of the one session whose id begins so; ConfigurationError if that is not one.
+
+    “last” is the session used last, of those that a person holds.
+    """
+    if not start:  # a variable of a script that was never set, say
+        raise ConfigurationError("There is no id of a session. Name one, or “last”.")
+    if start == LAST:
+        infos = await engine.sessions.list()
+        start = next((info.id for info in infos if info.origin in ("terminal", "window")), "")
+        if not start:
+            raise ConfigurationError("There is no session yet to go on in.")
+        return start
+    found = [info.id for info in await engine.sessions.list() if info.id.startswith(start)]
+    if start in found:
+        return start
+    if len(found) != 1:
+        many = "more than one session" if found else "no session"
+        raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
+    return found[0]
+
+
+def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
+    """A session for reading: what was said, and one line for each tool."""
+    out = [f"# {info.title or 'New chat'}", f"{info.agent} on {info.model}, in {info.folder}"]
+    for block in transcript.blocks:
+        match block:
+            case UserBlock():
+                out.append(f"## You\n\n{block.text}")
+            case TextBlock():
+                out.append(block.text.strip())
+            case ToolBlock():
+                out.append(f"> {_row(block)}")
+            case NoticeBlock():
+                out.append(f"*{block.text}*")
+            case _:
+                pass
+    return "\n\n".join(out) + "\n"
+
+
+def _row(block: ToolBlock) -> str:
+    target = " ".join(block.target.split())
+    row = block.done if block.state == "done" else block.name
+    return f"{row or block.name} `{target}` — {block.summary or block.state}"
+
+
+async def show_context(
+    engine: Engine, session_id: str, console: Console, *, as_json: bool = False
+) -> int:
+    """Print what takes how much of the context: estimates, or the provider's own counts."""
+    found = await (await engine.sessions.open(session_id)).memory.context()
+    if as_json:
+        parts = {part.kind: part.tokens for part in found.parts}
+        console.write_json({"parts": parts, "used": found.used, "window": found.window})
+        return DONE
+    rows = [*((part.kind, part.tokens) for part in found.parts), ("together", found.used)]
+    if found.window is not None and found.free is not None:
+        rows += [("free", found.free), ("window", found.window)]
+    for kind, tokens in rows:
+        share = f"  {tokens / found.window:4.0%}" if found.window else ""
+        console.write(f"{kind:<12}  {tokens:>11,}{share}\n")
+    return DONE
+
+
+async def undo_or_redo(
+    engine: Engine,
+    session_id: str,
+    turn: str,
+    console: Console,
+    *,
+    undo: bool,
+    as_json: bool = False,
+) -> int:
+    """Undo or redo one turn; ``turn`` is the beginning of its id, empty for the last one."""
+    session = await engine.sessions.open(session_id)
+    files = [
+        block
+        for block in session.transcript.blocks
+        if isinstance(block, FilesBlock) and block.paths
+    ]
+    turn_id = _find_turn(files, turn, undo=undo)
+    restored = await (session.undo_turn if undo else session.redo_turn)(turn_id)
+    if as_json:
+        console.write_json(encode_event(restored))
+    else:
+        for path in restored.paths:
+            console.write(f"{'Undone' if undo else 'Done again'}: {path}\n")
+    for path in restored.left:
+        console.say(f"Left as it is, because it changed since: {path}")
+    if later := session.files.blocking(turn_id) if undo else []:
+        console.say(f"Later turns changed these too. Undo first: {', '.join(later)}")
+    return DONE if restored.paths or not restored.left else USAGE
+
+
+def _find_turn(files: list[FilesBlock], start: str, *, undo: bool) -> str:
+    """The one turn whose id begins so; raises ConfigurationError that says what there is."""
+    if start:
+        found = [block.turn_id for block in files if block.turn_id.startswith(start)]
+    elif undo:
+        found = [block.turn_id for block in files if not block.undone][-1:]
+    else:
+        found = [block.turn_id for block in files if block.undone][:1]
+    if len(found) == 1:
+        return found[0]
+    if not files:
+        raise ConfigurationError("No turn of this session changed a file.")
+    known = f"Turns that changed files: {', '.join(block.turn_id[:8] for block in files)}."
+    if start:
+        many = "more than one turn" if found else "no turn"
+        raise ConfigurationError(f"There is {many} with an id that begins with {start}. {known}")
+    raise ConfigurationError(f"Nothing is left to {'undo' if undo else 'redo'}. {known}")
