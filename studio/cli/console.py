@@ -1,4 +1,4 @@
-"""The terminal: words out, answers in."""
+"""The terminal of a command: prints text and reads answers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .terminal_io import discard_output, write_error_text
 
 
 class Console:
-    """Standard input, output and error of this process.
+    """Prints to standard output and error, and reads from standard input.
 
-    What a model or a file says may hold codes that move the cursor or hide
-    text, a permission question for example. On a terminal they are shown
-    instead of obeyed; a pipe gets the text as it is.
+    Text of models and files may contain codes that move the cursor or hide text, of a
+    permission question for example. A terminal gets such codes in visible form; a pipe
+    gets the text as it is.
     """
 
     def __init__(self) -> None:
@@ -38,31 +38,31 @@ class Console:
         return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
     def write(self, text: str) -> None:
-        """The answer, on standard output, as far as it has come."""
+        """Print a part of the result on standard output."""
         if not text:
             return
         _put(sys.stdout, text)
         self._open_line = not text.endswith("\n")
 
     def write_json(self, value: object, *, indent: int | None = None) -> None:
-        """One JSON value and a line end, on standard output."""
+        """Print a JSON value and a line end on standard output."""
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
         _put(sys.stdout, json.dumps(value, ensure_ascii=not utf8, indent=indent) + "\n")
 
     def say(self, text: str) -> None:
-        """A line about what happens, on standard error."""
+        """Print a line about what happens on standard error."""
         self.end_line()
         _put(sys.stderr, text + "\n")
 
     def end_line(self) -> None:
-        """Go to the beginning of a line."""
+        """Print a line end if the line is not empty."""
         if self._open_line:
             self.write("\n")
 
     async def line(self, prompt: str) -> str | None:
-        """One line from the terminal, None at its end. Can be cancelled.
+        """Read one line from the terminal; None at its end. Can be cancelled.
 
-        What was typed before the prompt was there is no answer to it (T-7).
+        What was typed before the prompt appeared is not taken as the answer (T-7).
         """
         self.end_line()
         loop = asyncio.get_running_loop()
@@ -85,24 +85,24 @@ class Console:
         return data.decode("utf-8", "replace") if data else None
 
     def discard_rest(self) -> None:
-        """Nobody reads our output any more: what is left of it goes nowhere."""
+        """Drop the rest of the output, because nobody reads it any more."""
         for stream in (sys.stdout, sys.stderr):
             discard_output(stream)
 
 
 def visible(text: str) -> str:
-    """The text with every code that a terminal would obey made visible."""
+    """Replace each code that a terminal would obey by a visible form."""
     return text.translate(_CODES)
 
 
 _CODES = {
     code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"
 } | {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-"""Control characters, and those that change the direction of the text."""
+"""Control characters, and characters that change the direction of text."""
 
 
 def _put(stream: TextIO, text: str) -> None:
-    """Write and flush; BrokenPipeError if nobody is there to read, also at a closed terminal."""
+    """Write and flush; raises BrokenPipeError where nobody reads, also at a closed terminal."""
     try:
         stream.write(visible(text) if _is_terminal(stream) else text)
         stream.flush()
@@ -117,10 +117,10 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def _waiting(file: int) -> bytes | None:
-    """The line that a terminal hands out, empty at its end; None where there is none.
+    """The line that the terminal has ready, empty at its end; None if there is none.
 
-    Ctrl-C makes a terminal forget a line that it has already announced. Who waits
-    for it then in a read does not hear of Ctrl-C.
+    Does not block: Ctrl-C makes a terminal drop a line that it has announced already, and
+    a blocking read would then not notice Ctrl-C.
     """
     os.set_blocking(file, False)
     try:
@@ -134,7 +134,7 @@ def _waiting(file: int) -> bytes | None:
 
 
 def discard_typed(file: int) -> None:
-    """Drop what was typed and nobody has read yet."""
+    """Drop typed text that was not read yet."""
     try:
         import termios
     except ImportError:  # Windows

@@ -1,4 +1,4 @@
-"""``agent-studio drafts edit``: the person's own text for a draft, from their editor (T-5)."""
+"""``agent-studio drafts edit``: changes a draft in the person's editor (T-5)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ UNCHANGED = "The text is the same. Nothing was changed."
 
 
 async def edit(
-    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
+    engine: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
-    """Give a draft another text; it still waits, nothing is written.
+    """Give a draft another text. The draft still waits, and nothing is written.
 
-    Where its file changed meanwhile, the merged text is edited, and the draft made anew.
+    If its file changed meanwhile, the merged text is edited and the draft is made again.
     """
-    session = await studio.sessions.open(entry.session_id)
+    session = await engine.sessions.open(entry.session_id)
     draft = session.drafts.get(entry.draft_id)
     if draft is None or draft.status not in ("waiting", "conflict"):
         raise ConfigurationError("This draft is decided already.")
@@ -43,45 +43,45 @@ async def edit(
     text = conflict.merge.text if conflict and conflict.merge else draft.after
     if options.source is not None:
         edited = await read_own_text(options.source, text)
-        made = None if edited == text else await _keep(studio, entry, conflict, edited)
+        made = None if edited == text else await _keep(engine, entry, conflict, edited)
     elif console.interactive:
-        made = await _in_editor(studio, entry, conflict, text)
+        made = await _in_editor(engine, entry, conflict, text)
     else:
         raise ConfigurationError("An editor needs a terminal. Where none is: --from FILE")
     if made is None:
         console.say(UNCHANGED)
     else:
-        await report_draft(studio, entry, made, "Edited", options, console)
+        await report_draft(engine, entry, made, "Edited", options, console)
     return DONE
 
 
-async def _keep(studio: Engine, entry: DraftEntry, conflict: Conflict | None, text: str) -> Draft:
-    """The draft with this text, unless another program decided about it meanwhile."""
-    session = await studio.sessions.open(entry.session_id)
+async def _keep(engine: Engine, entry: DraftEntry, conflict: Conflict | None, text: str) -> Draft:
+    """Store the text in the draft; raises if another program decided about it meanwhile."""
+    session = await engine.sessions.open(entry.session_id)
     if conflict is not None:
         return await redraft(session, conflict, text)
     return await session.edit_draft(entry.draft_id, text)
 
 
 async def _in_editor(
-    studio: Engine, entry: DraftEntry, conflict: Conflict | None, text: str
+    engine: Engine, entry: DraftEntry, conflict: Conflict | None, text: str
 ) -> Draft | None:
-    """What the person made of the text; None if it is the same.
+    """Edit the text and store it in the draft; None if it did not change.
 
-    A text that cannot be kept as a draft stays in its file, and the error names that.
+    A text that cannot be stored stays in its file, which the error names.
     """
     editor = _editor()
     written = re.sub(r"\r\n|\r", "\n", text).encode()
     path = await asyncio.to_thread(_file, entry, written)
     kept = False
     try:
-        await _run([*editor, str(path)], studio.environment())
+        await _run([*editor, str(path)], engine.environment())
         data = await asyncio.to_thread(read_whole, path, str(path))
         if data == written:
             return None
         kept = True
         edited = await asyncio.to_thread(decode_own_text, data, str(path), text)
-        made = await _keep(studio, entry, conflict, edited)
+        made = await _keep(engine, entry, conflict, edited)
         kept = False
         return made
     except StudioError as error:
@@ -105,9 +105,9 @@ def _editor() -> list[str]:
 
 
 def _file(entry: DraftEntry, data: bytes) -> Path:
-    """The text in a folder of its own, which nobody else can read.
+    """Write the text to a new folder that nobody else can read.
 
-    Of the draft's name only the kind is kept: some editors obey files by their name.
+    The file has only the suffix of the draft's name: some editors obey certain names.
     """
     kind = PurePosixPath(entry.target or entry.path).suffix
     name = f"draft{kind}" if re.fullmatch(r"\.\w{1,12}", kind, re.ASCII) else "draft.txt"
@@ -117,7 +117,7 @@ def _file(entry: DraftEntry, data: bytes) -> Path:
 
 
 async def _run(argv: list[str], environment: dict[str, str]) -> None:
-    """Let the person edit; ConfigurationError if the editor failed."""
+    """Run the editor; raises ConfigurationError if it fails."""
     # Ctrl-C is the editor's. Standard output may be piped; the terminal is at standard error.
     with on_signals({"SIGINT": lambda: None}):
         try:

@@ -1,4 +1,4 @@
-"""What a draft changes, as lines for the terminal, also where its file changed too (T-5)."""
+"""Drafts as lines for the terminal, also those whose file changed meanwhile (T-5)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from studio.domain.tools import Draft
 from studio.tools.drafts.diff import diff
 
 MAX_LINES = 200
-"""Lines of a difference that are printed."""
+"""The most lines of a difference that are printed."""
 
 
 def draft_lines(draft: Draft) -> list[str]:
-    """What a draft changes, a line each, below a line that says how much."""
+    """What a draft changes: a line with the amount, then the changed lines."""
     what = f"{draft.action.capitalize()} {draft.place}"
     if draft.before is None and draft.base_digest:
         return [f"{what} (not text)"]
@@ -21,7 +21,7 @@ def draft_lines(draft: Draft) -> list[str]:
 
 
 def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
-    """How much two texts differ, and where. May take a while for long ones."""
+    """The number of changed lines, and the difference. Takes a while for long texts."""
     rows = diff(old, new)
     signs = {"add": "+ ", "del": "- ", "fold": ""}
     lines = [f"  {signs.get(row.kind, '  ')}{row.text}" for row in rows]
@@ -32,7 +32,7 @@ def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
 
 
 def conflict_lines(conflict: Conflict) -> list[str]:
-    """A line each: what the file and the draft each made of the original, and both together."""
+    """The lines of a conflict: what file and draft made of the original, and both merged."""
     draft, base, merge = conflict.draft, conflict.base or "", conflict.merge
     lines: list[str] = []
     if conflict.unread:
@@ -42,26 +42,26 @@ def conflict_lines(conflict: Conflict) -> list[str]:
     elif conflict.theirs == conflict.base:
         lines += ["", "File now: the same as the original."]
     else:
-        lines += _beside("File now, beside the original", base, conflict.theirs)
+        lines += _compared("File now, beside the original", base, conflict.theirs)
     if conflict.ours is None:
         lines += ["", "Draft: deletes the file."]
     elif draft.action == "move" and not draft.rewrites:
         lines += ["", f"Draft: moves the file as it is to {draft.target}."]
     else:
-        lines += _beside("Draft, beside the original", base, conflict.ours)
+        lines += _compared("Draft, beside the original", base, conflict.ours)
     if merge is not None:
         left = f", {merge.conflicts} to decide between the marks" if merge.conflicts else ""
-        lines += _beside(f"Merged, beside the file now{left}", conflict.theirs or "", merge.text)
+        lines += _compared(f"Merged, beside the file now{left}", conflict.theirs or "", merge.text)
     return lines
 
 
-def _beside(title: str, old: str, new: str) -> list[str]:
+def _compared(title: str, old: str, new: str) -> list[str]:
     counts, lines = diff_lines(old, new)
     return ["", f"{title} ({counts})", *lines]
 
 
 def conflict_json(conflict: Conflict) -> JsonObject:
-    """The sides beside a draft's own, as JSON: None where there is no text."""
+    """The texts of a conflict besides the draft's own, as JSON; None where there is no text."""
     merge = conflict.merge
     return {
         "now": conflict.theirs,

@@ -1,4 +1,4 @@
-"""``agent-studio drafts resolve``: a draft whose file changed meanwhile (T-5)."""
+"""``agent-studio drafts resolve``: makes a draft again when its file changed (T-5)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from .terminal_io import read_stdin
 
 
 async def resolve(
-    studio: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
+    engine: Engine, entry: DraftEntry, options: argparse.Namespace, console: Console
 ) -> int:
-    """Make a draft anew on top of its file as it is now; it waits again, nothing is written."""
-    session = await studio.sessions.open(entry.session_id)
+    """Make a draft again on top of its file as it is now. Nothing is written yet."""
+    session = await engine.sessions.open(entry.session_id)
     conflict = await session.conflict(entry.draft_id)
     if conflict.draft.status != "conflict":
         raise ConfigurationError("The file did not change. Approve, edit or discard this draft.")
@@ -35,7 +35,7 @@ async def resolve(
         await session.decide(entry.draft_id, "discard")
         console.say(f"Discarded: {entry.place}")
         if options.json:
-            await write_entry(studio, entry, entry.draft_id, console)
+            await write_entry(engine, entry, entry.draft_id, console)
         return DONE
     if options.use is None:
         require_text(conflict.draft)
@@ -44,12 +44,12 @@ async def resolve(
     else:
         text = _merged(conflict) if options.use == "merged" else _drafted(conflict)
     made = await redraft(session, conflict, text)
-    await report_draft(studio, entry, made, "Drafted anew", options, console)
+    await report_draft(engine, entry, made, "Drafted anew", options, console)
     return DONE
 
 
 async def redraft(session: Session, conflict: Conflict, text: str | None) -> Draft:
-    """The draft with another text, on the file as ``conflict`` has it; ConfigurationError."""
+    """Make the draft with another text on the file of ``conflict``; raises ConfigurationError."""
     merge = conflict.merge
     if merge is not None and merge.conflicts and text is not None:
         lines = text.splitlines()
@@ -61,35 +61,35 @@ async def redraft(session: Session, conflict: Conflict, text: str | None) -> Dra
 
 
 async def report_draft(
-    studio: Engine,
+    engine: Engine,
     entry: DraftEntry,
     made: Draft,
     done: str,
     options: argparse.Namespace,
     console: Console,
 ) -> None:
-    """Say what was made of a draft, and how it gets into the file."""
+    """Print what a draft has become, and how to approve it."""
     counts, _ = await asyncio.to_thread(diff_lines, made.before or "", made.after)
     console.say(f"{done}: {made.place}" + (f" ({counts})" if made.rewrites else ""))
     if options.json:
-        await write_entry(studio, entry, made.id, console)
+        await write_entry(engine, entry, made.id, console)
     else:
         console.say(f"It waits for you: agent-studio drafts approve {made.id[:8]}")
 
 
-async def write_entry(studio: Engine, entry: DraftEntry, draft_id: str, console: Console) -> None:
-    """A draft as ``list`` has it, as JSON."""
+async def write_entry(engine: Engine, entry: DraftEntry, draft_id: str, console: Console) -> None:
+    """Print a draft as JSON, in the form that ``list`` has."""
     for done in (False, True):
-        for found in await studio.store.drafts(entry.session_id, done=done):
+        for found in await engine.store.drafts(entry.session_id, done=done):
             if found.draft_id == draft_id:
                 console.write_json(asdict(found))
 
 
 async def read_own_text(source: Path, original: str) -> str:
-    """The person's own text from a file or, for ``-``, from standard input.
+    """Read the person's own text from a file or, for ``-``, from standard input.
 
-    Lines that stay keep the ends that they have in ``original``. Raises
-    ToolFailed if it is no text.
+    Lines that did not change keep the line ends of ``original``. Raises ToolFailed if
+    the file is not text.
     """
     if str(source) == "-":
         return await asyncio.to_thread(
@@ -100,7 +100,7 @@ async def read_own_text(source: Path, original: str) -> str:
 
 
 def decode_own_text(data: bytes, name: str, original: str) -> str:
-    """What a person's editor saved, as the draft's text; ToolFailed if it is no text."""
+    """Decode what an editor saved; raises ToolFailed if it is not text."""
     text, _ = decode(data, name)
     if not original:
         return text
@@ -108,7 +108,7 @@ def decode_own_text(data: bytes, name: str, original: str) -> str:
 
 
 def require_text(draft: Draft) -> None:
-    """Raises ConfigurationError for a draft without a text that a person may change."""
+    """Raises ConfigurationError for a draft that has no text to change."""
     if draft.action == "delete":
         raise ConfigurationError("This draft deletes a file. There is no text to edit.")
     if draft.before is None and draft.base_digest:
@@ -130,7 +130,7 @@ def _merged(conflict: Conflict) -> str:
 
 
 def _drafted(conflict: Conflict) -> str | None:
-    """None for what goes or moves as it is, which needs no text."""
+    """The draft's own text; None for a deletion or a plain move."""
     draft = conflict.draft
     kept = conflict.ours is None or (draft.action == "move" and not draft.rewrites)
     return None if kept else draft.after

@@ -1,4 +1,4 @@
-"""The events of a turn, as they are printed."""
+"""Printers of a turn's events: as text for people, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .console import Console
 
 
 class JsonPrinter:
-    """One event a line; the first names the session, the last is ``turn_complete``."""
+    """Prints an event a line; the first names the session, the last is ``turn_complete``."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -44,7 +44,7 @@ class JsonPrinter:
 
 
 class TextPrinter:
-    """The answer on standard output, everything about it on standard error."""
+    """Prints the answer on standard output and everything about it on standard error."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -61,7 +61,7 @@ class TextPrinter:
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """Hold back what happens meanwhile: a question is on the screen."""
+        """Hold events back while a question is on the screen."""
         self._held = []
         try:
             yield
@@ -74,7 +74,7 @@ class TextPrinter:
         self._show(event, self._transcript.apply(event))
 
     def _show(self, event: Event, index: int | None) -> None:
-        """Print an event that changed the transcript's block with this index."""
+        """Print an event; ``index`` is the transcript's block that it changed."""
         match event:
             case StepStarted():
                 self._pause = self._spoke
@@ -127,12 +127,12 @@ class TextPrinter:
 
 
 def format_seconds(seconds: float) -> str:
-    """“12 s”, “1 m 30 s”; at least a second."""
+    """“12 s” or “1 m 30 s”; at least one second."""
     whole = max(1, round(seconds))
     return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
 
 
 def one_line(text: str) -> str:
-    """The beginning of a target, on one line."""
+    """The beginning of a text, on one line."""
     words = " ".join(text.split())
     return words if len(words) <= 100 else f"{words[:99]}…"

@@ -1,4 +1,4 @@
-"""Exit codes of the command."""
+"""The exit codes of commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USAGE: Final = 1
 PROVIDER: Final = 2
 LIMIT: Final = 3
 DENIED: Final = 4
-"""The turn ended well, but without something it asked permission for."""
+"""The turn ended, but something that it asked permission for was denied."""
 CANCELLED: Final = 130
 
 LIMITS: frozenset[CompletionReason] = frozenset(
@@ -22,7 +22,7 @@ LIMITS: frozenset[CompletionReason] = frozenset(
 
 
 def exit_code_of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> int:
-    """The code for how a turn ended; ``fault`` is its error's, empty for none."""
+    """The exit code of a turn; ``fault`` is the kind of its error, empty for none."""
     if reason == "cancelled":
         return CANCELLED
     if reason in LIMITS:
@@ -35,6 +35,6 @@ def exit_code_of_turn(reason: CompletionReason, *, denied: bool, fault: str) -> 
 
 
 def exit_code_of_error(fault: str) -> int:
-    """The code for an error: the provider's, or the person's to mend."""
+    """The exit code of an error: the provider's, or one that the person can mend."""
     mine = ("", "no_key", "configuration", "no_folder", "storage", "internal")
     return USAGE if fault in mine else PROVIDER

@@ -30,7 +30,7 @@ STDOUT = Path("-")
 
 
 class FinalAnswer:
-    """What was said after the last call of a tool; with a ``schema`` the JSON of the last step."""
+    """Collects the text after the last tool call; with a ``schema``, the JSON of the last step."""
 
     def __init__(self, schema: JsonObject | None) -> None:
         self._schema = schema
@@ -41,7 +41,7 @@ class FinalAnswer:
             case TurnStarted() | ToolQueued():
                 self._parts.clear()
             case StepStarted():
-                if self._schema is not None:  # what did not fit is asked for again
+                if self._schema is not None:  # an answer that did not fit is asked for again
                     self._parts.clear()
             case TextDelta():
                 self._parts.append(event.text)
@@ -53,7 +53,7 @@ class FinalAnswer:
         return "".join(self._parts).strip()
 
     async def write(self, console: Console, path: Path | None) -> None:
-        """Print the answer, or put it into a file; raises ConfigurationError if that fails."""
+        """Print the answer or write it to a file; raises ConfigurationError if that fails."""
         text, schema = self.text, self._schema
         if schema is not None:
             try:
@@ -74,7 +74,7 @@ class FinalAnswer:
 
 
 class AnswerPrinter(TextPrinter):
-    """Everything but the answer, on standard error; ``brief`` is only what went wrong."""
+    """Prints everything but the answer on standard error; ``brief`` prints only failures."""
 
     def __init__(self, console: Console, *, brief: bool) -> None:
         super().__init__(console)
@@ -88,7 +88,7 @@ class AnswerPrinter(TextPrinter):
 
 
 def read_schema(text: str) -> JsonObject:
-    """A JSON schema, given itself or as a file; raises ConfigurationError."""
+    """Read a JSON schema, given as text or as a file; raises ConfigurationError."""
     if not text.lstrip().startswith("{"):
         try:
             text = Path(text).read_text("utf-8-sig")
@@ -108,7 +108,7 @@ def read_schema(text: str) -> JsonObject:
 
 
 def check_output_path(path: Path) -> None:
-    """Raises ConfigurationError if no file can be written there, before anything is spent."""
+    """Raises ConfigurationError if no file can be written there; called before any request."""
     if path == STDOUT:
         return
     if path.is_dir():
@@ -120,9 +120,9 @@ def check_output_path(path: Path) -> None:
 
 
 def write_answer(text: str, path: Path) -> None:
-    """Write the answer, all of it or nothing; raises ConfigurationError.
+    """Write the answer to a file, whole or not at all; raises ConfigurationError.
 
-    What is no ordinary file, a pipe or a terminal, is written to as it is.
+    A pipe or a device is written to directly.
     """
     data = text.encode("utf-8", "replace")
     try:

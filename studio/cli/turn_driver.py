@@ -1,4 +1,4 @@
-"""``agent-studio run``: one turn, printed as it comes."""
+"""The driver of a turn: runs it, prints its events and asks the person."""
 
 from __future__ import annotations
 
@@ -32,20 +32,19 @@ from .drafts_decide import decide_drafts
 from .drafts_format import draft_lines
 from .event_printer import JsonPrinter, TextPrinter
 from .exit_codes import LIMITS, exit_code_of_turn
-from .final_answer import STDOUT
+from .final_answer import FinalAnswer
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter
 NOBODY_ASKED = "nobody was there to ask"
-NOWHERE = (None, STDOUT)
 
 
 class TurnDriver:
-    """Runs a turn, prints it, and answers its questions in the person's name.
+    """Runs turns, prints them, and passes their questions to the person.
 
-    ``window`` is None where a person is at the terminal. Where none is, permission
-    is asked for in the window, if one is open; the answer is no where none is, or
-    where it does not come. ``answer`` collects what the turns say.
+    ``window`` is None where a person is at the terminal. Otherwise permission is asked for
+    in the window, if one is open. Without a window or an answer the permission is denied.
+    ``answer`` collects the text of the turns.
     """
 
     def __init__(
@@ -58,22 +57,22 @@ class TurnDriver:
     ) -> None:
         self.stopped = False
         self.capped = False
-        """Whether a limit of the inline mode ended the last turn (L-1)."""
+        """Whether a limit of inline mode ended the last turn (L-1)."""
         self.answered = False
-        """Whether the last turn ended with what may be an answer."""
+        """Whether the last turn ended with a possible answer."""
         self._denied = False
         self._session = session
         self._console = console
         self._printer = printer
         self._window = window
         self._answer = answer
-        self._unheard = False
-        """Whether a question of this turn was left without an answer: no other is put."""
+        self._unanswered = False
+        """Whether a question of this turn was not answered in the window; no other is put there."""
         self._asking: set[asyncio.Task[Any]] = set()
         self._broken: BaseException | None = None
 
     def stop(self) -> None:
-        """End the turn, and take back the question that is on the screen."""
+        """Stop the turn, and withdraw the question that is on the screen."""
         self.stopped = True
         self._session.stop()
         for task in self._asking:
@@ -89,7 +88,7 @@ class TurnDriver:
         generation: Generation = AS_IT_IS,
         caps: Caps = NO_CAPS,
     ) -> int:
-        """Returns the exit code; the rest is as of ``Session.turn``."""
+        """Run a turn; returns the exit code. The parameters are those of ``Session.turn``."""
         fault = ""
         reason: CompletionReason = "error"
         ran: Mode = "background"
@@ -133,16 +132,16 @@ class TurnDriver:
         return exit_code_of_turn(reason, denied=self._denied, fault=fault)
 
     async def ask_background(self) -> bool:
-        """Whether the person wants a turn that met its limit to go on in the background (L-1)."""
+        """Ask whether a turn that reached its limit goes on in background mode (L-1)."""
         prompt = "Go on in the background? [y]es, [n]o: "
-        return await self._unless_stopped(self._word(prompt, "yn")) == "y"
+        return await self._until_stopped(self._word(prompt, "yn")) == "y"
 
     async def offer_drafts(self) -> None:
-        """Show each draft that waits and write those the person approves."""
-        await self._unless_stopped(self._offer_drafts())
+        """Show each waiting draft, and write those that the person approves."""
+        await self._until_stopped(self._offer_drafts())
 
-    async def _unless_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
-        """Wait for the person between turns; None if they stopped instead."""
+    async def _until_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
+        """Wait for an answer between turns; None if the person stopped instead."""
         task = asyncio.create_task(asking)
         self._asking.add(task)
         await asyncio.wait([task])
@@ -182,7 +181,7 @@ class TurnDriver:
 
     async def _permission(self, question: Question) -> None:
         if self._window is not None:
-            await self._permission_elsewhere(question, self._window)
+            await self._permission_in_window(question, self._window)
             return
         session = self._session
         scopes = ", this [s]ession, this [f]older, [a]lways" if question.always else ""
@@ -206,9 +205,9 @@ class TurnDriver:
             word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
             session.answer_permission(question.id, answers[word])
 
-    async def _permission_elsewhere(self, question: Question, window: RemoteApprovals) -> None:
+    async def _permission_in_window(self, question: Question, window: RemoteApprovals) -> None:
         session, asked = self._session, f"{question.tool} {question.detail}"
-        there = not self._unheard and await window.has_window()
+        there = not self._unanswered and await window.has_window()
         if there:
             self._printer.event(Notice(f"Asked in the window: {asked}"))
             answer = await window.ask(session.info.id, question, through="terminal")
@@ -217,7 +216,7 @@ class TurnDriver:
                     self._console.say(f"Not allowed: {asked}\n  Denied in the window.")
                 session.answer_permission(question.id, "deny" if answer == "deny" else "once")
                 return
-            self._unheard = True
+            self._unanswered = True
         session.answer_permission(question.id, "deny", NOBODY_ASKED)
         lines = [f"Not allowed: {asked}", f"  {question.why}" if question.why else ""]
         lines.append("  Nobody answered in the window." if there else "  Nobody is here to ask.")
@@ -244,7 +243,7 @@ class TurnDriver:
             self._session.answer_question(event.call_id, text)
 
     async def _word(self, prompt: str, letters: str) -> str:
-        """One of ``letters``, asked for until it comes; empty at the end of the input."""
+        """Ask until one of ``letters`` is typed; empty at the end of the input."""
         while (line := await self._console.line(prompt)) is not None:
             word = line.strip().lower()[:1]
             if word and word in letters:

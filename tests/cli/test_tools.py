@@ -356,7 +356,7 @@ def test_a_file_that_has_no_room_is_not_begun(tmp_path: Path) -> None:
     code = (
         "import resource, sys\n"
         "from pathlib import Path\n"
-        "from studio.tools.sdk.tool_template import start\n"
+        "from studio.tools.sdk.tool_template import create_tool_file\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
         "start(Path(sys.argv[1]), 'mine', ())\n"
     )

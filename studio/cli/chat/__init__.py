@@ -1,12 +1,12 @@
-"""Chat.
+"""The conversation in the terminal, ``agent-studio chat``.
 
-- ``chat_loop``: Between a screen and a session.
-- ``completion``: Completion of what is typed in a chat.
-- ``history``: What the person typed in chats, kept so that the arrow keys bring it back.
-- ``main``: ``agent-studio chat``.
-- ``markdown``: Markdown on a terminal, while it is still being written.
-- ``mentions``: Files that a message names after @.
-- ``printer``: The events of a turn in a chat.
-- ``screen``: The terminal of a chat.
-- ``slash_commands``: What a chat does when a line begins with a slash.
+- ``main``: opens a chat on a screen with a prompt, or line by line.
+- ``chat_loop``: turns what is typed into turns of a session, one at a time.
+- ``slash_commands``: runs lines that begin with a slash.
+- ``screen``: draws the terminal: finished text above, moving parts and the prompt below.
+- ``printer``: shows the events of a turn on the screen.
+- ``markdown``: cuts streamed markdown into finished blocks and renders them.
+- ``completion``: completes commands, their values, and files after @.
+- ``mentions``: attaches files that a message names after @.
+- ``history``: stores typed messages for the arrow keys.
 """

@@ -1,4 +1,4 @@
-"""Between a screen and a session: what is typed becomes turns, one at a time."""
+"""The loop of a chat: turns what is typed into turns of a session, one at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .mentions import attach_mentions
 
 
 class ChatScreen(Protocol):
-    """What a chat needs of a terminal besides a console: ``chat_screen`` and ``chat_plain``."""
+    """A terminal for a chat: ``PromptScreen``, or ``PlainScreen`` without a prompt."""
 
     status: Callable[[], str]
     interrupt: Callable[[], bool]
@@ -35,34 +35,34 @@ class ChatScreen(Protocol):
 
 
 class ChatLoop:
-    """One person at one terminal, with one session at a time.
+    """Runs one person's chat at one terminal, in one session at a time.
 
-    ``command`` is offered each text first, and says whether it was one.
-    ``printer`` makes a printer for a turn.
+    ``command`` gets each text first and returns whether the text was a command.
+    ``printer`` makes the printer of a turn.
     """
 
     def __init__(
         self,
-        studio: Engine,
+        engine: Engine,
         session: Session,
         console: Console,
         screen: ChatScreen,
         printer: Callable[[], Printer],
     ) -> None:
-        self.studio = studio
+        self.engine = engine
         self.session = session
         self.console = console
         self.screen = screen
         self.command: Callable[[str], bool] = lambda _: False
         self.attached: list[Said] = []
-        """Goes with the next message."""
+        """Files for the next message."""
         self._printer = printer
         self._driver: TurnDriver | None = None
         self._work: asyncio.Task[None] | None = None
-        self._asides: set[asyncio.Task[None]] = set()
+        self._side_tasks: set[asyncio.Task[None]] = set()
         self._spent = ""
         self._queued: dict[str, tuple[str, list[Said]]] = {}
-        """What was typed and attached for messages that wait, by their ids."""
+        """The typed text and the files of each queued message, by its id."""
         screen.interrupt = self.stop
         screen.status = self._status
 
@@ -71,7 +71,7 @@ class ChatLoop:
         return self._work is not None
 
     async def run(self) -> None:
-        """Talk until the person leaves; what runs then is stopped."""
+        """Read and run messages until the person leaves, then stop what runs."""
         await self.switch_to(self.session)
         try:
             while (text := await self.screen.read()) is not None:
@@ -80,22 +80,22 @@ class ChatLoop:
                     await asyncio.wait([self._work])
         finally:
             self.stop()
-            if tasks := [*self._asides, *([self._work] if self._work else [])]:
+            if tasks := [*self._side_tasks, *([self._work] if self._work else [])]:
                 await asyncio.wait(tasks)
         if self.session.transcript.blocks:
             self.console.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
     async def switch_to(self, session: Session) -> None:
-        """Go on in this session; says where that is."""
+        """Continue in another session, and print which one."""
         self.session, info = session, session.info
         self.console.say(f"{info.agent} on {info.model}, in {info.folder}")
         for problem in [session.damage] if session.damage else []:
             self.console.say(f"This chat is damaged and can only be read: {problem}")
-        await self._reckon()
+        await self._update_costs()
 
     async def submit(self, text: str) -> None:
-        """Something was typed and sent."""
-        await self.studio.refresh_settings()
+        """Run, queue or refuse a text that the person sent."""
+        await self.engine.refresh_settings()
         # A terminal that is not UTF-8 sends halves of characters nobody can store.
         text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):
@@ -119,17 +119,17 @@ class ChatLoop:
             self.start(self.run_turns(said))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work that nothing else may be done beside."""
-        self._work = asyncio.create_task(self._only(work))
+        """Start work that excludes other work."""
+        self._work = asyncio.create_task(self._exclusive(work))
 
     def run_aside(self, work: Coroutine[Any, Any, None]) -> None:
-        """Start work that disturbs nothing."""
-        task = asyncio.create_task(self._told(work))
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
+        """Start work that may run beside a turn."""
+        task = asyncio.create_task(self._guarded(work))
+        self._side_tasks.add(task)
+        task.add_done_callback(self._side_tasks.discard)
 
     def stop(self) -> bool:
-        """End what runs; whether anything did."""
+        """Stop what runs; returns whether anything did."""
         if self._work is None:
             return False
         if self._driver is not None:
@@ -139,7 +139,7 @@ class ChatLoop:
         return True
 
     async def run_turns(self, said: Sequence[Said]) -> None:
-        """A turn, and those that answer what was queued meanwhile; nothing said is a retry."""
+        """Run a turn, then one for each message queued meanwhile; no message means try again."""
         while True:
             if self.screen.types_ahead and (words := _words(said)):
                 self.console.say(f"\n› {words}\n")
@@ -149,13 +149,13 @@ class ChatLoop:
                 await driver.run_turn((), [], "background")
             if not driver.stopped:
                 await driver.offer_drafts()
-            await self._reckon()
+            await self._update_costs()
             if driver.stopped or not (said := self.session.next_queued()):
                 break
         self._give_back()
 
     def _give_back(self) -> None:
-        """What waits comes back to the person, as it was typed."""
+        """Return queued messages to the prompt, as they were typed."""
         typed: list[str] = []
         for message_id in list(self.session.transcript.queued):
             said = self.session.unqueue(message_id)
@@ -168,18 +168,18 @@ class ChatLoop:
             self.screen.give_back("\n".join(typed))
 
     def driver(self) -> TurnDriver:
-        """Runs and asks in this session until it is stopped."""
+        """The driver of the next turn in this session."""
         self._driver = TurnDriver(self.session, self.console, self._printer(), None)
         return self._driver
 
-    async def _only(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _exclusive(self, work: Coroutine[Any, Any, None]) -> None:
         try:
-            await self._told(work)
+            await self._guarded(work)
         finally:
             self._work = self._driver = None
             self.screen.refresh()
 
-    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except BrokenPipeError:  # nobody is at the terminal any more
@@ -187,9 +187,9 @@ class ChatLoop:
         except (StudioError, ProviderError, OSError) as error:
             self.console.say(str(error))
 
-    async def _reckon(self) -> None:
-        """Bring the amounts of the bottom line up to date."""
-        spent = await self.studio.books.spent("session", self.session.info.id)
+    async def _update_costs(self) -> None:
+        """Update the costs in the status line."""
+        spent = await self.engine.books.spent("session", self.session.info.id)
         self._spent = format_dollars(total(spent.values()).cost)
         self.screen.refresh()
 
@@ -197,7 +197,7 @@ class ChatLoop:
         info = self.session.info
         parts = [info.agent, info.model, info.permission_mode]
         if used := self.session.transcript.last_usage.total:
-            window = self.studio.model(info.provider, info.model).context_window
+            window = self.engine.model(info.provider, info.model).context_window
             parts.append(f"context {used / window:.0%}" if window else f"{used:,} tokens")
         parts += [self._spent] if self._spent else []
         parts += [f"{len(self.attached)} attached"] if self.attached else []

@@ -1,4 +1,4 @@
-"""Completion of what is typed in a chat: commands and what they take, files after @."""
+"""Completion in a chat: slash commands, their values, and files after @."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from studio.cli.console import visible
 from .mentions import escape_name, open_mention
 
 Offer: TypeAlias = tuple[str, str]
-"""What can be typed, and a few words about it."""
+"""A value that can be typed, with a short description."""
 Kind: TypeAlias = Literal["", "file", "folder", "agent", "model", "mode", "session", "word"]
-"""What a command takes."""
+"""The kind of value that a command takes."""
 MOST = 200
-"""Names that a menu has at most."""
+"""The most names in a menu."""
 
 
 class ChatCompleter(Completer):
-    """``commands`` are the commands with what each takes; ``offers`` what there is of a kind.
+    """Completes what is typed; runs in a thread, because it reads folders.
 
-    Runs in a thread, for it looks into folders.
+    ``commands`` has what each command takes, ``offers`` returns the values of a kind.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class ChatCompleter(Completer):
             name, space, rest = text.partition(" ")
             if not space:
                 all_ = [(command, about) for command, (_, about) in self._commands.items()]
-                yield from _those(all_, name)
+                yield from _matching(all_, name)
                 return
             kind = self._commands.get(name, ("", ""))[0]
             if kind in ("file", "folder"):
                 yield from self._files(rest, only_folders=kind == "folder")
             else:
-                yield from _those(self._offers(kind), rest)
+                yield from _matching(self._offers(kind), rest)
             return
         if (typed := open_mention(text)) is not None:
             yield from self._files(typed, mention=True)
@@ -83,7 +83,7 @@ class ChatCompleter(Completer):
             yield Completion(f"{name}/" if is_folder else name, -len(typed))
 
 
-def _those(offers: Sequence[Offer], start: str) -> Iterable[Completion]:
+def _matching(offers: Sequence[Offer], start: str) -> Iterable[Completion]:
     wanted = start.casefold()
     first = [one for one in offers if one[0].casefold().startswith(wanted)]
     others = [one for one in offers if one not in first and wanted in one[0].casefold()]

@@ -1,4 +1,4 @@
-"""What the person typed in chats, kept so that the arrow keys bring it back."""
+"""The history of typed messages, stored for the arrow keys."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from studio.storage.files import write_atomically
 from studio.storage.paths import private_folder
 
 KEPT = 1_000
-"""Messages that are kept, the latest ones."""
+"""The number of latest messages that are stored."""
 LONGEST = 10_000
-"""Characters of a message that is worth keeping here; all of it is in its chat."""
+"""Characters of the longest message that is stored here; its chat has all of it."""
 
 
 class ChatHistory(History):
-    """Messages in a file that only this person can read, one JSON text a line.
+    """Stores messages in a file that only this person can read, one JSON string a line.
 
-    What looks like it holds a key, a token or a password is not kept, neither
-    is what ``secrets`` knows. A file that cannot be read or written is no
-    reason not to chat.
+    A message that seems to contain a key, a token, a password or one of ``secrets`` is
+    not stored. Errors of the file are ignored: the chat goes on without a history.
     """
 
     def __init__(self, path: Path, secrets: Callable[[], Sequence[str]]) -> None:
@@ -37,11 +36,11 @@ class ChatHistory(History):
         self._saving: set[asyncio.Task[None]] = set()
 
     async def read(self) -> None:
-        """Bring back what was kept; shortens a file that has grown long."""
+        """Read the stored messages; shortens a file that has grown long."""
         self._found = await asyncio.to_thread(self._read)
 
     async def saved(self) -> None:
-        """Return when everything is on disk."""
+        """Wait until every message is on disk."""
         while self._saving:
             await asyncio.wait(self._saving)
 

@@ -1,4 +1,4 @@
-"""Markdown on a terminal, while it is still being written."""
+"""Markdown on a terminal: cuts a stream into finished blocks, and renders blocks as text."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from rich.theme import Theme
 from studio.cli.console import visible
 
 CHUNK = 60
-"""Lines of one code block that are printed together; what a redraw may cost at most."""
+"""Lines of a code block that are printed together; limits what a redraw costs."""
 MUCH = 4_000
-"""Characters of one block, from which on its beginning is printed before its end is there."""
+"""Characters of a block from which on its beginning is printed before its end has come."""
 LONG = 12_000
-"""Characters of one block that are laid out; a longer one is printed as it was written."""
+"""Characters of the longest block that is rendered; a longer one is printed as it is."""
 
 
 class MarkdownStream:
-    """Words as they come, cut into blocks that will not change any more.
+    """Cuts streamed text into blocks that will not change any more.
 
-    What is cut off can be printed for good; ``rest`` is the block that is still
-    being written. The work is linear in the words: a block is only read again
-    when it has grown by a quarter.
+    ``rest`` is the block that is still being written. The work is linear in the text,
+    because a block is only parsed again when it has grown by a quarter.
     """
 
     def __init__(self) -> None:
@@ -39,7 +38,7 @@ class MarkdownStream:
         self._next = 0
 
     def add(self, text: str) -> list[str]:
-        """Take more words; returns the blocks that are whole by now, as markdown."""
+        """Add text; returns the blocks that are finished now, as markdown."""
         self.rest += text
         if "\n" not in text or len(self.rest) < self._next:
             return []
@@ -48,12 +47,12 @@ class MarkdownStream:
         return blocks
 
     def end(self) -> list[str]:
-        """What is left, when nothing more comes."""
+        """The last block, at the end of the stream."""
         rest, self.rest, self._next = self.rest, "", 0
         return [rest] if rest.strip() else []
 
     def _cut(self) -> list[str]:
-        """All blocks but the last, and the beginning of that if it is long."""
+        """Cut off all blocks but the last, and the beginning of that one if it is long."""
         blocks: list[str] = []
         lines = self.rest.split("\n")
         tops = [
@@ -95,7 +94,7 @@ class _Heading(Heading):
 
 
 class _Code(CodeBlock):
-    """Without a frame, so that it can be copied and be printed in parts."""
+    """A code block without a frame, so that it can be copied and printed in parts."""
 
     def __rich_console__(self, console: Painter, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
@@ -112,13 +111,13 @@ class _Markdown(Markdown):
 
 
 class AnsiPainter:
-    """Makes text with a terminal's codes of what should be shown; only our own codes are in it."""
+    """Renders text and markdown with terminal codes; codes inside the text are made visible."""
 
     def __init__(self, *, colours: bool) -> None:
         self._colours = colours
 
     def markdown(self, text: str, width: int) -> str:
-        """The lines of a block of markdown, each ended; codes in it are shown, not obeyed."""
+        """The lines of a block of markdown, each with its line end."""
         if len(text) > LONG:
             return self.plain(text, width)
         made = _Markdown(visible(text), code_theme="ansi_dark", hyperlinks=False)
@@ -149,7 +148,7 @@ _THEME = Theme({"markdown.code": "cyan", "markdown.h1": "bold underline", "markd
 
 
 def _harmless(segments: Iterable[Segment]) -> Iterable[Segment]:
-    """Without codes that markdown made itself, of ``&#x202e;`` for example, and without padding."""
+    """Remove padding, and codes that come from markdown itself such as ``&#x202e;``."""
     for line in Segment.split_lines(segments):
         parts = [Segment(visible(text), style) for text, style, control in line if not control]
         while parts and not parts[-1].text.strip():

@@ -1,4 +1,4 @@
-"""Files that a message names after @: they go with it."""
+"""Files that a message names after @: finds them and attaches them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _NAMED = re.compile(r"(?<!\S)(\\?)@((?:\\ |\S)+)")
 """Only at the beginning of a word: a mail address names no file."""
 _BEGUN = re.compile(r"(?<!\S)@((?:\\ |\S)*)\Z")
 _LONGEST = 1_000
-"""Characters of a name that is completed."""
+"""Characters of the longest name that is completed."""
 _AFTER = ".,;:!?)]}»”’\"'"
-"""What may follow a name without being of it."""
+"""Punctuation that may follow a name without being part of it."""
 _PLAIN = re.compile(r"[\w./~ -]+")
 _PLACES = ("./", "../", "~/")
 _ENDS = {
     *(*TYPES, ".c", ".cpp", ".docx", ".gif", ".go", ".h", ".java", ".jpeg", ".jpg", ".log", ".pdf"),
     *(".png", ".rs", ".rst", ".sh", ".sql", ".ts", ".tsx", ".txt", ".webp", ".xlsx", ".zip"),
 }
-"""Ends of names that decorators and people do not have."""
+"""Suffixes that only files have, unlike decorators and names of people."""
 
 
 @dataclass
 class MentionMessage:
-    """What was typed, as it is sent; ``files`` by the names it has for them."""
+    """A message as it is sent, and its ``files`` by the names in the text."""
 
     text: str
     files: dict[str, Image | File] = field(default_factory=dict[str, "Image | File"])
@@ -43,12 +43,12 @@ class MentionMessage:
 
 
 async def attach_mentions(text: str, folder: Path) -> MentionMessage:
-    """The message with every file of the folder that it names after @.
+    """Attach every file of the folder that the text names after @.
 
-    A word that names none is text, a decorator say, unless it can only be meant
-    as a file. Text is also what comes after ``\\@``, which then loses its mark.
-    Raises ConfigurationError for what cannot be attached, and for too much. A name that leads out
-    of the folder is refused too: a text may be pasted, and nobody reads all of it.
+    A word after @ that names no file stays text (a decorator, for example) unless it can
+    only be a file's name. ``\\@`` writes a plain @. Raises ConfigurationError for files that
+    cannot be attached or are too large, and for names outside of the folder: a pasted text
+    may contain some that nobody has read.
     """
     if "@" not in text:
         return MentionMessage(text)
@@ -63,7 +63,7 @@ async def attach_mentions(text: str, folder: Path) -> MentionMessage:
 
 
 def typed_path(name: str, folder: Path) -> Path:
-    """A path as it was typed: from the folder, or from the home."""
+    """The path that was typed: relative to the folder, or to the home folder with ``~``."""
     try:
         return folder / Path(name).expanduser()
     except RuntimeError:  # nobody's home
@@ -71,13 +71,13 @@ def typed_path(name: str, folder: Path) -> Path:
 
 
 def open_mention(text: str) -> str | None:
-    """The name at the end of a text that is being typed after @; None if none is."""
+    """The unfinished name after @ at the end of a text; None if there is none."""
     found = _BEGUN.search(text, max(len(text) - _LONGEST, 0))
     return found[1].replace("\\ ", " ") if found else None
 
 
 def escape_name(name: str) -> str:
-    """A name as it is typed after @."""
+    """A name as it is typed after @, with its blanks escaped."""
     return name.replace(" ", "\\ ")
 
 
@@ -87,7 +87,7 @@ def _read(text: str, folder: Path) -> tuple[str, dict[Path, str]]:
 
     def word(found: re.Match[str]) -> str:
         name, path = _file(found[2], folder)
-        if path is None and not _is_meant(name):
+        if path is None and not _looks_like_file(name):
             return found[0]
         if found[1]:
             return found[0][1:]
@@ -107,7 +107,7 @@ def _read(text: str, folder: Path) -> tuple[str, dict[Path, str]]:
 
 
 def _file(word: str, folder: Path) -> tuple[str, Path | None]:
-    """The name in a word, and the file that has it, links followed; None if there is no file."""
+    """The name in a word and its file, with links resolved; None if there is no such file."""
     whole = word.replace("\\ ", " ")
     bare = whole.rstrip(_AFTER)
     for name in dict.fromkeys((whole, bare)):
@@ -120,7 +120,7 @@ def _file(word: str, folder: Path) -> tuple[str, Path | None]:
     return bare, None
 
 
-def _is_meant(name: str) -> bool:
-    """Whether a name that no file has can be nothing but a file's."""
+def _looks_like_file(name: str) -> bool:
+    """Whether a name without a file can only be meant as a file's name."""
     suffix = Path(name).suffix.lower()
     return bool(_PLAIN.fullmatch(name)) and (name.startswith(_PLACES) or suffix in _ENDS)

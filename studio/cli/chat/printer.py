@@ -1,4 +1,4 @@
-"""The events of a turn in a chat: blocks that are done, and what moves below them."""
+"""Shows the events of a turn in a chat: finished blocks above, moving parts below."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from .screen import PromptScreen
 
 _MARKS = {"done": "✓", "denied": "–", "cancelled": "–"}
 _THOUGHT = 3
-"""Rows of thinking that are shown while it goes on."""
+"""Rows of reasoning that are shown while it streams."""
 
 
 class ChatPrinter(TextPrinter):
-    """Prints what is finished for good; ``live`` is what is not."""
+    """Prints what is finished; ``live`` draws what is not."""
 
     def __init__(self, screen: PromptScreen) -> None:
         super().__init__(screen)
         self._screen = screen
         self._stream = MarkdownStream()
         self._state = ""
-        """What is waited for, where nothing else moves."""
+        """What the turn waits for, shown where nothing else moves."""
         self._silence = ""
         self._painted: tuple[object, str] = (None, "")
         screen.live = self.live
 
     def live(self, width: int, rows: int) -> str:
-        """What moves: the block being written, the tools at work, what is waited for."""
+        """The moving part: the block being written, running tools, or what the turn waits for."""
         key = (width, rows, self._stream.rest, self._state, self._silence, *self._open_tools())
         thinking = self._thinking()
         if self._painted[0] != (key, thinking):
@@ -99,7 +99,7 @@ class ChatPrinter(TextPrinter):
         self._screen.refresh()
 
     def _settle(self) -> None:
-        """The words that came are whole: something else follows."""
+        """Print the rest of the text, because something else follows."""
         for block in self._stream.end():
             self._screen.markdown(block)
 
@@ -115,7 +115,7 @@ class ChatPrinter(TextPrinter):
         screen.show(screen.paint.plain(text, screen.width, "dim"))
 
     def _open_tools(self) -> list[tuple[str, str]]:
-        """Of each tool at work its row, and the last line that it printed."""
+        """The row of each running tool, and the last line of its output."""
         return [
             (
                 f"◌ {block.verb if block.state == 'running' else block.name} "

@@ -1,8 +1,8 @@
-"""The terminal of a chat: what is finished is printed for good, what moves stays at the bottom.
+"""The screen of a chat: prints finished text above, draws moving parts and a prompt below.
 
-There is always one line to type in. While the agent works it takes the next
-message; a question waits until the person pauses, then has a line of its own,
-so that nothing that was typed ahead is taken as its answer (T-7).
+The prompt is always there. While the agent works it takes the next message. A question
+waits until the person pauses and then gets a prompt of its own, so that nothing that was
+typed before is taken as its answer (T-7).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from .markdown import AnsiPainter
 from .mentions import open_mention
 
 PAUSE = 0.5
-"""Seconds without a key, after which a question may have the line."""
+"""Seconds without a key before a question takes the prompt."""
 FRAME = 0.05
-"""Seconds between two pictures of what moves."""
+"""Seconds between two frames of the moving part."""
 _STYLE = Style.from_dict({"bottom": "dim", "prompt": "bold"})
 _ASIDE = object()
-"""What a message's prompt returns when a question takes its line."""
+"""The result of the message prompt when a question interrupts it."""
 
 
 @dataclass
@@ -52,17 +52,17 @@ class _Question:
 
 
 class PromptScreen(Console):
-    """A console on which a person and an agent take turns, and both may speak at once."""
+    """A console with a prompt that can be used while text is printed."""
 
     types_ahead = True
 
     def __init__(self, history: History) -> None:
         super().__init__()
         self.live: Callable[[int, int], str] = lambda _width, _rows: ""
-        """What moves, for so many columns and at most so many rows."""
+        """Draws the moving part for a number of columns and a most of rows."""
         self.status: Callable[[], str] = lambda: ""
         self.interrupt: Callable[[], bool] = lambda: False
-        """Ctrl-C: stops what runs; whether anything did."""
+        """Called by Ctrl-C: stops what runs, and returns whether anything did."""
         self.paint = AnsiPainter(colours=not os.environ.get("NO_COLOR"))
         self._input = create_input(sys.stdin)
         self._output = create_output(sys.stdout)
@@ -107,13 +107,13 @@ class PromptScreen(Console):
         self._messages.default_buffer.on_completions_changed += self._completed
 
     def complete(self, completer: Completer) -> None:
-        """Have this complete what is typed."""
+        """Set what completes the typed text."""
         self._messages.completer = completer
 
     # What is printed
 
     def show(self, painted: str) -> None:
-        """Print lines for good, above what moves; never two blank ones in a row."""
+        """Print finished lines above the prompt; never two blank lines in a row."""
         if self._blank:
             painted = painted.removeprefix("\n")
         if not painted:
@@ -133,12 +133,12 @@ class PromptScreen(Console):
         self.show(self.paint.plain(text, self.width))
 
     def markdown(self, text: str) -> None:
-        """A block of an answer, laid out."""
+        """Print a block of an answer, rendered."""
         painted = self.paint.markdown(text.strip("\n"), self.width)
         self.show(f"\n{painted}\n")
 
     def write(self, text: str) -> None:
-        """Lines that are not whole yet are kept until they are."""
+        """Print whole lines; the rest waits for its line end."""
         whole, end, rest = (self._line + text).rpartition("\n")
         self._line = rest
         if end:
@@ -153,23 +153,23 @@ class PromptScreen(Console):
         return self._output.get_size().columns
 
     def refresh(self) -> None:
-        """Draw what moves anew, soon."""
+        """Redraw the moving part soon."""
         if (app := self._app) is not None:
             app.invalidate()
 
     # What is typed
 
     def keys(self) -> AbstractContextManager[None]:
-        """Have each key as it is typed, also between two prompts: no echo, no signal of Ctrl-C."""
+        """Read keys without echo and without a signal of Ctrl-C, also between two prompts."""
         return self._input.raw_mode()
 
     async def read(self) -> str | None:
-        """The next message; None when the person leaves. Questions come in between."""
+        """Read the next message, and ask questions in between; None when the person leaves."""
         while not self._left:
             typed, self._typed = self._typed, Document()
             try:
                 said = await self._messages.prompt_async(
-                    default=typed, pre_run=self._look_again, handle_sigint=False
+                    default=typed, pre_run=self._end_if_left, handle_sigint=False
                 )
             except (EOFError, KeyboardInterrupt, OSError):  # also a closed terminal
                 said = None
@@ -180,10 +180,10 @@ class PromptScreen(Console):
         return None
 
     async def line(self, prompt: str) -> str | None:
-        """One line, typed after the prompt was there; None at the end of the input."""
+        """Ask for one line, typed after the prompt appeared; None at the end of the input."""
         question = _Question(prompt, asyncio.get_running_loop().create_future())
         self._questions.append(question)
-        taking = asyncio.create_task(self._take())
+        taking = asyncio.create_task(self._interrupt_prompt())
         try:
             return await question.answer
         finally:
@@ -194,7 +194,7 @@ class PromptScreen(Console):
                 self._end(self._answers, None)
 
     def interrupted(self) -> None:
-        """Ctrl-C: the turn, else what is typed, else twice to leave."""
+        """Ctrl-C: stop the turn, else clear the typed text, else leave when pressed twice."""
         buffer, now = self._messages.default_buffer, time.monotonic()
         if self.interrupt():
             return
@@ -207,7 +207,7 @@ class PromptScreen(Console):
             self.refresh()
 
     def give_back(self, text: str) -> None:
-        """Put words into the line for the next message, before what is there."""
+        """Put text into the prompt, before what is typed there."""
         buffer = self._messages.default_buffer
         if self._messages.app.is_running:
             buffer.document = _before(text, buffer.document)
@@ -215,13 +215,13 @@ class PromptScreen(Console):
             self._typed = _before(text, self._typed)
 
     def leave(self) -> None:
-        """End the reading, as if the person had left."""
+        """Stop reading, as if the person had left."""
         self._left = True
         self._end(self._answers, None)
         self._end(self._messages, None)
 
-    async def _take(self) -> None:
-        """Have the line for a question as soon as the person pauses."""
+    async def _interrupt_prompt(self) -> None:
+        """Interrupt the message prompt for a question as soon as the person pauses."""
         while self._questions:
             app, wait = self._messages.app, self._last_key + PAUSE - time.monotonic()
             if app.is_running and wait <= 0:
@@ -252,8 +252,8 @@ class PromptScreen(Console):
             self.say(f"{question.prompt}{answer or ''}")
             question.answer.set_result(answer)
 
-    def _look_again(self) -> None:
-        """The person may have left while the prompt was being made."""
+    def _end_if_left(self) -> None:
+        """End the prompt if the person left while it was being made."""
         if self._left:
             self._end(self._messages, None)
 
@@ -269,7 +269,7 @@ class PromptScreen(Console):
         return None
 
     def _above(self, prompt: str) -> Callable[[], AnyFormattedText]:
-        """What moves, and the prompt below it."""
+        """The moving part, and the prompt below it."""
 
         def fragments() -> AnyFormattedText:
             size = self._output.get_size()
@@ -294,7 +294,7 @@ class PromptScreen(Console):
         self._tabbed = False
 
     def _completed(self, buffer: Buffer) -> None:
-        """Completions came: for Tab, which may have been pressed before they did."""
+        """Insert the first completion if Tab was pressed before completions came."""
         state = buffer.complete_state
         if self._tabbed and state is not None and state.completions:
             self._tabbed = False

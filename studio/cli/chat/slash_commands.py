@@ -1,4 +1,4 @@
-"""What a chat does when a line begins with a slash."""
+"""Slash commands of a chat: runs lines that begin with a slash."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from .mentions import typed_path
 
 LISTED = 15
 COLUMN = 32
-"""Where the meanings begin in the list of commands."""
+"""The column where descriptions begin in the list of commands."""
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _Run: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
 class _Command:
-    """``takes`` is what completion offers; ``beside``: also while the agent works."""
+    """A slash command. ``takes`` is what completion offers; ``beside`` allows it during a turn."""
 
     run: _Run
     about: str
@@ -54,8 +54,8 @@ class _Command:
 class SlashCommands:
     """The commands of one chat."""
 
-    def __init__(self, talk: ChatLoop) -> None:
-        self._talk = talk
+    def __init__(self, chat: ChatLoop) -> None:
+        self._chat = chat
         self._offers: dict[Kind, Sequence[Offer]] = {
             "mode": [(mode, "") for mode in get_args(PermissionMode)],
             "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
@@ -96,59 +96,59 @@ class SlashCommands:
         }
 
     def handle(self, text: str) -> bool:
-        """Run what was typed if it is a command; whether it was meant as one."""
+        """Run a text if it is a command; returns whether it was meant as one."""
         found = _COMMAND.fullmatch(text)
         if found is None:
             return False
         name, rest = f"/{found[1]}", (found[2] or "").strip()
-        if self._talk.screen.types_ahead:  # else it stands there
+        if self._chat.screen.types_ahead:  # otherwise the terminal shows it already
             self._say(f"\n› {text}")
         command = self.all.get(name)
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
         elif command.beside:
-            self._talk.run_aside(self._run(command, rest))
-        elif self._talk.working:
+            self._chat.run_aside(self._run(command, rest))
+        elif self._chat.working:
             self._say(f"{name} has to wait until the agent is done. Ctrl-C stops it.")
         else:
-            self._talk.start(self._run(command, rest))
+            self._chat.start(self._run(command, rest))
         return True
 
     def offers(self, kind: Kind) -> Sequence[Offer]:
-        """What there is to choose from; called in a thread."""
+        """The values of a kind for completion; called in a thread."""
         if kind == "model":
-            info = self._talk.session.info
-            models = self._talk.studio.offered(info.provider, info.model)
+            info = self._chat.session.info
+            models = self._chat.engine.offered(info.provider, info.model)
             return [(model.id, model.name) for model in models]
         return self._offers.get(kind, ())
 
     async def load_offers(self) -> None:
-        """Find what there is to offer."""
-        talk = self._talk
-        agents = await talk.studio.agents(Path(talk.session.info.folder))
+        """Load agents and sessions for completion."""
+        chat = self._chat
+        agents = await chat.engine.agents(Path(chat.session.info.folder))
         for problem in agents.problems:
             self._say(f"Agent skipped: {problem}")
         self._offers["agent"] = [(a.name, a.description) for a in agents.by_name.values()]
-        infos = await talk.studio.sessions.list()
+        infos = await chat.engine.sessions.list()
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
 
     def _say(self, text: str) -> None:
-        self._talk.console.say(text)
+        self._chat.console.say(text)
 
     async def _run(self, command: _Command, rest: str) -> None:
         await command.run(rest)
 
     async def _help(self, _: str) -> None:
         for name, one in self.all.items():
-            self._say(_beside(f"{name} {one.shape}".rstrip(), one.about))
+            self._say(_two_columns(f"{name} {one.shape}".rstrip(), one.about))
         self._say(
             "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.\n"
             "What you send while the agent works is queued. Ctrl-C stops the agent."
         )
 
     async def _model(self, wanted: str) -> None:
-        talk, info = self._talk, self._talk.session.info
-        listing = await talk.studio.list_models(info.provider)
+        chat, info = self._chat, self._chat.session.info
+        listing = await chat.engine.list_models(info.provider)
         known = [model.id for model in listing.models]
         if not wanted:
             for model in listing.models:
@@ -160,18 +160,18 @@ class SlashCommands:
         provider, slash, model = wanted.partition("/")
         if wanted in known or not slash or provider not in PROVIDER_TITLES:
             provider, model = info.provider, wanted
-        await talk.session.change(provider=provider, model=model)
+        await chat.session.change(provider=provider, model=model)
         self._say(f"Model: {model} of {PROVIDER_TITLES[provider]}")
 
     async def _agent(self, wanted: str) -> None:
-        talk, info = self._talk, self._talk.session.info
+        chat, info = self._chat, self._chat.session.info
         if not wanted:
             await self.load_offers()
             for name, about in self._offers["agent"]:
                 self._say(f"{'›' if name == info.agent else ' '} {name}  {about}")
             return
-        agent = await talk.studio.agent(wanted, Path(info.folder))
-        await talk.session.change(agent=agent.name)
+        agent = await chat.engine.agent(wanted, Path(info.folder))
+        await chat.session.change(agent=agent.name)
         self._say(f"Agent: {agent.name}")
 
     async def _mode(self, wanted: str) -> None:
@@ -179,29 +179,29 @@ class SlashCommands:
         if wanted and wanted not in modes:
             raise ConfigurationError(f"The mode is one of {', '.join(modes)}.")
         if wanted:
-            await self._talk.session.change(permission_mode=wanted)
-        self._say(f"Mode: {self._talk.session.info.permission_mode}")
+            await self._chat.session.change(permission_mode=wanted)
+        self._say(f"Mode: {self._chat.session.info.permission_mode}")
 
     async def _attach(self, name: str) -> None:
         if not name:
             raise ConfigurationError("Say which file: /attach FILE")
         block = await attach(self._path(name))
-        check_total_size([*self._talk.attached, block])
-        self._talk.attached.append(block)
+        check_total_size([*self._chat.attached, block])
+        self._chat.attached.append(block)
         self._say(f"Goes with your next message: {name}")
 
     async def _folder(self, name: str) -> None:
-        talk = self._talk
+        chat = self._chat
         if name:
             folder = self._path(name)
             if not folder.is_dir():
                 raise ConfigurationError(f"The folder {folder} is not there.")
-            await talk.session.change(folder=str(folder.resolve()))
+            await chat.session.change(folder=str(folder.resolve()))
             await self.load_offers()
-        self._say(f"Folder: {talk.session.info.folder}")
+        self._say(f"Folder: {chat.session.info.folder}")
 
     async def _steer(self, text: str) -> None:
-        session = self._talk.session
+        session = self._chat.session
         if not session.running:
             raise ConfigurationError("The agent is not at work. Say it as your next message.")
         if not text:
@@ -210,8 +210,8 @@ class SlashCommands:
         self._say(f"With its next step: {text}")
 
     async def _new(self, _: str) -> None:
-        talk, info = self._talk, self._talk.session.info
-        session = await talk.studio.sessions.create(
+        chat, info = self._chat, self._chat.session.info
+        session = await chat.engine.sessions.create(
             folder=info.folder,
             agent=info.agent,
             provider=info.provider,
@@ -220,7 +220,7 @@ class SlashCommands:
             model_chosen=info.model_chosen,
             origin="terminal",
         )
-        await talk.switch_to(session)
+        await chat.switch_to(session)
 
     async def _sessions(self, _: str) -> None:
         await self.load_offers()
@@ -230,27 +230,27 @@ class SlashCommands:
     async def _resume(self, start: str) -> None:
         if not start:
             raise ConfigurationError("Say which chat: /resume ID. /sessions lists them.")
-        talk = self._talk
-        await talk.switch_to(
-            await talk.studio.sessions.open(await find_session_id(talk.studio, start))
+        chat = self._chat
+        await chat.switch_to(
+            await chat.engine.sessions.open(await find_session_id(chat.engine, start))
         )
         self.print_last_message()
         await self.load_offers()
 
     def print_last_message(self) -> None:
         """Print the last message of the session and its answer."""
-        blocks = self._talk.session.transcript.blocks
+        blocks = self._chat.session.transcript.blocks
         said = [at for at, block in enumerate(blocks) if isinstance(block, UserBlock)]
         for block in blocks[said[-1] :] if said else ():
             if isinstance(block, UserBlock):
                 self._say(f"\n› {block.text}\n")
             elif isinstance(block, TextBlock):
-                self._talk.screen.markdown(block.text)
+                self._chat.screen.markdown(block.text)
 
     async def _retry(self, _: str) -> None:
-        if not any(isinstance(block, UserBlock) for block in self._talk.session.transcript.blocks):
+        if not any(isinstance(block, UserBlock) for block in self._chat.session.transcript.blocks):
             raise ConfigurationError("There is nothing to try again yet.")
-        await self._talk.run_turns(())
+        await self._chat.run_turns(())
 
     async def _undo(self, turn: str) -> None:
         await self._restore(turn, undo=True)
@@ -259,48 +259,48 @@ class SlashCommands:
         await self._restore(turn, undo=False)
 
     async def _restore(self, turn: str, *, undo: bool) -> None:
-        talk = self._talk
-        await undo_or_redo(talk.studio, talk.session.info.id, turn, talk.console, undo=undo)
+        chat = self._chat
+        await undo_or_redo(chat.engine, chat.session.info.id, turn, chat.console, undo=undo)
 
     async def _drafts(self, _: str) -> None:
-        if not self._talk.session.drafts.waiting():
+        if not self._chat.session.drafts.waiting():
             self._say("No draft waits for you.")
             return
-        await self._talk.driver().offer_drafts()
+        await self._chat.driver().offer_drafts()
 
     async def _context(self, _: str) -> None:
-        talk = self._talk
-        await show_context(talk.studio, talk.session.info.id, talk.console)
+        chat = self._chat
+        await show_context(chat.engine, chat.session.info.id, chat.console)
 
     async def _compact(self, _: str) -> None:
-        with self._heard():
-            await self._talk.session.memory.summarise()
+        with self._printing_notices():
+            await self._chat.session.memory.summarise()
 
     async def _summary(self, words: str) -> None:
-        session = self._talk.session
+        session = self._chat.session
         what, _, text = words.partition(" ")
-        summary = self._held()
+        summary = self._summary_block()
         if what in ("", "show"):
-            self._talk.screen.markdown(summary.text)
+            self._chat.screen.markdown(summary.text)
         elif what == "edit":
-            with self._heard():
+            with self._printing_notices():
                 await session.memory.edit_summary(summary.summary_id, text.strip())
             self._say("The model gets your summary from now on.")
         elif what == "undo":
-            with self._heard():
+            with self._printing_notices():
                 await session.memory.undo_summary(summary.summary_id)
         else:
             raise ConfigurationError("Say what: /summary show, /summary edit TEXT, /summary undo")
 
-    def _held(self) -> SummaryBlock:
-        summary = self._talk.session.transcript.summary
+    def _summary_block(self) -> SummaryBlock:
+        summary = self._chat.session.transcript.summary
         if summary is None:
             raise ConfigurationError("Nothing of this chat is summed up. /compact does that.")
         return summary
 
     async def _pin(self, what: str) -> None:
         kind = TextBlock if what == "answer" else UserBlock
-        session = self._talk.session
+        session = self._chat.session
         found = [at for at, one in enumerate(session.transcript.blocks) if isinstance(one, kind)]
         if not found:
             raise ConfigurationError("There is nothing to keep yet.")
@@ -310,12 +310,12 @@ class SlashCommands:
         self._say("Kept whole for the model." if block.pinned else "Not kept whole any longer.")
 
     async def _usage(self, _: str) -> None:
-        talk = self._talk
-        usage = await talk.studio.books.spent("model", talk.session.info.id)
-        print_usage(usage, "model", talk.console)
+        chat = self._chat
+        usage = await chat.engine.books.spent("model", chat.session.info.id)
+        print_usage(usage, "model", chat.console)
 
     async def _export(self, name: str) -> None:
-        session = self._talk.session
+        session = self._chat.session
         path = self._path(name) if name else Path.cwd() / f"chat-{session.info.id[:8]}.md"
         text = session_markdown(session.info, session.transcript)
 
@@ -332,29 +332,29 @@ class SlashCommands:
         self._say(f"Written: {path}")
 
     async def _quit(self, _: str) -> None:
-        self._talk.screen.leave()
+        self._chat.screen.leave()
 
     @contextmanager
-    def _heard(self) -> Generator[None]:
-        """Print what the program remarks meanwhile."""
-        printer = TextPrinter(self._talk.console)
+    def _printing_notices(self) -> Generator[None]:
+        """Print notices and summaries that happen meanwhile."""
+        printer = TextPrinter(self._chat.console)
 
-        def print_remark(envelope: EventEnvelope) -> None:
+        def print_notice(envelope: EventEnvelope) -> None:
             if isinstance(envelope.event, Notice | Summarised):
                 printer.event(envelope.event)
 
-        unsubscribe = self._talk.session.subscribe(print_remark)
+        unsubscribe = self._chat.session.subscribe(print_notice)
         try:
             yield
         finally:
             unsubscribe()
 
     def _path(self, name: str) -> Path:
-        return typed_path(name, Path(self._talk.session.info.folder))
+        return typed_path(name, Path(self._chat.session.info.folder))
 
 
-def _beside(term: str, about: str) -> str:
-    """What a term means, in a column of its own, or below it on a narrow terminal."""
+def _two_columns(term: str, about: str) -> str:
+    """A term and its description in two columns, or below each other on a narrow terminal."""
     columns = shutil.get_terminal_size().columns
     if columns < 2 * COLUMN:
         return "\n".join(

@@ -1,4 +1,4 @@
-"""``agent-studio agents``: which there are, what one may do, begin one, check them all (T-6)."""
+"""``agent-studio agents``: lists, shows, creates and checks agent files (T-6)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """``list``, ``show``, ``new`` or ``check``."""
+    """List agents, show one, create one, or check every agent file."""
     engine, console = await context.engine(), context.console
     if options.what == "new":
         return await _new(engine, options, console)
@@ -173,7 +173,7 @@ def _files(folder: Path) -> int:
 
 
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
-    """What is well written, but names something that is not there."""
+    """Find agents that name something that does not exist."""
     from studio.agent.permission.content_filter import kinds_of
     from studio.domain.models import PROVIDER_TITLES
 
@@ -216,7 +216,7 @@ def _nowhere(rule: Rule, tools: set[str]) -> bool:
 
 
 def _tools(engine: Engine, one: Agent) -> list[str]:
-    """Names of the tools that the model is told of."""
+    """The names of the tools that the model is offered."""
     from studio.agent.permission.policy import Policy
 
     policy = Policy("ask", {"agent": one.permissions}, role=one.role, tools=one.tools)

@@ -1,4 +1,4 @@
-"""``agent-studio audit``: every call of a tool, who allowed it, what it came to (L-15)."""
+"""``agent-studio audit``: lists tool calls, who allowed them and their results (L-15)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from studio.storage.sessions.audit_log import AuditEntry
 
 _LONG = 60
-"""Characters of a target in a table."""
+"""The most characters of a target in the table."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -50,7 +50,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """Oldest first: a line a call, or JSON, or JSONL, to the terminal or into a file."""
+    """Print calls, oldest first, as lines or JSON, or write them to a file as JSONL."""
     from studio.agent.audit_export import audit_line, export, pages
     from studio.storage.sessions.audit_log import AuditFilter
 
@@ -64,7 +64,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         text=options.text or "",
     )
     if options.session is not None:
-        wanted = replace(wanted, session_id=await _whole_id(engine, options.session))
+        wanted = replace(wanted, session_id=await _find_session_id(engine, options.session))
     if options.output is not None:
         count = await export(engine.store, wanted, options.output)
         console.say(f"{count:,} {'call' if count == 1 else 'calls'} in {options.output}")
@@ -95,8 +95,8 @@ def _row(entry: AuditEntry) -> str:
     )
 
 
-async def _whole_id(engine: Engine, start: str) -> str:
-    """Like ``listings.whole_id``, also for a session that is deleted."""
+async def _find_session_id(engine: Engine, start: str) -> str:
+    """Find a session like ``find_session_id``, also one that is deleted."""
     from studio.cli.saved_sessions import LAST, find_session_id
 
     if start in ("", LAST):

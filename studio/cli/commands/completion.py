@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from studio.cli.command_context import CommandContext
 
 FILES = ":files"
-"""The line that asks the shell for its own names of files."""
+"""The line that asks the shell to complete names of files."""
 WIDTH = 70
 
 _BASH = r"""_agent_studio() {
@@ -135,7 +135,7 @@ def complete(options: argparse.Namespace) -> int:
 
 
 def _shown(about: str) -> str:
-    """A description in a line, without codes that a terminal would obey."""
+    """A description on one line, without codes that a terminal would obey."""
     line = " ".join(about.split())
     return "".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in line)
 
@@ -166,17 +166,17 @@ def offered(words: list[str], paths: Paths, folder: Path) -> list[Named]:
 
 @dataclass(slots=True)
 class _Line:
-    """The words of a command line so far, as the parser will take them."""
+    """Reads the words of a command line so far, in the way of the parser."""
 
     parser: CommandParser
     commands: list[str] = field(default_factory=list[str])
     values: dict[str, str] = field(default_factory=dict[str, str])
     waits: argparse.Action | None = None
-    """The option whose value comes next."""
+    """The option that the next word is the value of."""
     ended: bool = False
-    """After ``--`` there are no options."""
+    """Whether ``--`` came: no options follow."""
     lost: bool = False
-    """A word is no command: nothing more is known."""
+    """Whether a word is no command, so that nothing can be offered."""
     count: int = 0
 
     def take(self, word: str) -> None:
@@ -208,7 +208,7 @@ class _Line:
         return next((one for one in self._actions() if name in one.option_strings), None)
 
     def options(self) -> list[Named]:
-        """The long ones, but for those that are given and count once."""
+        """The long options, without given ones that count only once."""
         found: list[Named] = []
         for one in self._actions():
             again = one.dest not in self.values or isinstance(one.default, list)
@@ -217,7 +217,7 @@ class _Line:
         return found
 
     def positional(self) -> argparse.Action | None:
-        """What the next word that is no option is for."""
+        """The argument for the next word that is no option."""
         actions = [one for one in self._actions() if not one.option_strings]
         if self.lost or not actions:
             return None
@@ -252,7 +252,7 @@ def _values(
 
 
 def _stored(command: str, metavar: str, line: _Line, paths: Paths, folder: Path) -> Iterable[Named]:
-    """What is called so: by the word that the help has for it."""
+    """Stored names for an argument, found by the word that the help has for it."""
     folders = [paths.resources / "agents", paths.agents, folder / ".agents" / "agents"]
     kinds: dict[tuple[str, str], Callable[[], Iterable[Named]]] = {
         ("", "AGENT"): lambda: completion_index.agents(folders),
@@ -272,7 +272,7 @@ def _stored(command: str, metavar: str, line: _Line, paths: Paths, folder: Path)
 
 
 def action_of(line: _Line) -> str:
-    """What the next word is kept as."""
+    """The name of the argument for the next word."""
     action = line.waits or line.positional()
     return action.dest if action is not None else ""
 
@@ -290,9 +290,9 @@ def _settings() -> list[Named]:
 
 
 def _joined(words: list[str]) -> tuple[list[str], int]:
-    """The words as they were typed: bash takes them apart at ``:`` and ``=``.
+    """Join the words that bash split at ``:`` and ``=``.
 
-    Also how many characters of the last one it does not want back.
+    Also returns how many characters of the last word bash does not want back.
     """
     out: list[str] = []
     glue = False

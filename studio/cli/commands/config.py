@@ -1,4 +1,4 @@
-"""``agent-studio config``: settings by name, typed and checked."""
+"""``agent-studio config``: shows and changes settings by name, with checks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from studio.storage.paths import Paths
 
 UNSHOWN = ("window_geometry",)
-"""Qt's bytes, which say nothing to a person."""
+"""Settings that are not listed: bytes of Qt."""
 KEYS = (
     "API keys are no settings: they are in your system’s keychain. Add one in the window’s "
     "settings, or set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY."
@@ -149,7 +149,7 @@ def _value(values: Settings, key: str) -> object:
 
 
 def _read(key: str, text: str, hint: Any) -> object:
-    """The text as a value of this type; ConfigurationError says what it takes."""
+    """Parse a text as a value of this type; raises ConfigurationError with what it takes."""
     from studio.storage.config.settings import matches_type
 
     value: object = text
@@ -185,7 +185,7 @@ def _takes(hint: Any) -> str:
 
 
 def _check(name: str, value: object, entry: str, paths: Paths) -> None:
-    """What a type cannot say; raises ConfigurationError. May read files: call it in a thread."""
+    """Check what the type does not cover; raises ConfigurationError. Reads files: for a thread."""
     if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value < 1e9:
         raise ConfigurationError(f"{name} is a number from 0 on.")
     entries = {entry: value} if entry else value
@@ -258,7 +258,7 @@ def _file(path: str) -> None:
 
 
 def _shown(value: object) -> Any:
-    """For reading: without what may be a secret, a password in an address for example."""
+    """The value for display, without secrets such as a password in an address."""
     from studio.domain.redaction import without_secrets
 
     match value:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from studio.cli.parser import CommandParser
 
 WIDTH = 18
-"""Columns of a check's name."""
+"""The width of a check's name."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -87,7 +87,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def _found(check: Check) -> tuple[Finding, bool]:
-    """What a check finds, and whether it never came to an end."""
+    """Run a check within its time; returns its finding, and whether it did not end."""
     import asyncio
 
     from studio.cli.doctor.finding import Finding

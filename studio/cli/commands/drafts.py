@@ -1,4 +1,4 @@
-"""``agent-studio drafts``: what waits for the person, and what they decide about it (T-5)."""
+"""``agent-studio drafts``: lists and shows drafts, and carries out decisions (T-5)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """List, show, decide; exit code 1 if one could not be carried out."""
+    """List, show or decide drafts; ends with 1 if a decision could not be carried out."""
     from studio.cli.drafts_decide import decide_drafts
     from studio.cli.saved_sessions import find_session_id
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from studio.cli.parser import CommandParser
 
 SHORTEST = 8
-"""Characters of a key; what is shorter is a word like any other."""
+"""The fewest characters of a key; shorter ones could be ordinary words."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -85,7 +85,7 @@ async def _markdown(engine: Engine, ids: list[str]) -> str:
 
 
 async def _keys(engine: Engine) -> list[str]:
-    """The person's keys and the server's token, a longer one before what may be a part of it."""
+    """The keys and the server's token, longer ones first: one may be a part of another."""
     from studio.domain.models import PROVIDER_TITLES
     from studio.storage.config.server_token import ENTRY
 

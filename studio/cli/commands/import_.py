@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from studio.cli.parser import CommandParser
 
 LARGEST = 500_000_000
-"""Bytes of a file to import."""
+"""The most bytes of a file."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -89,7 +89,7 @@ class _Importer:
             self._console.write(f"{session_id[:8]}  {title}\n")
 
     def report(self) -> None:
-        """Print what became of them all."""
+        """Print what was imported and what was skipped."""
         if self._options.json:
             self._console.write_json(self._rows)
             return
@@ -99,10 +99,10 @@ class _Importer:
             f"{count_conversations(taken)} imported" + (f", {left:,} skipped" if left else "")
         )
 
-    async def _worked_in(self, folder: Path) -> bool:
-        """Whether the person works there already.
+    async def _is_known_folder(self, folder: Path) -> bool:
+        """Whether a session already works in this folder.
 
-        A file of somebody else's could name any folder; agents may read all of theirs.
+        Another person's file could name any folder, and agents may read theirs.
         """
         if not folder.is_absolute() or not folder.is_dir():
             return False
@@ -115,7 +115,7 @@ class _Importer:
 
         engine = self._engine
         folder = self._options.folder or Path(one.folder or ".")
-        if not self._options.folder and not await self._worked_in(folder):
+        if not self._options.folder and not await self._is_known_folder(folder):
             folder = await asyncio.to_thread(engine.own_folder)
         agents = await engine.agents()
         agent = agents.get(one.agent)
@@ -140,7 +140,7 @@ class _Importer:
                 await session.change(updated=one.updated)
             await self._imports.note(digest, session.info.id)
         except BaseException:
-            with suppress(StudioError):  # half of one is none
+            with suppress(StudioError):  # no half-imported session stays
                 await engine.sessions.delete(session.info.id)
             raise
         return session.info.id

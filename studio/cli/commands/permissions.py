@@ -1,4 +1,4 @@
-"""``agent-studio permissions``: the person's rules, and which folders they trust."""
+"""``agent-studio permissions``: lists, adds, removes and tests rules; trusts folders (T-7)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """Runs one of the subcommands; raises ConfigurationError for what is wrong."""
+    """Run one of the subcommands."""
     from studio.agent.permission.rules import parse_rule
     from studio.agent.session.session_rules import SessionRules
 
@@ -134,7 +134,7 @@ async def _session(engine: Engine, start: str) -> SessionInfo:
 async def _list(
     engine: Engine, where: Path | SessionInfo, console: Console, *, as_json: bool
 ) -> None:
-    """The person's rules, those of a folder's files, and of a session its own."""
+    """Print the person's rules, those in a folder's files, and those of a session."""
     folder = where if isinstance(where, Path) else Path(where.folder)
     standing = await engine.rules.list()
     layers = await engine.rules.layers(folder)

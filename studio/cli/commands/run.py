@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from studio.cli.turn_driver import Printer
 
 _NO_FILE = (None, Path("-"))
-"""Places of the answer that are no file."""
+"""The values of ``--output`` that name no file."""
 
 
 def arguments(parser: CommandParser) -> None:

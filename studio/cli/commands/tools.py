@@ -1,4 +1,4 @@
-"""``agent-studio tools``: which there are, what a model is told of one, begin or try one (T-1)."""
+"""``agent-studio tools``: lists, shows, creates and tries tools (T-1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """``list``, ``show``, ``new`` or ``test``."""
+    """List tools, show one, create one, or try one in a folder."""
     engine, console = await context.engine(), context.console
     match options.what:
         case "list":
@@ -134,7 +134,7 @@ def _origin(engine: Engine, tool: Tool) -> str:
 
 
 class _Proposed:
-    """The drafts of a trial: shown, never written."""
+    """The drafts of a trial, which are shown and never written."""
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
@@ -150,7 +150,7 @@ class _Proposed:
 
 
 class _Trial:
-    """One call of a tool, by the person's own hand."""
+    """A trial: one call of a tool, made by the person."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, console: Console) -> None:
         self._studio = engine
@@ -245,7 +245,7 @@ class _Trial:
 
 
 async def _call(tool: Tool, context: Context, arguments: JsonObject) -> Result:
-    """Run it as a turn would, inside its time limit; a failure is a result as well."""
+    """Call the tool as a turn would, within its time limit; a failure is a result too."""
     import asyncio
 
     from studio.tools import Result

@@ -1,7 +1,7 @@
-"""Doctor.
+"""The checks of ``agent-studio doctor``.
 
-- ``display``: Whether the window can open.
-- ``finding``: What a check finds.
-- ``local_checks``: What the doctor looks at on this computer.
-- ``network_checks``: What the doctor looks at outside the program.
+- ``finding``: a check and what it found.
+- ``local_checks``: checks this computer: folders, database, sandbox, tools, clock.
+- ``network_checks``: checks the keychain, the providers and the network.
+- ``display``: checks the display and the libraries that the window needs.
 """

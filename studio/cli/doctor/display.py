@@ -1,4 +1,4 @@
-"""Whether the window can open: a display, and the libraries that Qt wants for it."""
+"""Checks whether the window can open: the display, and the libraries that Qt needs."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ PACKAGES = {
     "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
     "libxkbcommon.so.0": "libxkbcommon0",
 }
-"""Debian's package of each library that Qt takes from the system."""
+"""The Debian package of each system library that Qt needs."""
 _MISSING = re.compile(r"^\s*(\S+) => not found", re.MULTILINE)
 _PLUGINS = {"xcb": ("libqxcb.so",), "wayland": ("libqwayland.so", "libqwayland-generic.so")}
 
 
 async def check_display() -> Finding:
-    """Of Linux; elsewhere the system has what is needed."""
+    """Check the display on Linux; other systems have what is needed."""
     if not sys.platform.startswith("linux"):
         return Finding("Display", "ok", "the system’s own")
     return await in_daemon_thread(_display)
@@ -85,7 +85,7 @@ def _display() -> Finding:
 
 
 def _missing(platform: str) -> list[str]:
-    """Libraries that Qt's plugin for a platform needs and the system does not have."""
+    """Libraries that Qt's plugin for a platform needs and the system lacks."""
     found = importlib.util.find_spec("PySide6")
     ldd = shutil.which("ldd", path="/usr/bin:/bin")
     if ldd is None:

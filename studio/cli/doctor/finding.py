@@ -1,4 +1,4 @@
-"""What a check finds."""
+"""A check of the doctor, and its finding."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 State: TypeAlias = Literal["ok", "note", "warning", "broken"]
-"""``note``: it is so, and may be meant; ``broken``: it stops the program, or its window."""
+"""``note`` may be intended; ``broken`` stops the program or its window."""
 MARKS: dict[State, str] = {"ok": "✓", "note": "·", "warning": "!", "broken": "×"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line; ``advice`` says what to do. Neither holds a secret."""
+    """One line of the report; ``advice`` says what to do. Contains no secret."""
 
     name: str
     state: State
@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``seconds`` is what it may take; ``late`` the advice if it takes longer."""
+    """A check. ``seconds`` is its time limit, ``late`` the advice if it takes longer."""
 
     name: str
     run: Callable[[], Awaitable[Finding]]

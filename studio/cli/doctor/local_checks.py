@@ -1,4 +1,4 @@
-"""What the doctor looks at on this computer."""
+"""Checks of this computer: versions, folders, database, sandbox, tools, clock."""
 
 from __future__ import annotations
 
@@ -36,26 +36,28 @@ from studio.tools.discovery import discover
 from .finding import Check, Finding
 
 OLDEST, NEXT = (3, 11), (3, 15)
-"""Versions of Python: the first that works, and the first that nobody has tried."""
+"""Versions of Python: the first that works, and the first that was not tried."""
 LITTLE, TOO_LITTLE = 500_000_000, 20_000_000
 """Bytes free on a disk."""
-LOOKED = 2.5
-"""Seconds for which the database is looked at."""
+CHECK_SECONDS = 2.5
+"""Seconds for checking the database."""
 DISK = "Look at the disk, or whether the place on the network answers."
-_KEEP = "Copy the file first: the next start puts it aside under another name and begins a new one."
+_COPY_FIRST = (
+    "Copy the file first: the next start puts it aside under another name and begins a new one."
+)
 DRIFT = 120.0
 """Seconds by which a clock may be wrong."""
 
 
 class LocalChecks:
-    """The checks of one installation; ``values`` are its settings, or the defaults."""
+    """Checks one installation; ``values`` are its settings, or the defaults."""
 
     def __init__(self, paths: Paths) -> None:
         self.values = Settings()
         self._paths = paths
 
     async def program(self) -> Finding:
-        """Versions, without importing what they are of."""
+        """Check versions, without importing the packages."""
         here, name = sys.version_info[:2], "Program"
         text = f"Agent Studio {studio.__version__}, Python {platform.python_version()}"
         if not OLDEST <= here < NEXT:
@@ -105,7 +107,7 @@ class LocalChecks:
         return Finding(name, "ok", text)
 
     async def settings(self) -> Check:
-        """Reads them for the other checks; the file is left as it is, also a broken one."""
+        """Read the settings for the other checks; leaves the file as it is, also a broken one."""
         finding = Finding("Settings", "warning", "no answer within 2 s", DISK)
         with suppress(TimeoutError):
             finding = await asyncio.wait_for(in_daemon_thread(self._settings), 2.0)
@@ -158,21 +160,21 @@ class LocalChecks:
                 if version > LATEST:
                     text = f"{path} is of a newer Agent Studio"
                     return Finding(name, "broken", text, "Install the newer version again.")
-                sound = _looked_through(db)
+                sound = _integrity(db)
         except sqlite3.Error as error:
             advice = (
-                _KEEP
+                _COPY_FIRST
                 if primary_code(error) in DAMAGED
                 else "Close what else uses it, and try again."
             )
             return Finding(name, "broken", str(explain_error(error, path)), advice)
         if sound not in ("ok", ""):
-            return Finding(name, "broken", f"{path} is damaged: {sound}", _KEEP)
+            return Finding(name, "broken", f"{path} is damaged: {sound}", _COPY_FIRST)
         much = "sound" if sound else "sound as far as it was looked at"
         return Finding(name, "ok", f"{path}, {_size(size)}, {much}")
 
     async def sandbox(self) -> Finding:
-        """Runs a command in it."""
+        """Run a command in the sandbox."""
         paths, name = self._paths, "Sandbox"
         private = (paths.data, paths.config, paths.cache, paths.logs)
         wanted = self.values.sandbox
@@ -218,10 +220,10 @@ class LocalChecks:
         return Finding(name, "ok", f"{file.name}, {_size(size)}")
 
     async def tools(self) -> Finding:
-        """Runs the tool files, as each start of the program does."""
+        """Load the tool files, as each start of the program does."""
         folder = self._paths.tools
         found = await in_daemon_thread(lambda: discover(folders=[folder]))
-        return _skipped("Tools", len(found.tools), found.problems)
+        return _loaded("Tools", len(found.tools), found.problems)
 
     async def agents(self) -> Finding:
         library = AgentFiles(self._paths.resources / "agents", self._paths.agents)
@@ -229,7 +231,7 @@ class LocalChecks:
         if not found.by_name:
             text = f"none, not even in {self._paths.resources}"
             return Finding("Agents", "broken", text, "Install the program again.")
-        return _skipped("Agents", len(found.by_name), found.problems)
+        return _loaded("Agents", len(found.by_name), found.problems)
 
     async def port(self) -> Finding:
         return await in_daemon_thread(self._port)
@@ -254,7 +256,7 @@ class LocalChecks:
         return Finding(name, "ok", f"port {port} of {host} is free")
 
     def clock(self, dates: Sequence[tuple[float, float]]) -> Finding:
-        """``dates`` are times of this computer and what a provider said at that moment."""
+        """Compare the clock: ``dates`` are pairs of our time and a provider's at that moment."""
         now = datetime.now().astimezone()
         text = f"{now:%Y-%m-%d %H:%M %Z}"
         advice = "Set the clock: a wrong one breaks secure connections."
@@ -272,9 +274,9 @@ class LocalChecks:
         return Finding("Clock", "ok", text)
 
 
-def _looked_through(db: sqlite3.Connection) -> str:
-    """“ok”, or what is damaged; empty if the time was too short to see all of it."""
-    until = time.monotonic() + LOOKED
+def _integrity(db: sqlite3.Connection) -> str:
+    """“ok”, or the damage; empty if the time was too short to check everything."""
+    until = time.monotonic() + CHECK_SECONDS
     db.set_progress_handler(lambda: time.monotonic() > until, 20_000)
     try:
         return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
@@ -284,7 +286,7 @@ def _looked_through(db: sqlite3.Connection) -> str:
         raise
 
 
-def _skipped(name: str, count: int, problems: Sequence[str]) -> Finding:
+def _loaded(name: str, count: int, problems: Sequence[str]) -> Finding:
     if not problems:
         return Finding(name, "ok", f"{count}")
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -294,7 +296,7 @@ def _skipped(name: str, count: int, problems: Sequence[str]) -> Finding:
 
 
 def _has_avx2() -> bool:
-    """Whether the processor can run the engine, as far as anybody can see without running it."""
+    """Whether the processor seems able to run the built-in model's engine."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return True
     try:

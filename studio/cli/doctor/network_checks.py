@@ -1,4 +1,4 @@
-"""What the doctor looks at outside the program: keychain, providers, network."""
+"""Checks outside of the program: keychain, providers, network."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 
 @dataclass(frozen=True)
 class Cloud:
-    """Where a vendor's API is, and how it gets the key: ``header``, with ``before`` before it."""
+    """The address of a provider's API, and the header for the key with its prefix."""
 
     base: str
     version: str
     header: str
-    before: str = ""
+    prefix: str = ""
     others: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -77,7 +77,7 @@ _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
 
 
 class _Plain(Endpoint):
-    """A vendor's API without its SDK."""
+    """A provider's API without its SDK."""
 
     def __init__(self, border: ErrorFactory, http: Http, headers: Mapping[str, str]) -> None:
         super().__init__(border, http, _fault)
@@ -88,24 +88,24 @@ class _Plain(Endpoint):
 
 
 def _fault(error: object) -> ProviderFault | None:
-    """Gemini says in the body, and with status 400, that a key is wrong."""
+    """Recognise Gemini's error for a wrong key, which comes with status 400."""
     return "bad_key" if "API_KEY_INVALID" in str(error) else None
 
 
 class NetworkChecks:
-    """The checks that may have to wait for others; nothing found holds a key."""
+    """Checks that wait for other programs and computers; no finding contains a key."""
 
     def __init__(self, paths: Paths, values: Settings, *, offline: bool) -> None:
         settings = SettingsFile(paths.settings)
         settings.values = values
         self.dates: list[tuple[float, float]] = []
-        """Times of this computer, and what a provider's answer said at that moment."""
+        """Pairs of this computer's time and a provider's at the same moment."""
         self._values = values
         self._offline = offline
         self._keychain = Keychain(deadline=2.5)
         self._http = Http(connect_seconds=LIMIT, read_seconds=LIMIT)
         self._connections = ProviderFactory(settings, self._keychain, self._http, {})
-        self._listens = False
+        self._records_times = False
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -116,7 +116,7 @@ class NetworkChecks:
         return Finding("Keychain", state, text, advice)
 
     def providers(self) -> list[Check]:
-        """One each of those that are outside the program."""
+        """A check for each provider outside of the program."""
         names = [*KEYED, "openai-compatible", "ollama"]
         late = "Look at the network, and at the address in the settings."
         return [
@@ -137,12 +137,12 @@ class NetworkChecks:
         told = ", ".join(filter(None, [self._source(name, key), address and _host(address)]))
         if self._offline:
             return Finding(title, "note", f"{told or 'usual address'}; not asked (--offline)")
-        return await self._asked(name, key, address, told)
+        return await self._ask(name, key, address, told)
 
-    async def _asked(self, name: str, key: str, address: str, told: str) -> Finding:
-        """What a request for its models comes to."""
+    async def _ask(self, name: str, key: str, address: str, told: str) -> Finding:
+        """Ask a provider for its models."""
         title, told = PROVIDER_TITLES[name], f"{told}; " if told else ""
-        await self._listen()
+        await self._record_times()
         try:
             models = await self._models(name, key, address)
         except (ProviderError, ConfigurationError) as error:
@@ -154,22 +154,22 @@ class NetworkChecks:
         return Finding(title, "ok", f"{told}answers" + (f": {models}" if models else ""))
 
     async def _models(self, name: str, key: str, address: str) -> str:
-        """How many there are, in words; of the clouds only whether they answer.
+        """The number of models in words; empty for a cloud that answers.
 
-        Without their SDKs, whose import takes longer than the answer. Raises
-        ProviderError or ConfigurationError.
+        The clouds are asked without their SDKs, which take longer to import than the
+        answer takes. Raises ProviderError or ConfigurationError.
         """
         if (cloud := CLOUDS.get(name)) is not None:
             base = (address or cloud.base).rstrip("/").removesuffix(cloud.version) + cloud.version
             border = ErrorFactory(name, PROVIDER_TITLES[name], base, key)
-            headers = {cloud.header: f"{cloud.before}{key}", **cloud.others}
+            headers = {cloud.header: f"{cloud.prefix}{key}", **cloud.others}
             await _Plain(border, self._http, headers).get("/models")
             return ""
         models = await self._connections.make(name, key, address).models()
         return "1 model" if len(models) == 1 else f"{len(models)} models"
 
     def _source(self, name: str, key: str) -> str:
-        """Where the key is from, in words."""
+        """Where the key comes from, in words."""
         if not key:
             return ""
         if self._keychain.source(name) == "keychain":
@@ -195,7 +195,7 @@ class NetworkChecks:
         return "Try again in a while." if fault else ""
 
     async def network(self) -> Finding:
-        """Proxies of the environment, and whether names of computers are found."""
+        """Check proxies of the environment, and whether host names are resolved."""
         name, told = "Network", list[str]()
         for variable in PROXIES:
             value = os.environ.get(variable) or os.environ.get(variable.lower()) or ""
@@ -222,7 +222,7 @@ class NetworkChecks:
         return Finding(name, "ok", f"{'; '.join(told)}; {found}")
 
     async def _hosts(self) -> list[str]:
-        """Names of the computers that are asked, without those that need no looking up."""
+        """The host names of the providers in use, without addresses that need no DNS."""
         hosts: list[str] = []
         for name in (*KEYED, "openai-compatible", "ollama"):
             address = self._connections.base_url(name)
@@ -240,11 +240,11 @@ class NetworkChecks:
                     hosts.append(host)
         return list(dict.fromkeys(hosts))
 
-    async def _listen(self) -> None:
-        """Note what time providers say it is."""
-        if self._listens:
+    async def _record_times(self) -> None:
+        """Record the times that providers send with their answers."""
+        if self._records_times:
             return
-        self._listens = True
+        self._records_times = True
         client = await self._http.client()
 
         async def note(response: Any) -> None:
@@ -256,7 +256,7 @@ class NetworkChecks:
 
 
 def _host(address: str) -> str:
-    """The computer and port of an address, without a password; empty if it is none."""
+    """The host and port of an address, without a password; empty if it is no address."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         port = f":{parts.port}" if parts.port else ""
