@@ -304,7 +304,9 @@ async def test_commands(tmp_path: Path) -> None:
             await told("/context", "together")
             await told("/usage", "Requests")
             await told("/export out.md", "Written: ")
-            await told("/export out.md", "Name another file.")
+            await told(
+                "/export out.md", "already."
+            )  # a word: where the line breaks depends on the path
             await told("/steer x", "The agent is not at work.")
             await told("/nonsense", "There is no command /nonsense.")
             await told("/sessions", "write it")

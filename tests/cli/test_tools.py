@@ -358,7 +358,7 @@ def test_a_file_that_has_no_room_is_not_begun(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from studio.tools.sdk.tool_template import create_tool_file\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))\n"
-        "start(Path(sys.argv[1]), 'mine', ())\n"
+        "create_tool_file(Path(sys.argv[1]), 'mine', ())\n"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False
