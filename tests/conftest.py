@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.waiting import HANG
+
 if TYPE_CHECKING:
     from studio.providers.http import Http
 
@@ -61,7 +63,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def http() -> AsyncIterator[Http]:
     from studio.providers.http import Http
 
-    http = Http(connect_seconds=2, read_seconds=10)
+    http = Http(connect_seconds=HANG, read_seconds=HANG)
     yield http
     await http.aclose()
 
@@ -73,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
 
 
-LONGEST = 240.0
+LONGEST = 1200.0
 """Seconds that a coroutine may take, on the slowest computer."""
 
 

@@ -57,6 +57,8 @@ log = logging.getLogger(__name__)
 
 WAITING = 10_000
 """Events that may wait for the thread; what comes on top is left out."""
+SENDING = 5
+"""Seconds that the collector may take for one sending."""
 LAST_MOMENT = 2.0
 """Seconds that the end of the program waits for spans to be sent."""
 _FOLLOWED = (
@@ -348,7 +350,7 @@ def _provider(endpoint: str, tell: Callable[[str], None]) -> TracerProvider:
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     about = Resource({"service.name": "agent-studio", "service.version": __version__})
     provider = TracerProvider(resource=about, shutdown_on_exit=False)
-    sender = OTLPSpanExporter(_traces_url(endpoint), timeout=5)
+    sender = OTLPSpanExporter(_traces_url(endpoint), timeout=SENDING)
     exporter = cast("SpanExporter", _Watched(sender, _address(endpoint), tell))
     provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=1000))
     return provider

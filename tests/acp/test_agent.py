@@ -34,6 +34,7 @@ from support.acp_editor import CHAT, editor
 from support.command import Command
 from support.engine_home import is_locked, reply_requests
 from support.sample_files import picture
+from support.waiting import within
 
 
 async def test_a_whole_conversation(tmp_path: Path) -> None:
@@ -117,7 +118,7 @@ async def test_stop_ends_the_command_too(tmp_path: Path) -> None:
     """L-11."""
     child = (
         "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
-        "print('up', flush=True); time.sleep(60)"
+        "print('up', flush=True); time.sleep(3600)"
     )
     script = [Turn(Call("run", {"command": f'{sys.executable} -c "{child}"'})), Turn(Words("."))]
     async with editor(tmp_path, script, lambda call, options: options[0]) as person:
@@ -217,7 +218,7 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Pat
     async def said(line: bytes) -> Any:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(line + b"\n")
-        async with asyncio.timeout(60):
+        async with within():
             return json.loads(await process.stdout.readline())
 
     ask = b'{"jsonrpc":"2.0","id":1,"method":"session/list","params":%s}'
@@ -240,7 +241,7 @@ async def test_what_is_no_message_is_answered_and_the_rest_goes_on(tmp_path: Pat
         assert (await said(line))["error"]["code"] == code, line[:60]
     assert (await said(ask % b"{}"))["result"] == {"sessions": []}
     process.stdin.close()
-    async with asyncio.timeout(60):
+    async with within():
         assert await process.wait() == 0
 
 

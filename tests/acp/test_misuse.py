@@ -24,6 +24,7 @@ from studio.simulator import Text as Words
 from support.acp_editor import Editor, editor
 from support.engine_home import engine_home, reply_requests
 from support.sample_files import picture
+from support.waiting import HANG
 
 WRITES = Turn(Call("write", {"path": "b.txt", "content": "two\n"}))
 RUNS = Turn(Call("run", {"command": "touch ran"}))
@@ -37,7 +38,7 @@ async def begun(person: Editor) -> str:
 
 async def ended(work: Any) -> Any:
     """What a request came to, soon."""
-    return await asyncio.wait_for(work, 20)
+    return await asyncio.wait_for(work, HANG)
 
 
 def says(person: Editor, session_id: str, text: str = "Go") -> asyncio.Task[Any]:

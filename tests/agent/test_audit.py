@@ -35,6 +35,7 @@ from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
 from studio.storage.sessions.store import SessionStore
 from support.command import Command
+from support.cpu_cost import TRIES, grows_linearly
 from support.engine_home import EngineHome, engine_home, say
 
 PASSWORD = "hunter2hunter2"
@@ -131,10 +132,11 @@ def test_long_and_deep_arguments_are_bounded() -> None:
 @example("-----BEGIN PRIVATE KEY-----")
 def test_redaction_takes_time_linear_in_the_text(piece: str) -> None:
     """What a model wrote must not hold up the thread that saves chats."""
-    text = (piece or "x") * (LONG // max(1, len(piece)))
-    began = time.process_time()
-    without_secrets(text)
-    assert time.process_time() - began < 1.0
+
+    def text(size: int) -> str:
+        return (piece or "x") * (size // max(1, len(piece)))
+
+    assert grows_linearly(text, without_secrets, LONG)
 
 
 def test_keys_that_are_known_are_taken_out_as_they_are() -> None:
@@ -348,11 +350,20 @@ async def test_a_hundred_thousand_calls_are_found_quickly(tmp_path: Path) -> Non
         AuditFilter(until=500),
         AuditFilter(text="file99"),
     )
+    everything = "SELECT sum(length(arguments)) FROM audit"
     for one in wanted:
-        began = time.perf_counter()
-        found = await store.audit(one, limit=100)
-        seconds = time.perf_counter() - began
-        assert found and seconds < 3, (one, seconds)
+        assert await store.audit(one, limit=100)
+        best = whole = float("inf")
+        for _ in range(TRIES):  # against reading everything once
+            began = time.process_time()
+            await store.audit(one, limit=100)
+            took = time.process_time() - began
+            began = time.process_time()
+            await database.read(lambda db: db.execute(everything).fetchone())
+            best, whole = min(best, took), min(whole, time.process_time() - began)
+            if best < 20 * whole:
+                break
+        assert best < 20 * whole, one
     await database.close()
 
 

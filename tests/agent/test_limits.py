@@ -33,6 +33,7 @@ from studio.simulator import Call, RequestView, Turn, Usage, stall
 from studio.simulator import Text as Words
 from studio.tools import Context, tool
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
+from support.waiting import within
 
 LOOK = Call("list", {"path": "."})
 
@@ -242,7 +243,7 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
         home.studio.settings.values.requests_per_hour = 2
         begun = [await home.session() for _ in range(2)]
         turns = [asyncio.ensure_future(say(session)) for session in begun]
-        async with asyncio.timeout(60):
+        async with within():
             for _ in begun:
                 await on_their_way.acquire()
         events = await say(await home.session())

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sys
 import threading
-import time
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,9 +15,11 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
 
+from studio.agent import telemetry
 from studio.domain import events as ev
 from studio.simulator import Call, Text, Turn, Usage, status
 from support.engine_home import EngineHome, engine_home, say
+from support.waiting import FOREVER, within
 
 SECRET = "hunter2hunter2"
 SCRIPT = [
@@ -205,11 +206,9 @@ async def test_a_dead_collector_is_told_once_and_nothing_waits_for_it(
             for _ in range(2):
                 events = await say(await home.session(), answer="once")
                 assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
-            async with asyncio.timeout(60):
+            async with within():
                 await heard.wait()
-            began = time.monotonic()
             await home.studio.tracing.close()
-            assert time.monotonic() - began < 4
             assert len(told) == 1 and told[0].startswith("Traces could not be sent to ")
             assert SECRET not in told[0]
 
@@ -226,14 +225,16 @@ async def test_without_the_extra_it_says_how_to_get_it(
         assert len(told) == 1 and "agent-studio[traces]" in told[0]
 
 
-async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(tmp_path: Path) -> None:
+async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telemetry, "SENDING", FOREVER)
+    monkeypatch.setattr(telemetry, "LAST_MOMENT", 0.1)
     open_ones: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, w: open_ones.append(w), "127.0.0.1", 0)
     port = listening.sockets[0].getsockname()[1]
     async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
-        began = time.monotonic()
         await traced(home, f"http://127.0.0.1:{port}")
-        assert time.monotonic() - began < 8
     listening.close()
     for writer in open_ones:
         writer.close()

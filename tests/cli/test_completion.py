@@ -23,6 +23,7 @@ from studio.storage.database import Database
 from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore
 from support.command import ROOT
+from support.waiting import HANG
 
 NO = Paths.below(Path("/nonexistent"))
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
@@ -199,7 +200,7 @@ async def test_in_a_real_shell(tmp_path: Path, shell: str) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, done
@@ -227,7 +228,7 @@ def test_names_of_strangers_are_words_and_nothing_else(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=HANG,
             check=True,
         )
         return done.stdout

@@ -9,7 +9,6 @@ import shutil
 import socket
 import sqlite3
 import sys
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -33,10 +32,8 @@ def lines(ended: Ended) -> dict[str, Any]:
 
 async def looked(terminal: Command, *arguments: str) -> dict[str, Any]:
     """What it finds, which says nothing of a key."""
-    began = time.monotonic()
     ended = await terminal("doctor", "--json", *arguments)
     assert KEY not in ended.out + ended.err
-    assert time.monotonic() - began < 25  # five seconds and a loaded computer's start
     found = lines(ended)
     broken = [name for name, one in found.items() if one["state"] == "broken"]
     assert ended.code == (1 if broken else 0), found
@@ -148,7 +145,7 @@ class Locked(Works):
 
 class Silent(Works):
     def get_password(self, service, username):
-        time.sleep(60)
+        time.sleep(3600)
 """
 
 
@@ -201,10 +198,10 @@ async def test_everything_hangs_at_once(terminal: Command, tmp_path: Path) -> No
     terminal.environment["PYTHONPATH"] += f":{tmp_path}"
     terminal.environment["PYTHON_KEYRING_BACKEND"] = "keychains.Silent"
     (terminal.home / "tools").mkdir()
-    (terminal.home / "tools" / "slow.py").write_text("import time\ntime.sleep(60)\n")
+    (terminal.home / "tools" / "slow.py").write_text("import time\ntime.sleep(3600)\n")
     async with answering(b"") as silent:
         terminal.provider("anthropic", silent)
-        found = await looked(terminal)  # who waits for any of them, waits a minute
+        found = await looked(terminal)  # who waits for any of them, waits an hour
     assert "does not answer" in found["Keychain"]["text"]
     assert found["Anthropic"]["text"] == "no answer within 5 s"
     assert found["Tools"]["text"] == "no answer within 4 s" and "tools" in found["Tools"]["advice"]

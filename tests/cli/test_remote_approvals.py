@@ -23,6 +23,7 @@ from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
 from studio.storage.paths import Paths, private_folder
 from support.command import Command, at_provider, finish
 from support.engine_home import engine_home, reply_requests
+from support.waiting import within
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
 ASKS = Turn(Call("run", {"command": "touch ran"}), stop="tool_use")
@@ -45,7 +46,7 @@ async def window(terminal: Command) -> AsyncIterator[RemoteApprovals]:
 
 
 async def one(questions: RemoteApprovals) -> RemoteQuestion:
-    async with asyncio.timeout(60):
+    async with within():
         while not (waiting := await questions.waiting()):  # noqa: ASYNC110 (of another process)
             await asyncio.sleep(0.01)
     (found,) = waiting

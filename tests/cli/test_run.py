@@ -16,6 +16,7 @@ from studio.cli.terminal_io import FIRST_BYTE_SECONDS
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall
 from support.command import Command, at_provider, finish, session_of
 from support.engine_home import engine_home, reply_requests, say
+from support.waiting import HANG
 
 BASE = ("run", "--provider", "ollama", "--model", "m")
 SCHEMA = {
@@ -119,7 +120,7 @@ async def test_what_is_piped_in_goes_along(tmp_path: Path) -> None:
 
         silent = await terminal.start(*BASE, "Why", stdin=PIPE)
         assert silent.stdout is not None and silent.stdin is not None
-        out = await asyncio.wait_for(silent.stdout.read(), 20)  # its stdin is still open
+        out = await asyncio.wait_for(silent.stdout.read(), HANG)  # its stdin is still open
         ended = await finish(silent)
         assert out == b"Nothing.\n" and ended.code == 0
         assert "Nothing came on standard input" in ended.err

@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from studio.storage.config.settings import SettingsFile
+from support.waiting import HANG, within
 
 
 @contextlib.asynccontextmanager
@@ -33,13 +34,13 @@ async def serve(*options: str) -> AsyncIterator[Process]:
 
 async def line(process: Process) -> str:
     assert process.stdout is not None
-    async with asyncio.timeout(30):
+    async with within():
         return (await process.stdout.readline()).decode().strip()
 
 
 async def end(process: Process) -> tuple[int | None, str, str]:
     """The exit code, and what was still said."""
-    async with asyncio.timeout(30):
+    async with within():
         out, errors = await process.communicate()
     return process.returncode, out.decode(), errors.decode()
 
@@ -64,7 +65,7 @@ async def test_it_serves_until_it_is_stopped(
         headers = {"authorization": f"Bearer {token}"}
         async with httpx2.AsyncClient(trust_env=False, headers=headers) as client:
             body = {"model": "simulator/x", "messages": [{"role": "user", "content": "Hi"}]}
-            answer = await client.post(f"{address}/chat/completions", json=body, timeout=30)
+            answer = await client.post(f"{address}/chat/completions", json=body, timeout=HANG)
             assert "demo" in answer.json()["choices"][0]["message"]["content"]
             process.send_signal(how)
         found, out, errors = await end(process)
@@ -125,7 +126,7 @@ async def test_it_takes_what_is_set_while_it_runs(tmp_path: Path) -> None:
         address = (await line(process)).split()[-1]
 
         async def until(status: int) -> httpx2.Response:
-            async with asyncio.timeout(30):
+            async with within():
                 while (  # noqa: ASYNC110 (of another process)
                     answer := await client.get(f"{address}/models")
                 ).status_code != status:
@@ -137,7 +138,7 @@ async def test_it_takes_what_is_set_while_it_runs(tmp_path: Path) -> None:
         settings.values.base_urls = {"openai-compatible": "http://127.0.0.1:9"}
         settings.values.own_models = {"openai-compatible": ["mine"]}
         await settings.save()
-        async with asyncio.timeout(30):
+        async with within():
             while (  # noqa: ASYNC110 (of another process)
                 "openai-compatible/mine" not in (await until(200)).text
             ):

@@ -21,6 +21,7 @@ from studio.simulator import Call, RequestView, Text, Turn, html
 from studio.storage.migrations import LATEST
 from support.command import KEY_VARIABLES, Command, at_provider, finish, screen, session_of
 from support.engine_home import PROTOCOLS, is_locked
+from support.waiting import within
 
 DEMO = ("run", "--provider", "simulator")
 
@@ -373,9 +374,7 @@ async def test_started_without_standard_streams(tmp_path: Path) -> None:
 
 async def test_a_person_who_goes_away(tmp_path: Path) -> None:
     """A terminal that is closed ends the turn and all it started (L-11)."""
-    child = (
-        "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); time.sleep(60)"
-    )
+    child = "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); time.sleep(3600)"
     command = f'{sys.executable} -c "{child}" & wait'
     script = [
         Turn(Call("run", {"command": "echo one"})),
@@ -390,7 +389,7 @@ async def test_a_person_who_goes_away(tmp_path: Path) -> None:
             assert await shown.end() == 130
         async with screen(terminal, *base, "--allow", "run", "Go") as shown:
             await shown.until("Running")
-            async with asyncio.timeout(60):
+            async with within():
                 lock = terminal.folder / "child"
                 while not (lock.exists() and is_locked(lock)):  # noqa: ASYNC110 (a file)
                     await asyncio.sleep(0.01)

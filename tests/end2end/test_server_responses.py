@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import json
@@ -41,6 +40,7 @@ from studio.simulator import (
 )
 from support.engine_home import EngineHome, engine_home, say
 from support.sample_files import picture
+from support.waiting import within
 
 MODEL = "openai/sim-model"
 WEATHER: Any = {
@@ -383,7 +383,7 @@ async def test_the_last_answer_is_deleted_with_its_conversation(tmp_path: Path) 
 
 async def test_an_answer_that_is_still_made_and_one_that_was_cut_short(tmp_path: Path) -> None:
     reply = Turn(Text("One two three four five"), faults=[stall(at=6)])
-    async with served(tmp_path, [reply]) as (client, _), asyncio.timeout(60):
+    async with served(tmp_path, [reply]) as (client, _), within():
         stream = await client.responses.create(model=MODEL, input="Count", stream=True)
         async for event in stream:
             if event.type == "response.created":

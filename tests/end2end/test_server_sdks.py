@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
@@ -28,6 +27,7 @@ from studio.simulator import (
 )
 from support.engine_home import KEY, PROTOCOLS
 from support.running_server import MODEL, PROVIDER, RunningServer, running_server
+from support.waiting import within
 
 AGENT = "agent/Coder"
 ALICE: list[Any] = [
@@ -422,5 +422,5 @@ async def test_a_client_that_hangs_up_stops_the_turn(tmp_path: Path) -> None:
         async with client.messages.stream(model=MODEL, max_tokens=99, messages=ROME) as stream:
             async for _ in stream.text_stream:
                 break
-        async with asyncio.timeout(60):
+        async with within():
             await server.house.asked[0].gone.wait()

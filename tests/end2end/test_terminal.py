@@ -15,6 +15,7 @@ from studio.simulator import Call, RequestView, Returned, Text, Think, Turn, Usa
 from support.command import Command, at_provider, finish, screen, session_of
 from support.engine_home import PROTOCOLS, is_locked, reply_requests
 from support.model_calls import read, run, write
+from support.waiting import HANG
 
 QUICK = "ollama"
 """The protocol without an SDK: the process starts in no time."""
@@ -25,7 +26,7 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
     """H-1, H-3, H-5, L-3, L-11, T-5, T-7: from the first message to after the restarts."""
     child = (
         "import fcntl, time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
-        "print('up', flush=True); time.sleep(60)"
+        "print('up', flush=True); time.sleep(3600)"
     )
     script = [
         # first run: two steps in a row with parallel calls, a permission, a draft
@@ -61,17 +62,15 @@ async def test_the_whole_job(tmp_path: Path, provider: str) -> None:
         said = "".join(e["text"] for e in events if e["event"] == "text_delta")
         assert said == "I look.Done."
 
-        ended, seconds = await terminal.interrupted(
-            "--session", session, "Talk", when='"text_delta"'
-        )
-        assert ended.code == 130 and seconds < 5
+        ended = await terminal.interrupted("--session", session, "Talk", when='"text_delta"')
+        assert ended.code == 130
         assert ended.events[-1]["reason"] == "cancelled"
-        await asyncio.wait_for(simulator.wait_disconnect(3), 10)
+        await asyncio.wait_for(simulator.wait_disconnect(3), HANG)
 
-        ended, seconds = await terminal.interrupted(
+        ended = await terminal.interrupted(
             *("--session", session, "--allow", "run", "Wait"), when='"up'
         )
-        assert ended.code == 130 and seconds < 5 and not is_locked(terminal.folder / "child")
+        assert ended.code == 130 and not is_locked(terminal.folder / "child")
         assert ended.events[-1]["reason"] == "cancelled"
 
         ended = await terminal("run", "--session", session[:10], "And now")

@@ -23,6 +23,7 @@ from support.third_party_clients import (
     running,
     server_process,
 )
+from support.waiting import HANG, within
 
 CHAT = "openai-compatible"
 MODEL = f"{CHAT}/sim-model"
@@ -53,7 +54,7 @@ async def test_alice_is_answered_by_the_built_in_model(tmp_path: Path, model: st
     async with server_process(Command(tmp_path)) as answerer:
         headers = {"authorization": f"Bearer {answerer.token}"}
         async with httpx2.AsyncClient(
-            base_url=answerer.address, headers=headers, trust_env=False, timeout=60
+            base_url=answerer.address, headers=headers, trust_env=False, timeout=HANG
         ) as client:
             body: dict[str, Any] = {"model": model, "messages": ALICE}
             whole = await client.post("/v1/chat/completions", json=body)
@@ -136,9 +137,9 @@ async def test_litellm_in_front(tmp_path: Path) -> None:
         ) as process:  # fmt: skip
             headers = {"authorization": "Bearer sk-front-0123456789abcdef0123456789abcdef"}
             async with httpx2.AsyncClient(
-                base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False, timeout=60
+                base_url=f"http://127.0.0.1:{port}", headers=headers, trust_env=False, timeout=HANG
             ) as client:
-                async with asyncio.timeout(120):
+                async with within():
                     while not await up(client):
                         assert process.returncode is None, (tmp_path / "peer.log").read_text()
 

@@ -17,7 +17,8 @@ from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
 from support.engine_home import PROTOCOLS, is_locked
 from support.model_calls import read
-from support.window import Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import HANG, until
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),
@@ -173,7 +174,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
     """G-2, H-5, L-11: Esc and Stop; the composer waits for ``turn_complete``; then it goes on."""
     child = (
         "import fcntl,time; f = open('child', 'w'); fcntl.flock(f, fcntl.LOCK_EX); "
-        "print('up', flush=True); time.sleep(60)"
+        "print('up', flush=True); time.sleep(3600)"
     )
     script = [
         Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
@@ -188,10 +189,10 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         seen = watch_composer(person)
         person.press(Key.Key_Escape)
         person.press(Key.Key_Escape)
-        await person.done(seconds=10)
+        await person.done()
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
         assert person.composer.send.accessibleName() == "Send" and person.says("Stopped.")
-        await asyncio.wait_for(person.exchanges[0].gone.wait(), 10)
+        await asyncio.wait_for(person.exchanges[0].gone.wait(), HANG)
 
         lock = Path(person.session.info.folder) / "child"
         person.say("Run")
@@ -202,7 +203,7 @@ async def test_stop_in_the_stream_and_in_a_command(tmp_path: Path, provider: str
         assert person.composer.state == "running" and is_locked(lock)
         seen.clear()
         person.click(person.composer.send)
-        await person.done(2, seconds=10)
+        await person.done(2)
         assert seen[-1] == ("idle", True) and all(state == "running" for state, _ in seen[:-1])
         assert not is_locked(lock)
         assert person.blocks(ToolBlock)[-1].state == "cancelled"

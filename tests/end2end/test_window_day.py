@@ -21,6 +21,7 @@ from studio.ui.transcript.items.approval_item import ApprovalItem, QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
 from support.engine_home import KEY
 from support.model_calls import read
+from support.waiting import HANG, until
 from support.window import (
     ALT,
     CTRL,
@@ -33,7 +34,6 @@ from support.window import (
     on_window_loop,
     popup,
     row_of,
-    until,
 )
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -396,7 +396,7 @@ async def test_a_newer_database_is_explained_and_left_alone(tmp_path: Path) -> N
         box = await until(message)
         assert "newer" in box.text() and "Nothing was changed" in box.informativeText()
         person.press(Key.Key_Escape) if box.isActiveWindow() else box.reject()
-        await asyncio.wait_for(asyncio.shield(person.window.closed), 60)
+        await asyncio.wait_for(asyncio.shield(person.window.closed), HANG)
         assert not person.window.isVisible()
     assert (home / "studio.db").read_bytes() == before
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from support.waiting import HANG
+
 LATER = {
     "PIL",
     "anthropic",
@@ -63,7 +65,7 @@ async def probed(*arguments):
 
 def rest(window, loop):
     tell(modules=sorted(sys.modules))
-    for second in range(20):
+    while True:
         began = time.process_time()
         time.sleep(1)
         used = time.process_time() - began
@@ -103,13 +105,13 @@ class Program:
     def hear(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the program ended: {self.process.wait(10)}"
+        assert line, f"the program ended: {self.process.wait(HANG)}"
         return json.loads(line)
 
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Exit code, and everything it had to complain about."""
         self.process.send_signal(how)
-        _, errors = self.process.communicate(timeout=20)
+        _, errors = self.process.communicate(timeout=HANG)
         return self.process.returncode, errors
 
 
@@ -129,7 +131,7 @@ def program(home: Path) -> Iterator[Program]:
         stderr=subprocess.PIPE,
         text=True,
     )
-    limit = threading.Timer(60, process.kill)  # whoever waits for its words then hears the end
+    limit = threading.Timer(HANG, process.kill)  # whoever waits for its words then hears the end
     limit.start()
     try:
         yield Program(process)

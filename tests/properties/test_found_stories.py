@@ -17,12 +17,13 @@ from studio.simulator import Call, Text, Think
 from support.engine_home import PROTOCOLS, engine_home
 from support.story_runner import StoryRunner
 from support.story_steps import Act, Change, Damage, Reply, Restart, Say, Step, Switch
+from support.waiting import within
 
 
 async def lived(home: Path, provider: str, *steps: Step, **world: object) -> StoryRunner:
     """The story, every check of the world included."""
     lived = StoryRunner(home, provider, **world)  # type: ignore[arg-type]
-    async with asyncio.timeout(60):
+    async with within():
         await lived.live(steps)
     return lived
 
@@ -67,7 +68,7 @@ async def test_a_command_stopped_twice_while_it_starts_does_not_run_on(tmp_path:
     before = set(threading.enumerate())
     running = asyncio.create_task(
         run_shell(
-            "sleep 60",
+            "sleep 3600",
             folder=tmp_path,
             environment={},
             sandbox=NoSandbox(),

@@ -23,6 +23,7 @@ from studio.providers.model_facts import load_snapshot
 from studio.providers.openai.adapter import OpenAIProvider
 from studio.providers.openai_chat.adapter import CompatibleProvider
 from studio.simulator import Simulator
+from support.waiting import HANG, within
 
 SNAPSHOT = {
     "cloud": (
@@ -70,7 +71,7 @@ async def until(
     changed = asyncio.Event()
     unsubscribe = catalogue.subscribe(lambda _: changed.set())
     try:
-        async with asyncio.timeout(60):
+        async with within():
             while not holds(catalogue.listing(name)):
                 changed.clear()
                 await changed.wait()
@@ -251,7 +252,7 @@ async def test_p3_a_stale_answer_is_dropped(catalogue: Catalogue) -> None:
 
 
 async def _asked(source: Source) -> None:
-    await asyncio.wait_for(source.begun.wait(), 60)
+    await asyncio.wait_for(source.begun.wait(), HANG)
 
 
 @settings(max_examples=40, deadline=None)
@@ -432,7 +433,7 @@ async def test_cancel_and_unsubscribe(catalogue: Catalogue) -> None:
 
 
 async def test_real_providers_and_real_connections(tmp_path: Path) -> None:
-    http = Http(connect_seconds=2)
+    http = Http(connect_seconds=HANG)
     _, snapshot = load_snapshot(SHIPPED)
     catalogue = Catalogue(tmp_path / "models.json", snapshot)
     async with Simulator([]) as sim:

@@ -34,6 +34,7 @@ from studio.simulator import Call, Pace, Raw, Simulator, SurfaceName, Think, Tur
 from studio.simulator import Text as Say
 from support.engine_home import PROTOCOLS, engine_home
 from support.provider_calls import NOW, READ, answer, drain, request, result, words
+from support.waiting import HANG
 
 MAKERS: dict[SurfaceName, Callable[[Simulator, Http], Provider]] = {
     "anthropic": lambda sim, http: AnthropicProvider("k", sim.url("anthropic"), http),
@@ -269,7 +270,7 @@ async def test_a_stream_with_stop_texts_can_be_left(http: Http) -> None:
             break
         assert stream.last_event_at > 0
         await stream.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(), 10)
+        await asyncio.wait_for(sim.wait_disconnect(), HANG)
         assert "one" in json.dumps(stream.interrupted().items)
 
 

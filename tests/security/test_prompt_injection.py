@@ -201,7 +201,7 @@ async def test_what_was_met_is_not_forgotten(tmp_path: Path, listener: Listener)
 
 async def test_a_stopped_command_counts_as_seen(tmp_path: Path, listener: Listener) -> None:
     """What it printed by then is told to the model in a new history."""
-    cat = Call("run", {"command": "cat secrets.txt; sleep 30"})
+    cat = Call("run", {"command": "cat secrets.txt; sleep 3600"})
     async with at_home(tmp_path, listener, [Turn(cat)]) as home:
         session = await chat(home, "stopped")
         exposed: list[Exposed] = []

@@ -13,6 +13,7 @@ import studio.ui
 from studio.domain.events import TextDelta, ToolFinished, ToolQueued, TurnComplete
 from support.injection_cases import SECRET, Listener
 from support.transcript_window import TranscriptWindow, shown
+from support.waiting import HANG
 
 __all__ = ["shown"]
 
@@ -38,7 +39,7 @@ def test_pictures_in_an_answer_are_not_loaded(shown: TranscriptWindow, qapp: QAp
         shown.view.grab()
         QTest.qWait(50)
         qapp.processEvents()
-        with urlopen(f"{listener.url}/after", timeout=5) as answer:
+        with urlopen(f"{listener.url}/after", timeout=HANG) as answer:
             answer.read()
         asked = [line for line in listener.heard if line.startswith(("GET", "HEAD", "POST"))]
         assert asked == ["GET /after HTTP/1.1\r\n"]

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import re
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from studio.simulator import Script, Text, Turn
 from studio.tools.sdk import argument_check
 from studio.tools.sdk.argument_check import violations
 from support.running_server import PROVIDER, RunningServer, running_server
+from support.waiting import within
 
 SCRIPT: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
 CATASTROPHE = {"pattern": "^(a+)+$"}
@@ -33,7 +33,7 @@ async def statuses(server: RunningServer, raw: bytes) -> list[int]:
     """Of every answer to these bytes on one connection, until the server hangs up."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(raw)
-    async with asyncio.timeout(60):
+    async with within():
         found = await reader.read()
     writer.close()
     return [int(one) for one in re.findall(rb"HTTP/1\.1 (\d+)", found)]
@@ -158,9 +158,8 @@ def test_a_schema_that_doubles_at_each_reference_is_given_up(
         f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)
     }
     schema: dict[str, Any] = {"$ref": "#/$defs/a0", "$defs": {**twice, "a40": {"type": "integer"}}}
-    began, profile = time.monotonic(), sys.getprofile()
+    profile = sys.getprofile()
     assert parse_answer("5", schema) == 5
-    assert time.monotonic() - began < 5
     assert sys.getprofile() is profile
     with pytest.raises(ValueError, match="whole number"):
         parse_answer('"x"', {"$ref": "#/$defs/a40", "$defs": {"a40": {"type": "integer"}}})
@@ -181,7 +180,7 @@ async def test_thousands_of_calls_with_one_id_do_not_stop_the_others(tmp_path: P
     calls = [{"id": "a", "type": "function", "function": function}] * 4_000
     results = [{"role": "tool", "tool_call_id": "a", "content": "x"}] * 4_000
     messages = [{"role": "assistant", "tool_calls": calls}, *results]
-    async with running_server(tmp_path, SCRIPT) as server, asyncio.timeout(20):
+    async with running_server(tmp_path, SCRIPT) as server, within():
         body = server.chat(messages=[{"role": "user", "content": "Go"}, *messages])
         answer = await server.client.post("/v1/chat/completions", json=body)
         assert answer.status_code == 200, answer.text[:300]

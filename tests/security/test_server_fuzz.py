@@ -8,8 +8,8 @@ import json
 import os
 import random
 import re
-import time
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from pydantic import TypeAdapter
 from studio.simulator import RequestView, Simulator, Text, Turn
 from support.command import Command
 from support.third_party_clients import ServerProcess, installed_client, output_of, server_process
+from support.waiting import HANG
 
 CHAT = "openai-compatible"
 MODEL = f"{CHAT}/sim-model"
@@ -33,7 +34,9 @@ BODIES: dict[str, Any] = {
     "/v1/messages/count_tokens": message_count_tokens_params.MessageCountTokensParams,
 }
 """What each official client may send, by its own types."""
-SECONDS = 60 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 5
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
+ATTACKS = 20_000 if NIGHTLY else 1_000
+EXAMPLES = 1_000 if NIGHTLY else 20
 NO_KEY = re.compile(r"sk-|as-[\w-]{20}|Traceback|File \"|/studio/")
 """What no answer may show."""
 
@@ -83,7 +86,7 @@ async def test_what_the_clients_types_allow_and_what_they_do_not(
     await output_of(
         schemathesis, "run", str(tmp_path / "openapi.json"), "--url", answerer.address,
         "--header", f"Authorization: Bearer {answerer.token}", "--phases", "coverage,fuzzing",
-        "--checks", "not_a_server_error", "--max-time", str(4 * SECONDS), "--workers", "1",
+        "--checks", "not_a_server_error", "--max-examples", str(EXAMPLES), "--workers", "1",
         "--no-color", "--continue-on-failure", "--suppress-health-check", "all", "--seed", "1",
         HOME=str(tmp_path),
     )  # fmt: skip
@@ -140,17 +143,15 @@ def spoil(chance: random.Random, value: Any, odd: list[Any]) -> None:
 async def test_hostile_bodies_at_full_speed(answerer: ServerProcess) -> None:
     """S-4: every one is answered, soon, and with nothing of the inside in it."""
     chance = random.Random(5)
-    bodies = hostile(chance)
+    bodies = islice(hostile(chance), ATTACKS)
     seen: dict[int, int] = {}
     headers = {"authorization": f"Bearer {answerer.token}", "content-type": "application/json"}
-    until = time.monotonic() + SECONDS
     async with httpx2.AsyncClient(
-        base_url=answerer.address, headers=headers, trust_env=False, timeout=20
+        base_url=answerer.address, headers=headers, trust_env=False, timeout=HANG
     ) as client:
 
         async def attacker() -> None:
-            while time.monotonic() < until:
-                path, data = next(bodies)
+            for path, data in bodies:
                 answer = await client.post(path, content=data)
                 seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
                 assert answer.status_code not in (500, 501), (path, data, answer.text)

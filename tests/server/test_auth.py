@@ -18,7 +18,8 @@ from studio.server.contract import BadRequest
 from studio.server.http_server import HttpServer
 from studio.server.request_body import BRACKETS, DEEPEST, MOST, parse
 from studio.simulator import Script, Text, Turn, stall
-from support.running_server import RunningServer, running_server, until
+from support.running_server import RunningServer, running_server
+from support.waiting import until, within
 
 SCRIPT: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
 
@@ -164,7 +165,7 @@ async def test_a_target_may_be_a_whole_address(tmp_path: Path, target: str, code
                 "Connection: close",
             )
             writer.write("".join(f"{line}\r\n" for line in (*lines, "")).encode())
-            async with asyncio.timeout(30):
+            async with within():
                 answer = await reader.read()
             writer.close()
             assert answer.startswith(f"HTTP/1.1 {wanted} ".encode()), answer[:200]
@@ -399,7 +400,7 @@ async def test_who_never_finishes_a_request_is_not_waited_for(
         slow, slow_writer = await asyncio.open_connection("127.0.0.1", server.port)
         slow_writer.write(b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-A: ")
         body, body_writer = await server.raw(b"{", Content_Length="100")
-        async with asyncio.timeout(30):
+        async with within():
             assert await idle.read() == b""
             assert await slow.read() == b""
             assert b" 408 " in await body.readline()
@@ -421,7 +422,7 @@ async def test_a_body_that_trickles_does_not_hold_its_place(
                 await asyncio.sleep(0.01)
 
         trickling = asyncio.create_task(trickle())
-        async with asyncio.timeout(30):
+        async with within():
             assert b" 408 " in await reader.readline()
         trickling.cancel()
         writer.close()
@@ -450,7 +451,7 @@ async def test_more_connections_than_there_may_be_are_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.server.http_server.MOST", 2)
-    async with running_server(tmp_path, SCRIPT) as server, asyncio.timeout(30):
+    async with running_server(tmp_path, SCRIPT) as server, within():
         here = ("127.0.0.1", server.port)
         (first, writer), (_, other) = [await asyncio.open_connection(*here) for _ in range(2)]
         await until(lambda: server.serving.connected == 2)

@@ -16,7 +16,8 @@ from studio.storage.database import Database
 from studio.storage.paths import Paths
 from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 from support.engine_home import reply_requests, say
-from support.running_server import PROVIDER, RunningServer, events, running_server, until
+from support.running_server import PROVIDER, RunningServer, events, running_server
+from support.waiting import until
 
 KEY = {"Idempotency-Key": "one"}
 AGENT = "agent/Counting"

@@ -17,7 +17,8 @@ from studio.server.contract import BadRequest
 from studio.server.request_body import read_from
 from studio.simulator import Call, Fault, Script, Text, Turn, error_event, status
 from support.engine_home import KEY
-from support.running_server import MODEL, PROVIDER, RunningServer, events, running_server, until
+from support.running_server import MODEL, PROVIDER, RunningServer, events, running_server
+from support.waiting import until
 
 HELLO: Script = lambda view: Turn(Text("Hello there."))  # noqa: E731
 ANTHROPIC = {"anthropic-version": "2023-06-01"}

@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from studio.simulator import Simulator, demo_script, every, serve
+from support.waiting import HANG
 
 Body = dict[str, Any]
 ARGUMENTS = {
@@ -216,7 +217,7 @@ async def test_serves_until_stopped(http: httpx2.AsyncClient) -> None:
             shown.set()
 
     task = asyncio.ensure_future(serve(0, show=show, pace=False))
-    await asyncio.wait_for(shown.wait(), 60)
+    await asyncio.wait_for(shown.wait(), HANG)
     base = next(line.split()[-1] for line in lines if line.startswith("Ollama"))
     assert len(lines) == 6
     response = await http.get(f"{base}/api/tags")

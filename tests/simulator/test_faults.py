@@ -41,6 +41,7 @@ from studio.simulator import (
     unknown,
 )
 from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
+from support.waiting import HANG
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ async def test_stall_ends_when_the_client_hangs_up(http: httpx2.AsyncClient, at:
         assert not exchange.gone.is_set()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        gone = await asyncio.wait_for(sim.wait_disconnect(0), 10)
+        gone = await asyncio.wait_for(sim.wait_disconnect(0), HANG)
         assert (gone.sent > 0) == (at == 3)
 
 
@@ -167,7 +168,7 @@ async def test_cancelling_a_stream_is_seen(http: httpx2.AsyncClient) -> None:
         async with http.stream("POST", url, json=BODIES["chat"], headers=headers("k")) as response:
             assert response.status_code == 200
             await waiting.wait()
-        exchange = await asyncio.wait_for(sim.wait_disconnect(), 10)
+        exchange = await asyncio.wait_for(sim.wait_disconnect(), HANG)
         assert 0 < exchange.sent < 400
 
 

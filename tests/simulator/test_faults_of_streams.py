@@ -30,6 +30,7 @@ from studio.simulator import (
     usage_odd,
 )
 from support.raw_requests import BODIES, LAST, PATHS, SURFACES, ask, headers
+from support.waiting import HANG
 
 SAID = "One two three four five six."
 
@@ -226,5 +227,5 @@ async def test_a_slow_body_can_be_given_up(http: httpx2.AsyncClient) -> None:
         await waiting.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        exchange = await asyncio.wait_for(sim.wait_disconnect(0), 10)
+        exchange = await asyncio.wait_for(sim.wait_disconnect(0), HANG)
         assert exchange.sent == 0

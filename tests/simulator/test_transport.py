@@ -15,6 +15,7 @@ from google import genai
 from google.genai import types
 
 from studio.simulator import Call, Simulator, Text, Turn, cut, every, stall, status, transport
+from support.waiting import HANG
 
 BODY = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
 URL = "http://anywhere/v1/chat/completions"
@@ -89,7 +90,7 @@ async def test_hanging_up_is_seen(at: int) -> None:
         await exchange.stalled.wait()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        gone = await asyncio.wait_for(sim.wait_disconnect(), 10)
+        gone = await asyncio.wait_for(sim.wait_disconnect(), HANG)
         assert (gone.sent > 0) == (at == 2)
 
 

@@ -19,6 +19,7 @@ from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database
 from studio.storage.migrations import LATEST
 from studio.storage.sessions.store import SessionStore
+from support.waiting import HANG
 
 ROOT = Path(__file__).parents[2]
 
@@ -246,7 +247,7 @@ def test_read_only_places_are_named(tmp_path: Path) -> None:
     """
     done = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

@@ -20,6 +20,7 @@ from studio.storage.ipc.change_notifier import ChangeNotifier
 from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
 from studio.storage.sessions.store import SessionStore
 from support.other_program import COMMAND, other_program
+from support.waiting import within
 
 SECRET = "sk-live-0123456789abcdef"
 QUESTION = Question("q1", "c1", "run", "Run pytest?", "pytest -q")
@@ -39,7 +40,7 @@ async def window(home: Path) -> AsyncIterator[RemoteApprovals]:
 
 
 async def until(true: Callable[[], Awaitable[object]]) -> None:
-    async with asyncio.timeout(60):
+    async with within():
         while not await true():  # noqa: ASYNC110 (what another process does sets no event)
             await asyncio.sleep(0.01)
 

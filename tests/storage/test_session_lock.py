@@ -26,6 +26,7 @@ from studio.storage.database import Database
 from studio.storage.sessions.session_lock import ExternalActivity
 from studio.storage.sessions.store import SessionStore
 from support.engine_home import EngineHome, engine_home
+from support.waiting import HANG, within
 
 ROOT = Path(__file__).parents[2]
 FREE, WORKING, WENT_ON = (
@@ -97,7 +98,7 @@ class Program:
         self._stdin.write(json.dumps(word).encode() + b"\n")
 
     async def heard(self) -> str:
-        async with asyncio.timeout(60):
+        async with within():
             return (await self._stdout.readline()).decode().strip()
 
     async def opens(self, session_id: str) -> None:
@@ -153,7 +154,7 @@ async def test_two_programs_that_begin_at_the_same_instant(tmp_path: Path) -> No
                 hearing = {asyncio.ensure_future(p.heard()): p for p in (one, other)}
                 # The one that works hears nothing more before it is told to stop.
                 [first], [still] = await asyncio.wait(
-                    hearing, return_when=asyncio.FIRST_COMPLETED, timeout=60
+                    hearing, return_when=asyncio.FIRST_COMPLETED, timeout=HANG
                 )
                 assert first.result() == (
                     "refused: Another window or terminal is working in this chat. Wait for it."
@@ -192,7 +193,7 @@ async def test_the_one_that_is_refused_goes_on_when_the_other_was_killed(tmp_pat
         async with program(home) as one:
             await one.opens(session.info.id)
             one.tell("go")
-            async with asyncio.timeout(60):
+            async with within():
                 await at_it.wait()
             with pytest.raises(TakenElsewhere, match="is working in this chat"):
                 await anext(session.turn([Words("And I?")]))

@@ -23,6 +23,7 @@ from acp.schema import (
 
 from studio.simulator import Script, Simulator
 from support.command import Command
+from support.waiting import within
 
 CHAT = "openai-compatible"
 
@@ -69,7 +70,7 @@ class Editor:
         return "".join(u.content.text for u in self.updates if isinstance(u, AgentMessageChunk))
 
     async def until(self, ready: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
+        async with within():
             while not ready():
                 self.seen.clear()
                 await self.seen.wait()
@@ -101,5 +102,5 @@ async def editor(
             assert answer.protocol_version == PROTOCOL_VERSION
             assert answer.agent_info is not None and answer.agent_info.title == "Agent Studio"
             yield person
-        async with asyncio.timeout(60):  # the editor hung up
+        async with within():  # the editor hung up
             await process.wait()

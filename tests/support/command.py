@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import json
 import os
 import re
 import signal
 import sys
-import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from typing import Any
 from studio.simulator import Script, Simulator
 from studio.storage.paths import Paths
 from support.engine_home import KEY, PROTOCOLS
+from support.waiting import within
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
@@ -132,32 +133,30 @@ class Command:
         assert ended.code == 0, ended
         return ended.events
 
-    async def interrupted(self, *arguments: str, when: str) -> tuple[Ended, float]:
+    async def interrupted(self, *arguments: str, when: str) -> Ended:
         """``run --json``, then Ctrl-C at the first line holding ``when``.
 
-        Returns how it ended and the seconds from Ctrl-C to the turn's last event.
+        Returns how it ended; the turn's last event comes before the process is over.
         """
         process = await self.start("run", "--json", *arguments)
         assert process.stdout is not None
         lines: list[str] = []
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             while not lines or when not in lines[-1]:
                 line = await process.stdout.readline()
                 assert line, (lines, await finish(process))
                 lines.append(line.decode())
             process.send_signal(signal.SIGINT)
-            began = time.monotonic()
             while '"turn_complete"' not in lines[-1]:
                 lines.append((await process.stdout.readline()).decode())
                 assert lines[-1], lines
-            seconds = time.monotonic() - began
         rest = await finish(process)
-        return Ended(rest.code, "".join(lines) + rest.out, rest.err), seconds
+        return Ended(rest.code, "".join(lines) + rest.out, rest.err)
 
 
 async def finish(process: Process, said: bytes | None = None) -> Ended:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             out, err = await process.communicate(said)
     except TimeoutError:
         process.send_signal(signal.SIGABRT)  # says where it hangs
@@ -190,6 +189,9 @@ class Screen:
         self._master = master
         self._news = asyncio.Event()
         self._at = 0
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._over = False
+        """Nobody can write any more: the process is over, and all it wrote was read."""
         asyncio.get_running_loop().add_reader(master, self._read)
 
     def _read(self) -> None:
@@ -199,14 +201,15 @@ class Screen:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(self._master)
-        self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+            self._over = True
+        self._show(data)
         self._news.set()
 
     async def until(self, words: str) -> str:
         """Wait for these words after those waited for before; what came until then."""
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             while (found := self.shown.find(words, self._at)) < 0:
-                assert self.process.returncode is None, self.shown
+                assert not self._over, self.shown
                 self._news.clear()
                 await self._news.wait()
         text = self.shown[self._at : found + len(words)]
@@ -217,7 +220,7 @@ class Screen:
         os.write(self._master, text.encode())
 
     async def end(self) -> int:
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             code = await self.process.wait()
         if self._master >= 0:
             self._read_rest()
@@ -228,7 +231,15 @@ class Screen:
         os.set_blocking(self._master, False)
         with contextlib.suppress(OSError):
             while data := os.read(self._master, 1 << 16):
-                self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
+                self._show(data)
+
+    def _show(self, data: bytes) -> None:
+        """A character, or the end of a line, may come in two parts."""
+        held = self.shown.endswith("\r")
+        text = self._decode(data)
+        if held and text.startswith("\n"):
+            self.shown = self.shown[:-1]
+        self.shown += text.replace("\r\n", "\n")
 
     def hang_up(self) -> None:
         """Close the terminal, as a person does with its window."""

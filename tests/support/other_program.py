@@ -9,6 +9,8 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from support.waiting import within
+
 ROOT = Path(__file__).parents[2]
 COMMAND = "pytest -q && rm -rf build"
 
@@ -70,7 +72,7 @@ class OtherProgram:
 
     async def heard(self) -> str:
         assert self.process.stdout is not None
-        async with asyncio.timeout(60):
+        async with within():
             return (await self.process.stdout.readline()).decode().strip()
 
 

@@ -27,6 +27,7 @@ from studio.providers.base import Provider, Reply, ReplyStream, Request
 from studio.simulator import Call, Simulator, Think, Turn
 from studio.simulator import Text as Say
 from studio.simulator import Usage as Tokens
+from support.waiting import HANG
 
 READ = ToolSpec(
     "read_file",
@@ -185,15 +186,15 @@ async def stopped(
                 reached.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(reached.wait(), 60)
+    await asyncio.wait_for(reached.wait(), HANG)
     # Ollama is asked about the model first.
     asked = next(one for one in simulator.requests if one.path != "/api/show")
-    await asyncio.wait_for(asked.stalled.wait(), 60)
+    await asyncio.wait_for(asked.stalled.wait(), HANG)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     await stream.aclose()
-    await asyncio.wait_for(simulator.wait_disconnect(asked.number), 10)
+    await asyncio.wait_for(simulator.wait_disconnect(asked.number), HANG)
     with pytest.raises(ProviderError):
         stream.reply()
     kept = stream.interrupted()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from studio.server.http_server import HttpServer
 from studio.simulator import Script
 from studio.storage.config.server_token import ENTRY
 from support.engine_home import EngineHome, engine_home
+from support.waiting import HANG
 
 PROVIDER = "openai-compatible"
 MODEL = f"{PROVIDER}/sim-model"
@@ -83,7 +84,7 @@ async def running_server(
             token = await serving.token.get()
             headers = {"authorization": f"Bearer {token}"}
             async with httpx2.AsyncClient(
-                base_url=serving.address, headers=headers, trust_env=False, timeout=20
+                base_url=serving.address, headers=headers, trust_env=False, timeout=HANG
             ) as client:
                 yield RunningServer(opened, serving, client, token)
         finally:
@@ -94,10 +95,3 @@ def events(text: str) -> list[Any]:
     """The data of server-sent events, the end mark left out."""
     data = [line[6:] for line in text.splitlines() if line.startswith("data: ")]
     return [json.loads(one) for one in data if one != "[DONE]"]
-
-
-async def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for what another task does."""
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 (what is waited for has no event)
-            await asyncio.sleep(0.005)

@@ -11,6 +11,7 @@ from studio.agent.changes.undo import shown
 from studio.domain.blocks import FilesBlock, ToolBlock
 from studio.domain.events import FilesRestored, TurnComplete, TurnStarted
 from studio.domain.transcript import Transcript
+from support.waiting import HANG
 
 if TYPE_CHECKING:
     from support.story_runner import StoryRunner
@@ -106,7 +107,7 @@ async def check_nothing_runs() -> None:
     """L-11: nothing that was begun runs on; a look at the folder may come to its end."""
     own = asyncio.current_task()
     loop = asyncio.get_running_loop()
-    until = loop.time() + 20
+    until = loop.time() + HANG
     while left := [task for task in asyncio.all_tasks() if task is not own and not _stays(task)]:
         assert loop.time() < until, left
         await asyncio.wait(left, timeout=0.05)

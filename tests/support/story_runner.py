@@ -83,6 +83,7 @@ from support.story_steps import (
     Window,
     said_block,
 )
+from support.waiting import HANG, within
 
 MODELS = {
     "anthropic": ["sim-model", "sim-preserved-1", "claude-haiku-4-5"],
@@ -246,9 +247,9 @@ class StoryRunner:
         self.studio: Engine = await build(paths, settings)
         # A client of our own, for a TLS context takes longer than a whole story.
         self.studio.http._client = (
-            httpx2.AsyncClient(verify=False, trust_env=False, timeout=20)
+            httpx2.AsyncClient(verify=False, trust_env=False, timeout=HANG)
             if self.socket
-            else httpx2.AsyncClient(transport=transport(self.simulator), timeout=20)
+            else httpx2.AsyncClient(transport=transport(self.simulator), timeout=HANG)
         )
         self.studio.patience = PATIENCE
         self.studio.today = lambda: self.day
@@ -571,7 +572,7 @@ class StoryRunner:
         faults = [fault for reply in (*self.replies, *self.summaries) for fault in reply.faults]
         silent = any(fault.kind == "stall" and fault.seconds is None for fault in faults)
         # No other request is given up, however slow the computer is.
-        limit = PATIENCE.limit if silent else 20.0
+        limit = PATIENCE.limit if silent else HANG
         self.studio.patience = replace(self.studio.patience, limit=limit)
         said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
@@ -579,7 +580,7 @@ class StoryRunner:
         self.fate = fate = StoryActs(self, say.acts)
         events: list[Event] = []
         try:
-            async with asyncio.timeout(30):
+            async with within():
                 limits = Limits(say.steps, say.seconds)
                 stream = session.turn(said, limits=limits, mode=say.mode)
                 async with aclosing(stream):

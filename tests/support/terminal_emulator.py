@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import fcntl
 import os
@@ -13,7 +14,8 @@ import termios
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 
-from support.command import PATIENCE, Command
+from support.command import Command
+from support.waiting import within
 
 _CODE = re.compile(
     r"\x1b\[(?P<private>[?<>=]?)(?P<numbers>[\d;]*)(?P<what>[@-~])"
@@ -146,6 +148,9 @@ class TerminalUser:
         self.raw = ""
         self._master = master
         self._news = asyncio.Event()
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._over = False
+        """Nobody can write any more: the process is over, and all it wrote was read."""
         asyncio.get_running_loop().add_reader(master, self._read)
 
     def _read(self) -> None:
@@ -155,7 +160,8 @@ class TerminalUser:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(self._master)
-        text = data.decode("utf-8", "replace")
+            self._over = True
+        text = self._decode(data)
         self.raw += text
         self.glass.feed(text)
         self._news.set()
@@ -167,12 +173,11 @@ class TerminalUser:
             return seen in self.glass.text if isinstance(seen, str) else bool(seen(self.glass))
 
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with within():
                 while not holds():
-                    assert self.process.returncode is None, self.glass.text
+                    assert not self._over, self.glass.text
                     self._news.clear()
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._news.wait(), 1)
+                    await self._news.wait()
         except TimeoutError:
             raise AssertionError(f"never seen: {seen}\n{self.glass.text}") from None
         return self.glass.text
@@ -186,12 +191,12 @@ class TerminalUser:
         _size(self._master, rows, columns)
 
     async def end(self) -> int:
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             code = await self.process.wait()
         os.set_blocking(self._master, False)
         with contextlib.suppress(OSError):
             while data := os.read(self._master, 1 << 16):
-                self.glass.feed(data.decode("utf-8", "replace"))
+                self.glass.feed(self._decode(data))
         assert "Traceback" not in self.glass.text, self.glass.text
         return code
 

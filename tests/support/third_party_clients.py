@@ -14,7 +14,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.command import PATIENCE, ROOT, Command
+from support.command import ROOT, Command
+from support.waiting import within
 
 PEERS = ROOT / ".venv" / "peers"
 PACKAGES = {
@@ -58,7 +59,7 @@ async def server_process(terminal: Command) -> AsyncIterator[ServerProcess]:
     assert process.stdout is not None
     shown = ""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             while "Stop with" not in shown:
                 line = await process.stdout.readline()
                 assert line, shown
@@ -70,7 +71,7 @@ async def server_process(terminal: Command) -> AsyncIterator[ServerProcess]:
         yield ServerProcess(address[1], token[1], terminal)
     finally:
         process.terminate()
-        async with asyncio.timeout(PATIENCE):
+        async with within():
             out, err = await process.communicate()
         assert "Traceback" not in (out + err).decode(), err.decode()
 
@@ -81,7 +82,7 @@ async def output_of(command: Path, *arguments: str, **environment: str) -> str:
         command, *arguments, stdout=PIPE, stderr=PIPE, stdin=asyncio.subprocess.DEVNULL,
         cwd=environment["HOME"], env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **environment},
     )  # fmt: skip
-    async with asyncio.timeout(180):
+    async with within():
         out, err = await process.communicate()
     assert process.returncode == 0, (out.decode(), err.decode())
     return out.decode()
@@ -102,5 +103,5 @@ async def running(
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
-            async with asyncio.timeout(60):
+            async with within():
                 await process.wait()

@@ -32,6 +32,7 @@ from studio.ui.app.qt_loop import StudioLoop
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.base import Hit, Item
 from support.engine_home import KEY, PROTOCOLS
+from support.waiting import HANG, until
 
 CTRL = Qt.KeyboardModifier.ControlModifier
 SHIFT = Qt.KeyboardModifier.ShiftModifier
@@ -48,8 +49,6 @@ FOREIGN = (
     "OLLAMA_HOST",
 )
 """What this computer's owner may have set."""
-LONGEST = 40.0
-"""Seconds after which a test counts as stuck."""
 
 
 @pytest.fixture
@@ -59,17 +58,6 @@ def alone(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> QApplication:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return qapp
-
-
-async def until(condition: Callable[[], Any], seconds: float = 60.0, what: str = "") -> Any:
-    """Wait until a condition holds; returns what it said."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
-    while not (found := condition()):
-        if loop.time() > deadline:
-            raise AssertionError(f"not within {seconds:g} s: {what or condition.__qualname__}")
-        await asyncio.sleep(0.005)
-    return found
 
 
 def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
@@ -84,7 +72,7 @@ def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         wrong: list[dict[str, Any]] = []
         loop.set_exception_handler(lambda _, context: wrong.append(context))
         try:
-            loop.run_until_complete(asyncio.wait_for(test(*args, **named), LONGEST))
+            loop.run_until_complete(asyncio.wait_for(test(*args, **named), 2 * HANG))
             left = loop.run_until_complete(_left())
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.run_until_complete(loop.shutdown_default_executor())
@@ -105,7 +93,7 @@ async def _left() -> list[str]:
         return asyncio.all_tasks() - {asyncio.current_task()}
 
     with contextlib.suppress(AssertionError):
-        await until(lambda: not others(), 2)
+        await until(lambda: not others())
     left = [repr(task) for task in others()]
     for task in others():
         task.cancel()
@@ -173,7 +161,7 @@ class Person:
 
     # Waiting
 
-    async def done(self, turns: int = 1, seconds: float = 60) -> None:
+    async def done(self, turns: int = 1) -> None:
         """Wait for the end of the running turn: the composer takes words again."""
         await until(
             lambda: (
@@ -183,7 +171,6 @@ class Person:
                 and sum(block.__class__.__name__ == "AgentBlock" for block in self.blocks())
                 >= turns
             ),
-            seconds,
             "the turn ends",
         )
         self.view.flush()
@@ -338,7 +325,7 @@ async def at_window(
         window.activateWindow()
         person = Person(window, simulator, provider, folder)
         try:
-            await asyncio.wait_for(window.painted, 60)
+            await asyncio.wait_for(window.painted, HANG)
             await window.load(making())
             if ready:
                 await until(window.isActiveWindow)
@@ -348,7 +335,7 @@ async def at_window(
             if window.preferences.dialog is not None:
                 window.preferences.dialog.close()
             window.close()
-            await asyncio.wait_for(window.closed, 60)
+            await asyncio.wait_for(window.closed, HANG)
             look.set("light", 1.0)
             window.deleteLater()
             look.deleteLater()

@@ -17,7 +17,8 @@ from studio.ui.inspector.facts import request_rows
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

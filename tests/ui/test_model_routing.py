@@ -31,7 +31,8 @@ from studio.ui.inspector.facts import TOPIC_TEXTS, event_line
 from studio.ui.settings import SettingsDialog
 from studio.ui.theme.icons import Icons
 from support.event_samples import SAMPLES
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.transcript.items.approval_item import ApprovalItem, covered
 from studio.ui.transcript.items.tool_item import ToolsItem
 from studio.ui.widgets import Tag
-from support.window import Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until, within
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -59,9 +59,9 @@ async def standing(person: Person) -> list[tuple[str, str]]:
 
 
 async def eventually(person: Person, expected: list[tuple[str, str]]) -> None:
-    deadline = asyncio.get_running_loop().time() + 60
-    while sorted(found := await standing(person)) != sorted(expected):
-        assert asyncio.get_running_loop().time() < deadline, found
+    async with within():
+        while sorted(await standing(person)) != sorted(expected):
+            pass
 
 
 # Questions

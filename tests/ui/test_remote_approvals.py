@@ -23,7 +23,8 @@ from studio.simulator import Call, Text, Turn, stall
 from studio.ui.remote_approvals.card import GUARD, RemoteApprovalCard, escape_invisible
 from support.desktop_bus import bus, desktop
 from support.other_program import COMMAND, ROOT, OtherProgram, other_program
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until, within
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone", "bus"]
@@ -245,7 +246,7 @@ async def command(person: Person, *arguments: str) -> str:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    async with asyncio.timeout(30):
+    async with within():
         printed, _ = await process.communicate()
     assert process.returncode == 0, printed.decode()
     return printed.decode()

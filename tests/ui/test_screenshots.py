@@ -37,7 +37,8 @@ from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.transcript.items.files_item import FilesItem
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
 from support.other_program import other_program
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

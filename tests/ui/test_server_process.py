@@ -24,18 +24,16 @@ from studio.ui.app import server_process as module
 from studio.ui.app.server_process import ServerProcess
 from studio.ui.settings.pages.server import ServerPage
 from support.local_site import free_port
-from support.window import Key, Person, alone, at_window, message, on_window_loop, until
+from support.waiting import HANG, until
+from support.window import Key, Person, alone, at_window, message, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
-LONG = 25.0
-"""Seconds in which a child process has started, on a busy machine too."""
-
 
 def listens(port: int) -> bool:
     with socket.socket() as asking:
-        asking.settimeout(1)
+        asking.settimeout(HANG)
         return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
@@ -45,7 +43,7 @@ def post(base: str, token: str, model: str = "ollama/sim-model") -> tuple[int, d
     head = {"content-type": "application/json", "authorization": f"Bearer {token}"}
     request = urllib.request.Request(f"{base}/chat/completions", json.dumps(asked).encode(), head)
     try:
-        with urllib.request.urlopen(request, timeout=LONG) as answer:
+        with urllib.request.urlopen(request, timeout=HANG) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -89,7 +87,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
         assert page.base.text() == f"http://127.0.0.1:{port}/v1"
         page.on.click()
         beside = person.window.serving.beside
-        await until(lambda: beside.state == "running", LONG)
+        await until(lambda: beside.state == "running")
         assert beside.address == f"http://127.0.0.1:{port}"
         assert page.status.accessibleName() == "Running"
         mark = person.window.sidebar.server
@@ -110,7 +108,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
         await until(lambda: person.chats(), what="the request is a chat in the list")
 
         page.on.click()
-        await until(lambda: beside.state == "off", LONG)
+        await until(lambda: beside.state == "off")
         assert not listens(port) and not mark.isVisible()
         await until(lambda: kept(person)["server_on"] is False)
 
@@ -124,7 +122,7 @@ async def test_it_starts_with_the_window_and_ends_with_it(tmp_path: Path) -> Non
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
         assert person.window.ready.done() and person.window.serving.beside.state == "starting"
-        await until(lambda: person.window.serving.beside.state == "running", LONG)
+        await until(lambda: person.window.serving.beside.state == "running")
         assert listens(port)
     assert not listens(port)
 
@@ -144,13 +142,13 @@ async def test_one_that_cannot_listen_says_why_and_is_tried_again(
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
         page, beside = await page_of(person), person.window.serving.beside
-        await until(lambda: beside.state == "failed", LONG)
+        await until(lambda: beside.state == "failed")
         assert f"Port {port} is taken" in beside.words and "Next try in" in beside.words
         assert page.about.text() == beside.words
         assert page.status.accessibleName() == "Not running"
         assert beside.words in person.window.sidebar.server.toolTip()
         taken.close()
-        await until(lambda: beside.state == "running", LONG)
+        await until(lambda: beside.state == "running")
 
 
 SCRIPT = """
@@ -170,15 +168,15 @@ async def test_one_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -
     beside, states = child(SCRIPT), []
     beside.changed.connect(lambda: states.append(beside.state))
     beside.start()
-    await until(lambda: beside.state == "running", LONG)
+    await until(lambda: beside.state == "running")
     first = beside.address
     os.kill(int(first.rpartition(":")[2]), signal.SIGKILL)
-    await until(lambda: beside.state == "running" and beside.address != first, LONG)
+    await until(lambda: beside.state == "running" and beside.address != first)
     assert states == ["starting", "running", "failed", "starting", "running"]
 
     beside.start()  # the settings changed
     second = beside.address
-    await until(lambda: beside.state == "running" and beside.address != second, LONG)
+    await until(lambda: beside.state == "running" and beside.address != second)
     await beside.aclose()
     assert beside.state == "off" and beside.address == ""
     beside.deleteLater()
@@ -200,7 +198,7 @@ async def test_what_is_wrong_is_said_without_secrets(
     monkeypatch.setattr(module, "FIRST", 30.0)
     beside = child(script)
     beside.start()
-    await until(lambda: beside.state == "failed", LONG)
+    await until(lambda: beside.state == "failed")
     assert says in beside.words and "hunter2" not in beside.words
     await beside.aclose()
     beside.deleteLater()
@@ -211,7 +209,7 @@ async def test_a_program_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "FIRST", 30.0)
     beside = ServerProcess(("/no/such/program",))
     beside.start()
-    await until(lambda: beside.state == "failed", LONG)
+    await until(lambda: beside.state == "failed")
     assert beside.words
     await beside.aclose()
     beside.deleteLater()
@@ -223,8 +221,8 @@ async def test_one_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) 
     stubborn = 'print(\'{"address": "x"}\', flush=True)\nimport time\nwhile True: time.sleep(9)'
     beside = child(stubborn)
     beside.start()
-    await until(lambda: beside.state == "running", LONG)
-    await asyncio.wait_for(beside.aclose(), LONG)
+    await until(lambda: beside.state == "running")
+    await asyncio.wait_for(beside.aclose(), HANG)
     assert beside.state == "off"
     beside.deleteLater()
 
@@ -377,7 +375,7 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
         await saved(person.studio)
         person.window.serving.apply_settings()
         beside = person.window.serving.beside
-        await until(lambda: beside.state == "running", LONG)
+        await until(lambda: beside.state == "running")
         base, model = f"{beside.address}/v1", "anthropic/sim-model"
 
         status, said = await asyncio.to_thread(post, base, beside.token, model)

@@ -23,6 +23,7 @@ from studio.ui.sidebar.chat_list_model import ChatListModel, age, grouped
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 from studio.ui.widgets import AnimationTimer
+from support.waiting import HANG_MS
 
 NOW = datetime(2026, 11, 21, 18, 0).timestamp()
 HOUR, DAY = 3600.0, 86400.0
@@ -121,9 +122,9 @@ def test_new_states_repaint_and_keep_the_rows(sidebar: Sidebar, qtbot: QtBot) ->
     assert not resets
     assert sidebar.chats.chats.rows[1].status == "running"
     ticker = AnimationTimer.of(sidebar.theme)
-    qtbot.waitUntil(lambda: ticker.running)
+    qtbot.waitUntil(lambda: ticker.running, timeout=HANG_MS)
     sidebar.set_sessions([chat("a", 1), chat("b", 2)], AGENTS)
-    qtbot.waitUntil(lambda: not ticker.running)
+    qtbot.waitUntil(lambda: not ticker.running, timeout=HANG_MS)
 
 
 def test_search_filters_as_typed_then_shows_matching_lines(sidebar: Sidebar) -> None:
@@ -155,7 +156,7 @@ def test_a_title_is_edited_in_its_row(sidebar: Sidebar, qtbot: QtBot) -> None:
     assert editor is not None and editor.text() == "A"
     editor.setText("  Better  ")
     QTest.keyClick(editor, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: renamed == [("a", "Better")])
+    qtbot.waitUntil(lambda: renamed == [("a", "Better")], timeout=HANG_MS)
     assert sidebar.chats.chats.data(sidebar.chats.chats.index_of("a")) == "Better"
 
 

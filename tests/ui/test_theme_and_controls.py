@@ -29,6 +29,7 @@ from studio.ui.widgets import (
     Status,
     Toggle,
 )
+from support.waiting import HANG_MS
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -187,7 +188,7 @@ def test_the_focus_ring_shows_for_the_keyboard_only(theme: Theme, qtbot: QtBot) 
     row.addWidget(two)
     window.show()
     window.activateWindow()
-    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.waitUntil(window.isActiveWindow, timeout=HANG_MS)
     two.setFocus(Qt.FocusReason.OtherFocusReason)
     assert FocusRing.of(theme).target is None
     one.setFocus(Qt.FocusReason.TabFocusReason)
@@ -202,9 +203,9 @@ def test_the_timer_runs_only_while_something_spins(theme: Theme, qtbot: QtBot) -
     spinner = Status(theme, "Looking", "busy")
     qtbot.addWidget(spinner)
     spinner.show()
-    qtbot.waitUntil(lambda: ticker.running)
+    qtbot.waitUntil(lambda: ticker.running, timeout=HANG_MS)
     spinner.hide()
-    qtbot.waitUntil(lambda: not ticker.running)
+    qtbot.waitUntil(lambda: not ticker.running, timeout=HANG_MS)
     theme.set(still=True)
     spinner.show()
     spinner.repaint()

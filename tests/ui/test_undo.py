@@ -20,6 +20,7 @@ from studio.ui.transcript.accessibility import spoken
 from studio.ui.transcript.items.base import Hit
 from studio.ui.transcript.items.files_item import MOST_PATHS, FilesItem
 from support.transcript_window import TranscriptWindow, shown
+from support.waiting import until
 from support.window import (
     CTRL,
     SHIFT,
@@ -29,7 +30,6 @@ from support.window import (
     at_window,
     on_window_loop,
     place_of,
-    until,
 )
 
 pytestmark = [

@@ -289,7 +289,7 @@ async def test_what_cannot_be_undone_says_why(tmp_path: Path) -> None:
 
 
 async def test_a_stopped_command_can_be_undone(tmp_path: Path) -> None:
-    script = turns(run("echo 1 > a; echo started; sleep 60"))
+    script = turns(run("echo 1 > a; echo started; sleep 3600"))
     async with engine_home(tmp_path, PROVIDER, script) as home:
         session = await home.session()
 

@@ -36,6 +36,7 @@ from studio.tools import Workspace
 from studio.tools.builtin.run import run
 from support.engine_home import KEY, EngineHome, engine_home, say
 from support.model_calls import read
+from support.waiting import HANG
 
 CHAT = "openai-compatible"
 
@@ -72,7 +73,7 @@ async def test_stop_before_the_turn_has_run_a_line(tmp_path: Path) -> None:
                 session.stop()
 
         unsubscribe = session.subscribe(heard)
-        events = await asyncio.wait_for(say(session, "Remember me"), 20)
+        events = await asyncio.wait_for(say(session, "Remember me"), HANG)
         assert ends(events) == ["cancelled"] and not session.running
         unsubscribe()
         assert ends(await say(session, "Go on")) == ["done"]
@@ -98,7 +99,7 @@ async def test_stop_while_the_turn_is_prepared_is_never_lost(tmp_path: Path) -> 
             for _ in range(moment):
                 await asyncio.sleep(0.0003)
             session.stop()
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, HANG)
             assert ends(events) == ["cancelled"], moment
             assert isinstance(events[0], TurnStarted) and not session.running
             assert not session.transcript.running
@@ -121,7 +122,7 @@ async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> Non
         preparing = session._preparing  # type: ignore[reportPrivateUsage]
         assert preparing is not None
         preparing.add_done_callback(lambda _: session.stop())
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, HANG)
         assert ends(events) == ["cancelled"]
 
 
@@ -182,9 +183,9 @@ async def test_closing_a_session_waits_for_its_turn(tmp_path: Path) -> None:
                 pass
 
         task = asyncio.create_task(drive())
-        await asyncio.wait_for(going.wait(), 60)
+        await asyncio.wait_for(going.wait(), HANG)
         await home.studio.sessions.close()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, HANG)
         events = await home.studio.store.events(session.info.id)
         assert ends(events) == ["cancelled"]
 

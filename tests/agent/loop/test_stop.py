@@ -1,9 +1,11 @@
-"""L-11: whatever a turn waits for, Stop ends it at once and nothing runs on."""
+"""L-11: whatever a turn waits for, Stop ends it and nothing runs on.
+
+What is waited for here never comes. How quick Stop is, its benchmark says.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -28,9 +30,6 @@ from studio.simulator import Text as Words
 from support import story_checks
 from support.engine_home import EngineHome, engine_home
 
-SOON = 5.0
-"""Seconds, at a computer that is busy; how quick it is elsewhere, the benchmark of Stop says."""
-
 
 async def stopped(
     session: Session,
@@ -40,13 +39,10 @@ async def stopped(
 ) -> list[Event]:
     """The events of a turn that is stopped a moment after it is ready, or when something is set."""
     events: list[Event] = []
-    pressed = 0.0
     pressing: asyncio.Task[None] | None = None
 
     async def press() -> None:
-        nonlocal pressed
         await (after.wait() if isinstance(after, asyncio.Event) else asyncio.sleep(after))
-        pressed = time.monotonic()
         session.stop()
 
     async with aclosing(
@@ -57,7 +53,6 @@ async def stopped(
             events.append(event)
             if pressing is None and ready(events):
                 pressing = asyncio.create_task(press())
-    assert time.monotonic() - pressed < SOON
     end = events[-1]
     assert isinstance(end, TurnComplete) and end.reason == "cancelled"
     assert not session.running
@@ -103,10 +98,8 @@ async def test_while_a_summary_is_written(tmp_path: Path) -> None:
         before = list(session.transcript.blocks)
         writing = asyncio.ensure_future(session.memory.summarise())
         await home.simulator.wait_requests(4)
-        pressed = time.monotonic()
         session.stop()
         await writing
-        assert time.monotonic() - pressed < SOON
         assert session.transcript.blocks == before
         await goes_on(home, session)
 
@@ -165,7 +158,7 @@ def _open(events: list[Event]) -> list[Event]:
 
 
 async def test_while_three_commands_run(tmp_path: Path) -> None:
-    calls = [Call("run", {"command": f"sleep {n}"}) for n in (60, 61, 62)]
+    calls = [Call("run", {"command": f"sleep {n}"}) for n in (3600, 3601, 3602)]
     script = [Turn(*calls, stop="tool_use"), Turn(Words("Done."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()

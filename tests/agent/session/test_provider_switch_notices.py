@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from studio.providers.gemini.validate import UNSIGNED
 from studio.providers.history_rebuild import has_reasoning
 from studio.providers.http import Http
 from studio.simulator import Call, Found, ServerTool, Text, Think, Turn
+from support.cpu_cost import grows_linearly
 from support.engine_home import PROTOCOLS
 from support.provider_switch import (
     NOTES,
@@ -198,26 +198,27 @@ def test_h7_where_a_history_holds_thoughts(item: Any, thought: bool) -> None:
     assert has_reasoning([{"role": "user", "content": "Hello."}, item]) is thought
 
 
-def test_h7_five_thousand_messages_take_milliseconds() -> None:
-    messages = [
-        Message("user", (Words("word " * 50), PHOTO if n % 50 == 0 else Words("more")))
-        for n in range(5_000)
-    ]
-    items: list[Any] = [
-        {"role": "user", "content": [{"type": "text", "text": "word " * 50}]} for _ in range(5_000)
-    ]
+def test_h7_the_work_grows_with_the_history_and_no_faster() -> None:
     provider = AnthropicProvider("k", "", Http())
     facts = ModelInfo("m", images=False)
-    taken: list[float] = []
-    for _ in range(5):
-        start = time.perf_counter()
+
+    def history(size: int) -> tuple[list[Message], list[Any]]:
+        messages = [
+            Message("user", (Words("word " * 50), PHOTO if n % 50 == 0 else Words("more")))
+            for n in range(size)
+        ]
+        said = {"role": "user", "content": [{"type": "text", "text": "word " * 50}]}
+        return messages, [said for _ in range(size)]
+
+    def told(of: tuple[list[Message], list[Any]]) -> str:
+        messages, items = of
         thought = has_reasoning(items)
-        said = carried_over(
+        return carried_over(
             "m", messages, lambda b: provider.media_problem(b, facts), thought=thought
         )
-        taken.append(time.perf_counter() - start)
-    assert "100 pictures" in said
-    assert min(taken) < 0.05
+
+    assert "100 pictures" in told(history(5_000))
+    assert grows_linearly(history, told, 5_000)
 
 
 # The page for the person

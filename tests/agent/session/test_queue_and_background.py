@@ -186,7 +186,7 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
 
 
 async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> None:
-    script = [Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"), Turn(Words("Hi."))]
+    script = [Turn(Call("run", {"command": "sleep 3600"}), stop="tool_use"), Turn(Words("Hi."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         session = await home.session()
         async for envelope in session.turn([Text("Go")]):
@@ -204,8 +204,8 @@ async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> N
 async def test_l1_two_turns_at_once_each_with_its_own_stop(tmp_path: Path) -> None:
     """Side by side in the background; one is stopped, the other does not notice."""
     script = [
-        Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"),
-        Turn(Call("run", {"command": "sleep 30"}), stop="tool_use"),
+        Turn(Call("run", {"command": "sleep 3600"}), stop="tool_use"),
+        Turn(Call("run", {"command": "sleep 3600"}), stop="tool_use"),
     ]
     async with engine_home(tmp_path, "anthropic", script) as home:
         first, second = await home.session(), await home.session()

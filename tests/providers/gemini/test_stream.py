@@ -48,6 +48,7 @@ from support.provider_calls import (
     two_iterations,
     words,
 )
+from support.waiting import HANG
 
 SIGNED = "sim-gemini-3"
 PLAIN = "sim-gemini-25"
@@ -392,7 +393,7 @@ async def test_l11_a_stream_that_is_let_go_hangs_up(http: Http) -> None:
         deltas = stream.__aiter__()
         await deltas.__anext__()
         await stream.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(0), 10)
+        await asyncio.wait_for(sim.wait_disconnect(0), HANG)
         await stream.aclose()
 
 

@@ -36,6 +36,7 @@ from studio.providers.local_model.process import packaged_gguf
 from studio.providers.local_model.prompt import Prompt, Step, Work, clip, plain_result, sensible
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from support.waiting import HANG
 
 RESOURCES = Path(studio.__file__).parents[1] / "resources"
 TOOLS = [
@@ -222,7 +223,7 @@ async def test_it_stops_when_idle_and_comes_back() -> None:
         assert first.process.poll() is None
     provider = LocalModelProvider(model)
     await ask(provider, request(provider.user_items([Text("Hello")])))
-    assert first.process.wait(10) is not None
+    assert first.process.wait(HANG) is not None
     await model.aclose()
     assert model.process is None
 
@@ -236,7 +237,7 @@ async def main():
     model = ModelProcess(None, pathlib.Path({str(RESOURCES)!r}), dict(os.environ))
     async with model.in_use() as server:
         print(server.process.pid, flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(3600)
 asyncio.run(main())
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
@@ -245,7 +246,7 @@ asyncio.run(main())
         watched = os.pidfd_open(child)
         parent.kill()
     try:
-        assert select.select([watched], [], [], 10.0)[0], "the child outlived its parent"
+        assert select.select([watched], [], [], HANG)[0], "the child outlived its parent"
     finally:
         os.close(watched)
 
@@ -290,13 +291,13 @@ async def test_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
         ("raise ModuleNotFoundError('no module')", "is not installed. Type `make run`"),
         ("raise ImportError('libgomp.so.1')", "cannot start on this system: libgomp.so.1"),
         ("import os; os.kill(os.getpid(), 4)", "too old for the built-in model (it needs AVX2)"),
-        ("import time; time.sleep(60)", "did not start within 1 s"),
+        ("import time; time.sleep(3600)", "did not start within 1 s"),
     ],
 )
 async def test_an_engine_that_does_not_work_here(tmp_path: Path, engine: str, words: str) -> None:
     (tmp_path / "xllamacpp.py").write_text(engine)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    seconds = 1.0 if "sleep" in engine else 30.0
+    seconds = 1.0 if "sleep" in engine else HANG
     model = ModelProcess(None, RESOURCES, environment, start_seconds=seconds)
     assert words in await failure(model)
 

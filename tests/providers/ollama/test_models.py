@@ -29,6 +29,7 @@ from studio.providers.sse import Endpoint
 from studio.simulator import Raw, Simulator, Turn
 from studio.simulator import Text as Say
 from support.provider_calls import answer, drain, fails, request
+from support.waiting import HANG
 
 GIBIBYTE = 1 << 30
 
@@ -264,7 +265,7 @@ async def test_pull_is_stopped_by_closing(http: Http) -> None:
         steps = one.pull("demo-fast")
         await anext(steps)
         await steps.aclose()
-        await asyncio.wait_for(sim.wait_disconnect(0), 10)
+        await asyncio.wait_for(sim.wait_disconnect(0), HANG)
 
 
 async def _lines(*lines: Any) -> AsyncIterator[Any]:

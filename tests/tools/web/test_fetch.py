@@ -24,6 +24,7 @@ from studio.tools.web.fetcher import NoWeb, freshness
 from studio.tools.web.url_guard import is_public, parse
 from support.engine_home import engine_home, say
 from support.local_site import Site, SiteRequest, site
+from support.waiting import FOREVER
 
 END = Turn(Text("Done."), stop="end")
 PUBLIC = "93.184.216.34"
@@ -202,7 +203,7 @@ async def test_a_body_that_never_ends_is_left() -> None:
                 await asyncio.sleep(0.02)
 
         async def silent(asked: SiteRequest, writer: asyncio.StreamWriter) -> None:
-            await asyncio.sleep(30)
+            await asyncio.sleep(FOREVER)
 
         here.pages["/drip"], here.pages["/silent"] = drip, silent
         for seconds in (0.5, 5.0, 50.0):  # to connect may take a busy computer as long

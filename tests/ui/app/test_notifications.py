@@ -18,7 +18,8 @@ from studio.simulator import Call, RequestView, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.app.notifications import notification_text
 from support.desktop_bus import bus, desktop
-from support.window import Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = [
     pytest.mark.usefixtures("alone"),

@@ -20,7 +20,8 @@ from studio.ui.chat.file_viewer import safe_name
 from studio.ui.transcript.items.user_item import UserItem
 from support.engine_home import PROTOCOLS
 from support.sample_files import noise, pdf, picture
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -17,7 +17,8 @@ from studio.ui.transcript.items.summary_item import SummaryItem
 from studio.ui.transcript.items.text_item import TextItem
 from studio.ui.transcript.items.user_item import UserItem
 from studio.ui.widgets import Button
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -12,6 +12,7 @@ from studio.domain.blocks import EndBlock, TextBlock, UserBlock
 from studio.domain.events import TurnStarted
 from studio.simulator import Call, Text, Turn, Usage, stall
 from studio.ui.transcript.items.turn_items import EndItem
+from support.waiting import until
 from support.window import (
     CTRL,
     Key,
@@ -21,7 +22,6 @@ from support.window import (
     on_window_loop,
     popup,
     row_of,
-    until,
 )
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -30,7 +30,7 @@ COMPATIBLE = "openai-compatible"
 HANGS = Turn(Text("I am on it."), faults=[stall(at=-1)])
 
 
-def runs(command: str = "sleep 30") -> Turn:
+def runs(command: str = "sleep 3600") -> Turn:
     return Turn(Call("run", {"command": command}), stop="tool_use")
 
 

@@ -15,7 +15,8 @@ from studio.ui.chat.option_menus import model_items
 from studio.ui.transcript.items.turn_items import EndItem, FailureItem, RetryItem
 from studio.ui.widgets import MenuItem
 from studio.ui.widgets.choice import fill_menu
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, popup
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -12,7 +12,8 @@ from PySide6.QtWidgets import QApplication
 
 from studio.simulator import Call, Text, Turn
 from studio.ui.pages.audit import PAGE, AuditPage
-from support.window import Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

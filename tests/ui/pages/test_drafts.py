@@ -17,7 +17,8 @@ from studio.ui.pages.drafts import DraftsPage
 from studio.ui.pages.drafts.diff_view import split, three, unified
 from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.widgets import Button
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from studio.storage.config.settings import SettingsFile
 from studio.ui.settings import SettingsDialog
 from support.command import Command
-from support.window import Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -16,7 +16,8 @@ from studio.domain.permissions import Rule
 from studio.storage.config.settings import SettingsFile
 from studio.ui.settings import SettingsDialog
 from studio.ui.widgets import Field, FocusRing, PaintedButton
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -10,7 +10,8 @@ import pytest
 
 from studio.ui.settings import SettingsDialog
 from studio.ui.settings.provider_rows import ModelDownloadRow
-from support.window import Key, Person, alone, at_window, on_window_loop, until
+from support.waiting import until
+from support.window import Key, Person, alone, at_window, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]

@@ -17,6 +17,7 @@ from studio.ui.transcript.items.user_item import UserItem
 from studio.ui.widgets import thumbnails
 from support.sample_files import moving, pdf, picture
 from support.transcript_window import TranscriptWindow, shown
+from support.waiting import HANG_MS
 from support.window import Key, place_of
 
 __all__ = ["shown"]
@@ -58,7 +59,7 @@ def user(view: TranscriptView) -> tuple[int, UserItem]:
 def seen(view: TranscriptView, qtbot, count: int) -> None:  # type: ignore[no-untyped-def]
     """Painted, the thumbnails too."""
     view.viewport().grab()
-    qtbot.waitUntil(lambda: len(view.context.thumbnails) >= count, timeout=5000)
+    qtbot.waitUntil(lambda: len(view.context.thumbnails) >= count, timeout=HANG_MS)
 
 
 def test_the_bubble_shows_pictures_files_and_words(view: TranscriptView, qtbot) -> None:
@@ -131,7 +132,7 @@ def test_no_more_than_a_few_thumbnails_are_kept(
     held = view.context.thumbnails
     for n in range(5):
         held.get(Image("image/png", picture(color=(n, 0, 0))), 20)
-        qtbot.waitUntil(lambda: not held._asked, timeout=5000)
+        qtbot.waitUntil(lambda: not held._asked, timeout=HANG_MS)
     assert len(held) == 2
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QContextMenuEvent
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
 
 from studio.domain.blocks import EndBlock, RetryBlock
 from studio.domain.events import (
@@ -24,6 +24,7 @@ from studio.ui.transcript import model
 from studio.ui.transcript.items.turn_items import RetryItem
 from studio.ui.widgets import AnimationTimer
 from support.transcript_window import TranscriptWindow, shown
+from support.waiting import HANG_MS
 
 __all__ = ["shown"]
 
@@ -129,9 +130,7 @@ def test_less_motion_moves_the_bar_once_a_second(shown: TranscriptWindow) -> Non
     assert shown.view.grab().toImage() != before
 
 
-def test_the_countdown_stops_when_it_is_not_seen(
-    shown: TranscriptWindow, qapp: QApplication
-) -> None:
+def test_the_countdown_stops_when_it_is_not_seen(shown: TranscriptWindow, qtbot: QtBot) -> None:
     """The shared timer has nothing to do for what is hidden."""
     shown.ask()
     shown.tell(SCHEDULED)
@@ -139,8 +138,7 @@ def test_the_countdown_stops_when_it_is_not_seen(
     ticker = AnimationTimer.of(shown.view.theme)
     assert ticker.running
     shown.view.hide()
-    QTest.qWait(120)
-    assert not ticker.running
+    qtbot.waitUntil(lambda: not ticker.running, timeout=HANG_MS)
 
 
 @pytest.mark.parametrize(
