@@ -29,7 +29,7 @@ from studio.domain.permissions import Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
-from studio.ui.pages.drafts import DraftsPage
+from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.settings import SettingsDialog
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.approval_item import ApprovalItem

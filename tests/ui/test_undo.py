@@ -15,6 +15,7 @@ from studio.domain.blocks import FilesBlock
 from studio.domain.events import FilesChanged, FilesRestored, TextDelta, TurnComplete, TurnStarted
 from studio.domain.messages import Text as Words
 from studio.simulator import Call, Text, Turn
+from studio.ui.app.actions import Action
 from studio.ui.chat.file_viewer import FileViewer
 from studio.ui.transcript.accessibility import spoken
 from studio.ui.transcript.items.base import Hit
@@ -82,8 +83,8 @@ def point(person: Person, item: FilesItem, action: str) -> QPoint:
 
 
 def enabled(person: Person) -> tuple[bool, bool]:
-    actions = person.window.actions_by_name
-    return actions["undo_files"].isEnabled(), actions["redo_files"].isEnabled()
+    actions = person.window.menu_actions.by_action
+    return actions[Action.UNDO_FILES].isEnabled(), actions[Action.REDO_FILES].isEnabled()
 
 
 @on_window_loop
@@ -113,10 +114,10 @@ async def test_a_turn_is_undone_and_done_again(tmp_path: Path) -> None:
         person.press(Key.Key_Z, CTRL)
         await until(lambda: files(person)[0].undone)
 
-        actions = person.window.actions_by_name
-        actions["redo_files"].trigger()
+        actions = person.window.menu_actions.by_action
+        actions[Action.REDO_FILES].trigger()
         await until(lambda: not files(person)[0].undone)
-        actions["undo_files"].trigger()
+        actions[Action.UNDO_FILES].trigger()
         await until(lambda: files(person)[0].undone)
         assert [path.name for path in person.folder.iterdir()] == ["old.py"]
 

@@ -1,105 +1,173 @@
-"""Every action of the window in one table: its words, its keys, its menu.
+"""The actions of the window: their enum, and the table with their texts, keys and menus.
 
-The chats in which a turn runs, in the Run menu: each with its Stop.
+To add an action, add a member to ``Action``, a line to ``menu_entries`` and a handler
+in ``main_window``. The actions that show a page come from the registry of pages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
 from studio.ui.chat.turn_runner import TurnRunner
+from studio.ui.pages import registry
+
+
+class Action(Enum):
+    """What the menus and keys of the window do, apart from showing a page."""
+
+    NEW_CHAT = auto()
+    CHOOSE_FOLDER = auto()
+    SETTINGS = auto()
+    QUIT = auto()
+    SEARCH_CHATS = auto()
+    RENAME_CHAT = auto()
+    SIDEBAR = auto()
+    INSPECTOR = auto()
+    LARGER_TEXT = auto()
+    SMALLER_TEXT = auto()
+    NORMAL_TEXT = auto()
+    WRITE_MESSAGE = auto()
+    ADD_FILES = auto()
+    CHAT_ABOVE = auto()
+    CHAT_BELOW = auto()
+    STOP = auto()
+    RUNNING = auto()
+    STOP_ALL = auto()
+    NEXT_NEED = auto()
+    UNDO_FILES = auto()
+    REDO_FILES = auto()
+    SHOW_CHAT = auto()
+    NEXT_PANE = auto()
+    PREVIOUS_PANE = auto()
+    ALL_KEYS = auto()
+    ABOUT = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class ActionSpec:
-    """One line of a menu; an empty ``name`` is a separator."""
+class MenuEntry:
+    """One line of a menu: an action, a page of the registry, or a separator."""
 
     menu: str
-    name: str
+    action: Action | None = None
     text: str = ""
     keys: str = ""
+    page: str = ""
 
 
-TABLE = (
-    ActionSpec("File", "new", "New chat", "Ctrl+N"),
-    ActionSpec("File", "folder", "Choose folder…", "Ctrl+O"),
-    ActionSpec("File", ""),
-    ActionSpec("File", "settings", "Settings…", "Ctrl+,"),
-    ActionSpec("File", "quit", "Quit", "Ctrl+Q"),
-    ActionSpec("Edit", "find_chats", "Search chats", "Ctrl+Shift+F"),
-    ActionSpec("Edit", "rename", "Rename chat", "F2"),
-    ActionSpec("View", "sidebar", "Sidebar", "Ctrl+B"),
-    ActionSpec("View", "inspector", "Inspector", "Ctrl+I"),
-    ActionSpec("View", ""),
-    ActionSpec("View", "larger", "Larger text", "Ctrl++"),
-    ActionSpec("View", "smaller", "Smaller text", "Ctrl+-"),
-    ActionSpec("View", "normal", "Normal text", "Ctrl+0"),
-    ActionSpec("Chat", "composer", "Write a message", "Ctrl+L"),
-    ActionSpec("Chat", "files", "Add files…", "Ctrl+Shift+A"),
-    ActionSpec("Chat", ""),
-    ActionSpec("Chat", "above", "Chat above", "Alt+Up"),
-    ActionSpec("Chat", "below", "Chat below", "Alt+Down"),
-    ActionSpec("Run", "stop", "Stop"),
-    ActionSpec("Run", "running", "Running"),
-    ActionSpec("Run", "stop_all", "Stop all"),
-    ActionSpec("Run", "next", "Next thing that needs you", "Ctrl+J"),
-    ActionSpec("Run", ""),
-    ActionSpec("Run", "undo_files", "Undo last turn’s changes"),
-    ActionSpec("Run", "redo_files", "Redo changes"),
-    ActionSpec("Run", ""),
-    ActionSpec("Run", "audit", "Audit"),
-    ActionSpec("Window", "page_chat", "Chat", "Ctrl+1"),
-    ActionSpec("Window", "page_agents", "Agents", "Ctrl+2"),
-    ActionSpec("Window", "page_workflows", "Workflows", "Ctrl+3"),
-    ActionSpec("Window", "page_drafts", "Drafts", "Ctrl+4"),
-    ActionSpec("Window", ""),
-    ActionSpec("Window", "next_pane", "Next pane", "F6"),
-    ActionSpec("Window", "previous_pane", "Previous pane", "Shift+F6"),
-    ActionSpec("Help", "keys", "All keys", "Ctrl+/"),
-    ActionSpec("Help", "about", "About Agent Studio"),
-)
+def menu_entries() -> tuple[MenuEntry, ...]:
+    """All lines of all menus, in their order."""
+    return (
+        MenuEntry("File", Action.NEW_CHAT, "New chat", "Ctrl+N"),
+        MenuEntry("File", Action.CHOOSE_FOLDER, "Choose folder…", "Ctrl+O"),
+        MenuEntry("File"),
+        MenuEntry("File", Action.SETTINGS, "Settings…", "Ctrl+,"),
+        MenuEntry("File", Action.QUIT, "Quit", "Ctrl+Q"),
+        MenuEntry("Edit", Action.SEARCH_CHATS, "Search chats", "Ctrl+Shift+F"),
+        MenuEntry("Edit", Action.RENAME_CHAT, "Rename chat", "F2"),
+        MenuEntry("View", Action.SIDEBAR, "Sidebar", "Ctrl+B"),
+        MenuEntry("View", Action.INSPECTOR, "Inspector", "Ctrl+I"),
+        MenuEntry("View"),
+        MenuEntry("View", Action.LARGER_TEXT, "Larger text", "Ctrl++"),
+        MenuEntry("View", Action.SMALLER_TEXT, "Smaller text", "Ctrl+-"),
+        MenuEntry("View", Action.NORMAL_TEXT, "Normal text", "Ctrl+0"),
+        MenuEntry("Chat", Action.WRITE_MESSAGE, "Write a message", "Ctrl+L"),
+        MenuEntry("Chat", Action.ADD_FILES, "Add files…", "Ctrl+Shift+A"),
+        MenuEntry("Chat"),
+        MenuEntry("Chat", Action.CHAT_ABOVE, "Chat above", "Alt+Up"),
+        MenuEntry("Chat", Action.CHAT_BELOW, "Chat below", "Alt+Down"),
+        MenuEntry("Run", Action.STOP, "Stop"),
+        MenuEntry("Run", Action.RUNNING, "Running"),
+        MenuEntry("Run", Action.STOP_ALL, "Stop all"),
+        MenuEntry("Run", Action.NEXT_NEED, "Next thing that needs you", "Ctrl+J"),
+        MenuEntry("Run"),
+        MenuEntry("Run", Action.UNDO_FILES, "Undo last turn’s changes"),
+        MenuEntry("Run", Action.REDO_FILES, "Redo changes"),
+        MenuEntry("Run"),
+        *_page_entries("Run"),
+        MenuEntry("Window", Action.SHOW_CHAT, "Chat", "Ctrl+1"),
+        *_page_entries("Window"),
+        MenuEntry("Window"),
+        MenuEntry("Window", Action.NEXT_PANE, "Next pane", "F6"),
+        MenuEntry("Window", Action.PREVIOUS_PANE, "Previous pane", "Shift+F6"),
+        MenuEntry("Help", Action.ALL_KEYS, "All keys", "Ctrl+/"),
+        MenuEntry("Help", Action.ABOUT, "About Agent Studio"),
+    )
+
+
+def _page_entries(menu: str) -> list[MenuEntry]:
+    return [
+        MenuEntry(menu, text=page.title, keys=page.keys, page=page.key)
+        for page in registry.PAGES
+        if page.menu == menu
+    ]
+
+
+ROLES = {
+    Action.QUIT: QAction.MenuRole.QuitRole,
+    Action.SETTINGS: QAction.MenuRole.PreferencesRole,
+    Action.ABOUT: QAction.MenuRole.AboutRole,
+}
+"""Where macOS puts an action."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowActions:
+    """The actions that were put into the menu bar."""
+
+    by_action: dict[Action, QAction] = field(default_factory=dict[Action, QAction])
+    by_page: dict[str, QAction] = field(default_factory=dict[str, QAction])
 
 
 def install(
-    window: QMainWindow, handlers: Mapping[str, Callable[[], object]]
-) -> dict[str, QAction]:
-    """Fill the menu bar. Each action is added to the window too: a hidden menu bar
-    disables the shortcuts that only it holds."""
-    made: dict[str, QAction] = {}
-    bar = window.menuBar()
-    menus = {name: bar.addMenu(name) for name in dict.fromkeys(spec.menu for spec in TABLE)}
-    for spec in TABLE:
-        if not spec.name:
-            menus[spec.menu].addSeparator()
+    window: QMainWindow,
+    handlers: Mapping[Action, Callable[[], object]],
+    show_page: Callable[[str], object],
+) -> WindowActions:
+    """Fill the menu bar; an action without a handler is an error.
+
+    Each action is added to the window too: a hidden menu bar disables the shortcuts
+    that only it holds.
+    """
+    made = WindowActions()
+    bar, menus = window.menuBar(), dict[str, QMenu]()
+    for entry in menu_entries():
+        if entry.menu not in menus:
+            menus[entry.menu] = bar.addMenu(entry.menu)
+        if entry.action is None and not entry.page:
+            menus[entry.menu].addSeparator()
             continue
-        action = QAction(spec.text, window)
-        if spec.keys:
-            action.setShortcut(QKeySequence(spec.keys))
-        if spec.name == "quit":
-            action.setMenuRole(QAction.MenuRole.QuitRole)
-        elif spec.name == "settings":
-            action.setMenuRole(QAction.MenuRole.PreferencesRole)
-        elif spec.name == "about":
-            action.setMenuRole(QAction.MenuRole.AboutRole)
-        handler = handlers[spec.name]
-        action.triggered.connect(lambda _checked=False, handler=handler: handler())
-        menus[spec.menu].addAction(action)
+        action = QAction(entry.text, window)
+        if entry.keys:
+            action.setShortcut(QKeySequence(entry.keys))
+        if entry.action is None:
+            action.triggered.connect(lambda _checked=False, key=entry.page: show_page(key))
+            made.by_page[entry.page] = action
+        else:
+            action.setMenuRole(ROLES.get(entry.action, QAction.MenuRole.TextHeuristicRole))
+            run = handlers[entry.action]
+            action.triggered.connect(lambda _checked=False, run=run: run())
+            made.by_action[entry.action] = action
+        menus[entry.menu].addAction(action)
         window.addAction(action)
-        made[spec.name] = action
     return made
 
 
 class RunningMenu(QMenu):
-    """Filled when the menu that it is in opens, so that it costs nothing before."""
+    """The chats in which a turn runs, in the Run menu, each with its Stop.
 
-    def __init__(self, parent: QWidget, runs: TurnRunner, actions: Mapping[str, QAction]) -> None:
+    It is filled when the menu around it opens, so that it costs nothing before.
+    """
+
+    def __init__(self, parent: QWidget, runs: TurnRunner, actions: WindowActions) -> None:
         super().__init__("Running", parent)
         self._runs = runs
-        self._line, self._all = actions["running"], actions["stop_all"]
+        self._line = actions.by_action[Action.RUNNING]
+        self._all = actions.by_action[Action.STOP_ALL]
         self._line.setMenu(self)
         for menu in self._line.associatedObjects():
             if isinstance(menu, QMenu):

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio import __version__
 
-from . import actions
+from .actions import menu_entries
 
 
 class Dialogs:
@@ -19,7 +19,7 @@ class Dialogs:
         self._open: list[QMessageBox] = []
 
     def show_keys(self) -> None:
-        lines = [f"{spec.keys:<16}{spec.text}" for spec in actions.TABLE if spec.keys]
+        lines = [f"{spec.keys:<16}{spec.text}" for spec in menu_entries() if spec.keys]
         text = "\n".join(line.replace("…", "") for line in lines)
         self._show(QMessageBox.Icon.NoIcon, "All keys", "All keys", text)
 

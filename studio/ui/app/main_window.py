@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer
@@ -19,8 +20,8 @@ from studio.ui.sidebar.chat_list_controller import ChatListController
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 
-from . import actions, window_state
-from .actions import RunningMenu
+from . import window_state
+from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .dialogs import Dialogs
 from .notifications import ChatNotifications, DesktopNotifier
@@ -80,9 +81,11 @@ class MainWindow(QMainWindow):
         self.preferences = SettingsController(
             self, theme, settings, self.chat, self.serving, self._later
         )
-        self.actions_by_name = actions.install(self, self._handlers())
-        named = self.actions_by_name
-        self.chat.restoring.take_actions(named["undo_files"], named["redo_files"])
+        self.menu_actions = install(self, self._handlers(), self.pages.show_page)
+        self.chat.restoring.take_actions(
+            self.menu_actions.by_action[Action.UNDO_FILES],
+            self.menu_actions.by_action[Action.REDO_FILES],
+        )
 
         self.sidebar.new_chat.connect(self.new_chat)
         self.sidebar.open_session.connect(self.open_session)
@@ -95,14 +98,14 @@ class MainWindow(QMainWindow):
         self.sidebar.chats.chats.progress = self._runs.progress
         self.notifier = DesktopNotifier(self._later, self.windowIcon)
         self._telling = ChatNotifications(self, self.pages, self.chat, settings, self.notifier)
-        self._running = RunningMenu(self, self._runs, named)
+        self._running = RunningMenu(self, self._runs, self.menu_actions)
         self.chat.session_changed.connect(self.listing.schedule_refresh)
         self.chat.event_seen.connect(self.listing.on_event)
         self.chat.opened.connect(self._watching.begin)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
-        self.chat.draft_wanted.connect(self.pages.show_drafts)
+        self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.pages.open_wanted.connect(self.open_session)
         self.pages.keys_wanted.connect(self._boxes.show_keys)
         self.pages.decided.connect(self.listing.schedule_refresh)
@@ -234,38 +237,34 @@ class MainWindow(QMainWindow):
 
     # Actions
 
-    def _handlers(self) -> dict[str, Any]:
+    def _handlers(self) -> dict[Action, Callable[[], object]]:
         return {
-            "new": self.new_chat,
-            "folder": self.chat.choices.choose_folder,
-            "settings": self.preferences.open,
-            "quit": self.close,
-            "find_chats": self._find_chats,
-            "rename": self.sidebar.edit_title,
-            "sidebar": lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
-            "inspector": self._watching.toggle,
-            "larger": lambda: self.preferences.scale(10),
-            "smaller": lambda: self.preferences.scale(-10),
-            "normal": lambda: self.preferences.scale(0),
-            "composer": self.chat.composer.setFocus,
-            "files": self.chat.choices.add_files,
-            "above": lambda: self._neighbour(-1),
-            "below": lambda: self._neighbour(1),
-            "stop": self.chat.stop,
-            "running": lambda: None,  # its menu does it all
-            "stop_all": self._runs.stop_all,
-            "next": self._next_need,
-            "undo_files": self.chat.restoring.undo_last,
-            "redo_files": self.chat.restoring.redo_last,
-            "audit": self.pages.show_audit,
-            "page_chat": self._show_chat,
-            "page_agents": lambda: self.pages.show_page("agents"),
-            "page_workflows": lambda: self.pages.show_page("workflows"),
-            "page_drafts": self.pages.show_drafts,
-            "next_pane": lambda: self._pane(1),
-            "previous_pane": lambda: self._pane(-1),
-            "keys": self._boxes.show_keys,
-            "about": self._boxes.show_about,
+            Action.NEW_CHAT: self.new_chat,
+            Action.CHOOSE_FOLDER: self.chat.choices.choose_folder,
+            Action.SETTINGS: self.preferences.open,
+            Action.QUIT: self.close,
+            Action.SEARCH_CHATS: self._find_chats,
+            Action.RENAME_CHAT: self.sidebar.edit_title,
+            Action.SIDEBAR: lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
+            Action.INSPECTOR: self._watching.toggle,
+            Action.LARGER_TEXT: lambda: self.preferences.scale(10),
+            Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
+            Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
+            Action.WRITE_MESSAGE: self.chat.composer.setFocus,
+            Action.ADD_FILES: self.chat.choices.add_files,
+            Action.CHAT_ABOVE: lambda: self._neighbour(-1),
+            Action.CHAT_BELOW: lambda: self._neighbour(1),
+            Action.STOP: self.chat.stop,
+            Action.RUNNING: lambda: None,  # its menu does it all
+            Action.STOP_ALL: self._runs.stop_all,
+            Action.NEXT_NEED: self._next_need,
+            Action.UNDO_FILES: self.chat.restoring.undo_last,
+            Action.REDO_FILES: self.chat.restoring.redo_last,
+            Action.SHOW_CHAT: self._show_chat,
+            Action.NEXT_PANE: lambda: self._pane(1),
+            Action.PREVIOUS_PANE: lambda: self._pane(-1),
+            Action.ALL_KEYS: self._boxes.show_keys,
+            Action.ABOUT: self._boxes.show_about,
         }
 
     def _find_chats(self) -> None:

@@ -1,15 +1,19 @@
-"""What stands in the middle of the window: the chat, and pages made when they are first wanted."""
+"""The pages in the middle of the window: the chat, and the pages of the registry.
+
+A page of the registry is made when it is first shown.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget
 
 from studio.ui.chat.page import ChatPage
+from studio.ui.pages import registry
+from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 
@@ -17,14 +21,9 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
 
-_Page = TypeVar("_Page", bound=QWidget)
-
 
 class PageStack(QStackedWidget):
-    """Shows one of them, and marks it in the sidebar; before ``live`` only the chat.
-
-    ``later`` runs a coroutine on the event loop.
-    """
+    """Shows one page and marks it in the sidebar; before ``set_studio`` only the chat."""
 
     open_wanted = Signal(str)
     """The id of a chat that a page names."""
@@ -32,20 +31,15 @@ class PageStack(QStackedWidget):
     decided = Signal()
     """A draft was decided."""
 
-    def __init__(
-        self,
-        theme: Theme,
-        chat: ChatPage,
-        sidebar: Sidebar,
-        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
-    ) -> None:
+    def __init__(self, theme: Theme, chat: ChatPage, sidebar: Sidebar, run: Run) -> None:
         super().__init__()
-        self._theme, self._chat, self._sidebar, self._later = theme, chat, sidebar, later
-        self._studio: Engine | None = None
+        self._theme, self._chat, self._sidebar, self._run = theme, chat, sidebar, run
+        self._engine: Engine | None = None
+        self._made: dict[str, Page] = {}
         self.addWidget(chat)
 
-    def set_studio(self, studio: Engine) -> None:
-        self._studio = studio
+    def set_studio(self, engine: Engine) -> None:
+        self._engine = engine
 
     @property
     def shows_chat(self) -> bool:
@@ -70,78 +64,33 @@ class PageStack(QStackedWidget):
         """The first page of all; ``begun`` is called when there is something to begin with."""
         from studio.ui.pages.first_run import FirstRunController
 
-        assert self._studio is not None
-        welcome = FirstRunController(self._theme, self._studio, self._chat, self._later)
+        assert self._engine is not None
+        welcome = FirstRunController(self._theme, self._engine, self._chat, self._run)
         welcome.begun.connect(begun)
         welcome.show(self)
 
-    def show_page(self, name: str) -> None:
-        """``agents``, ``workflows`` or ``drafts``."""
-        from studio.ui.pages.agents import AgentsPage
-
-        if name == "drafts":
-            self.show_drafts()
+    def show_page(self, key: str, *target: str) -> None:
+        """Show a page of the registry; ``target`` names what on it is wanted."""
+        if self._engine is None:
             return
-        if (studio := self._studio) is None:
-            return
-        page = self._page(AgentsPage, lambda: AgentsPage(self._theme, studio))
-        self._turn_to(page, name)
-        self._later(page.show_place(name))
+        page = self._made.get(key)
+        if page is None:
+            page = self._made[key] = self._make(key, self._engine)
+        self.setCurrentWidget(page)
+        self._sidebar.select_page(key)
+        page.open(*target)
 
-    def show_drafts(self, session_id: str = "", draft_id: str = "") -> None:
-        """The page of drafts, with one of them chosen if it is named."""
-        from studio.ui.pages.drafts import DraftsPage
-
-        if (studio := self._studio) is None:
-            return
-
-        def make() -> DraftsPage:
-            made = DraftsPage(self._theme, studio, self._later)
-            made.open_wanted.connect(self.open_wanted)
-            made.keys_wanted.connect(self.keys_wanted)
-            made.decided.connect(self.decided)
-            return made
-
-        page = self._page(DraftsPage, make)
-        self._turn_to(page, "drafts")
-        page.list.setFocus()
-        page.refresh((session_id, draft_id) if draft_id else None)
+    def _make(self, key: str, engine: Engine) -> Page:
+        entry = next(entry for entry in registry.PAGES if entry.key == key)
+        page = entry.load()(self._theme, engine, self._run)
+        page.open_wanted.connect(self.open_wanted)
+        page.keys_wanted.connect(self.keys_wanted)
+        page.decided.connect(self.decided)
+        self.addWidget(page)
+        return page
 
     async def drafts_changed(self, session: Session) -> None:
-        """A draft of ``session`` came or was decided: the page of drafts, if shown, shows it."""
-        from studio.ui.pages.drafts import DraftsPage
-
+        """A draft of ``session`` was made or decided: the page on screen may show it."""
         page = self.currentWidget()
-        if isinstance(page, DraftsPage):
-            await session.flush()  # the list is made of what is stored
-            page.refresh()
-
-    def show_audit(self) -> None:
-        from studio.ui.pages.audit import AuditPage
-
-        if (studio := self._studio) is None:
-            return
-
-        def make() -> AuditPage:
-            made = AuditPage(self._theme, studio, self._later)
-            made.open_wanted.connect(self.open_wanted)
-            return made
-
-        page = self._page(AuditPage, make)
-        self._turn_to(page, "audit")
-        page.field.setFocus()
-        page.refresh()
-
-    def _page(self, kind: type[_Page], make: Callable[[], _Page]) -> _Page:
-        """The page of a kind, there is one of each."""
-        for index in range(self.count()):
-            page = self.widget(index)
-            if isinstance(page, kind):
-                return page
-        made = make()
-        self.addWidget(made)
-        return made
-
-    def _turn_to(self, page: QWidget, name: str) -> None:
-        self.setCurrentWidget(page)
-        self._sidebar.select_page(name)
+        if isinstance(page, Page):
+            await page.drafts_changed(session)

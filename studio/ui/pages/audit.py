@@ -16,9 +16,8 @@ from PySide6.QtCore import (
     QRectF,
     QSize,
     Qt,
-    Signal,
 )
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -29,12 +28,12 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QVBoxLayout,
-    QWidget,
 )
 
 from studio.agent.audit_export import export
 from studio.agent.engine import Engine
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
+from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme, joined
 from studio.ui.widgets import (
     Button,
@@ -136,20 +135,11 @@ class _Row(QStyledItemDelegate):
         paint_ends(painter, t, second, ("  ·  ".join(about(entry)), "small", "text2"))
 
 
-class AuditPage(QWidget):
-    """Filtered by words and by what a call came to; ``later`` runs a coroutine."""
+class AuditPage(Page):
+    """The calls, filtered by words and by what they came to."""
 
-    open_wanted = Signal(str)
-    """The id of a session to be shown."""
-
-    def __init__(
-        self,
-        theme: Theme,
-        studio: Engine,
-        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
-    ) -> None:
-        super().__init__()
-        self._theme, self._studio, self._later = theme, studio, later
+    def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
+        super().__init__(theme, engine, run)
         self._wanted = AuditFilter()
         self._chosen = ""
         """The state that is looked for; no state's name for any."""
@@ -210,6 +200,10 @@ class AuditPage(QWidget):
         self._follow()
         theme.changed.connect(self._follow)
 
+    def open(self, *target: str) -> None:
+        self.field.setFocus()
+        self.refresh()
+
     def refresh(self) -> None:
         """Show the calls as they are now, from the first."""
         states = tuple(s for s in get_args(AuditState) if s == self._chosen)
@@ -225,25 +219,25 @@ class AuditPage(QWidget):
         """Do this; what was looked for before is not wanted any more."""
         if self._work is not None:
             self._work.cancel()
-        self._work = self._later(work)
+        self._work = self._run(work)
 
     async def _look(self) -> None:
         wanted = self._wanted
-        entries = await self._studio.audit(wanted, limit=PAGE)
+        entries = await self._engine.audit(wanted, limit=PAGE)
         self.model.begin(entries, len(entries) < PAGE)
         self._show(QModelIndex())
-        count = await self._studio.store.audit_count(wanted)
+        count = await self._engine.store.audit_count(wanted)
         self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'}")
         self.export.setEnabled(count > 0)
 
     def _fetch(self) -> None:
         if self._work is None or self._work.done():
-            self._work = self._later(self._more())
+            self._work = self._run(self._more())
 
     async def _more(self) -> None:
         entries = self.model.entries
         beyond = entries[-1].id if entries else 0
-        page = await self._studio.audit(self._wanted, beyond=beyond, limit=PAGE)
+        page = await self._engine.audit(self._wanted, beyond=beyond, limit=PAGE)
         self.model.append(page, len(page) < PAGE)
 
     def _show(self, index: QModelIndex) -> None:
@@ -254,10 +248,10 @@ class AuditPage(QWidget):
             self.details.setPlainText(json.dumps(entry.arguments, indent=2, ensure_ascii=False))
 
     def _open(self, index: QModelIndex) -> None:
-        self._later(self._open_chat(index.data(Qt.ItemDataRole.UserRole)))
+        self._run(self._open_chat(index.data(Qt.ItemDataRole.UserRole)))
 
     async def _open_chat(self, entry: AuditEntry) -> None:
-        if await self._studio.store.get(entry.session_id) is None:
+        if await self._engine.store.get(entry.session_id) is None:
             self.count.setText("This chat was deleted.")
         else:
             self.open_wanted.emit(entry.session_id)
@@ -268,25 +262,19 @@ class AuditPage(QWidget):
         )
         chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix("jsonl")
-        chooser.fileSelected.connect(lambda path: self._later(self.save(Path(path))))
+        chooser.fileSelected.connect(lambda path: self._run(self.save(Path(path))))
         chooser.finished.connect(chooser.deleteLater)
         self._chooser = chooser
         chooser.open()
 
     async def save(self, path: Path) -> None:
         """Write what the filter leaves to a file, as JSONL; raises ConfigurationError."""
-        count = await export(self._studio.store, self._wanted, path)
+        count = await export(self._engine.store, self._wanted, path)
         self.count.setText(f"{count:,} {'call' if count == 1 else 'calls'} in {path}")
 
     def _follow(self) -> None:
         self.details.setFont(self._theme.font("code"))
         self.list.doItemsLayout()
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.color("surface"))
-        painter.end()
 
 
 def headline(entry: AuditEntry) -> str:

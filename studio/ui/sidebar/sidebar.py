@@ -10,6 +10,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QSizePolicy, QVBoxLayout, QWidget
 
+from studio.ui.pages import registry
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import Field, IconButton, Label, PaintedButton, paint_rounded
 
@@ -17,13 +18,6 @@ from .chat_list import ChatList
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
-
-PAGES = (
-    ("new", "New chat", "square-pen"),
-    ("agents", "Agents", "bot"),
-    ("workflows", "Workflows", "workflow"),
-    ("drafts", "Drafts", "inbox"),
-)
 
 
 class NavRow(PaintedButton):
@@ -153,7 +147,9 @@ class Sidebar(QWidget):
         top.setSpacing(0)
         top.addWidget(self.field)
         top.addSpacing(8)
-        for name, text, icon in PAGES:
+        places = [("new", "New chat", "square-pen")]
+        places += [(one.key, one.title, one.icon) for one in registry.PAGES if one.in_sidebar]
+        for name, text, icon in places:
             row = self._rows[name] = NavRow(theme, text, icon)
             row.clicked.connect(lambda _on=False, name=name: self._go(name))
             top.addWidget(row)

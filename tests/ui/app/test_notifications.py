@@ -38,7 +38,7 @@ async def leave(person: Person, words: str) -> None:
     """Say something, and look at another page before anything can come of it."""
     person.composer.setFocus()
     person.say(words)
-    person.window.pages.show_drafts()
+    person.window.pages.show_page("drafts")
     assert not person.window.pages.shows_chat
     await until(lambda: person.window._runs.running)
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 from studio.domain.blocks import EndBlock, TextBlock, UserBlock
 from studio.domain.events import TurnStarted
 from studio.simulator import Call, Text, Turn, Usage, stall
+from studio.ui.app.actions import Action
 from studio.ui.transcript.items.turn_items import EndItem
 from support.waiting import until
 from support.window import (
@@ -232,7 +233,7 @@ async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Pat
         await until(lambda: person.status("First") == person.status("Second") == "running")
         first = row_of(chats, "First")
         assert re.match(r"Step 1, \d+:\d\d", first.data(3))  # the tooltip
-        menu = person.window.actions_by_name["running"].menu()
+        menu = person.window.menu_actions.by_action[Action.RUNNING].menu()
         assert isinstance(menu, QMenu)
         menu.fill()
         lines = [action.text().partition("\t")[0] for action in menu.actions()]
@@ -243,10 +244,13 @@ async def test_l1_chats_that_run_are_listed_and_stopped_one_by_one(tmp_path: Pat
         of_row.close()
         await until(lambda: person.status("First") == "unread")
         assert person.session.running
-        person.window.actions_by_name["stop_all"].trigger()
+        person.window.menu_actions.by_action[Action.STOP_ALL].trigger()
         await person.done()
         menu.fill()
-        assert not menu.actions() and not person.window.actions_by_name["stop_all"].isEnabled()
+        assert (
+            not menu.actions()
+            and not person.window.menu_actions.by_action[Action.STOP_ALL].isEnabled()
+        )
 
 
 @on_window_loop

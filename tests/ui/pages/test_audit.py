@@ -25,7 +25,7 @@ SCRIPT = [
 
 
 async def page_of(person: Person) -> AuditPage:
-    person.window.actions_by_name["audit"].trigger()
+    person.window.menu_actions.by_page["audit"].trigger()
     page = await until(
         lambda: p if isinstance(p := person.window.pages.currentWidget(), AuditPage) else None
     )

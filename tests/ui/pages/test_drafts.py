@@ -13,8 +13,8 @@ from studio.domain.blocks import DraftBlock
 from studio.simulator import Call, Text, Turn
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.three_way_merge import three_way
-from studio.ui.pages.drafts import DraftsPage
 from studio.ui.pages.drafts.diff_view import split, three, unified
+from studio.ui.pages.drafts.page import DraftsPage
 from studio.ui.transcript.items.draft_item import DraftItem
 from studio.ui.widgets import Button
 from support.waiting import until

@@ -5,7 +5,3 @@
 - ``draft_list``: The list of drafts.
 - ``page``: Drafts of all chats.
 """
-
-from .page import DraftsPage
-
-__all__ = ["DraftsPage"]

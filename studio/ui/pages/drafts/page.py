@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt
 from PySide6.QtGui import QKeySequence, QPainter, QPaintEvent, QShortcut
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -17,6 +17,7 @@ from studio.agent.session.session import Session
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.domain.tools import Draft
+from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.chat_list_model import age
 from studio.ui.theme import Theme
 from studio.ui.widgets import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
@@ -55,23 +56,11 @@ class _Foot(QWidget):
         painter.end()
 
 
-class DraftsPage(QWidget):
-    """``later`` runs a coroutine and tells the person of an error it ends with."""
+class DraftsPage(Page):
+    """The list of drafts at the left, the chosen one at the right."""
 
-    open_wanted = Signal(str)
-    """The id of a session to be shown."""
-    keys_wanted = Signal()
-    decided = Signal()
-    """Something was decided: counts elsewhere may be other ones."""
-
-    def __init__(
-        self,
-        theme: Theme,
-        studio: Engine,
-        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any] | None],
-    ) -> None:
-        super().__init__()
-        self._theme, self._studio, self._later = theme, studio, later
+    def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
+        super().__init__(theme, engine, run)
         self._work: asyncio.Task[Any] | None = None
         self._wanted: tuple[str, str] | None = None
         """What is to be chosen with the next look, should another one come between."""
@@ -101,7 +90,6 @@ class DraftsPage(QWidget):
             shortcut = QShortcut(QKeySequence(keys), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(does)
-        theme.changed.connect(self.update)
 
     def _left(self) -> QWidget:
         t, left = self._theme, Column(self._theme, 300)
@@ -129,6 +117,15 @@ class DraftsPage(QWidget):
 
     # -- what it shows --------------------------------------------------------------------
 
+    def open(self, *target: str) -> None:
+        """``target`` is the id of a session and that of a draft, to choose that one."""
+        self.list.setFocus()
+        self.refresh((target[0], target[1]) if target and target[1] else None)
+
+    async def drafts_changed(self, session: Session) -> None:
+        await session.flush()  # the list is made of what is stored
+        self.refresh()
+
     def refresh(self, wanted: tuple[str, str] | None = None) -> None:
         """Show the drafts as they are now; a session's and a draft's id choose one."""
         if wanted is not None:
@@ -139,11 +136,11 @@ class DraftsPage(QWidget):
     def _replace(self, work: Coroutine[Any, Any, None]) -> None:
         if self._work is not None:
             self._work.cancel()
-        self._work = self._later(work)
+        self._work = self._run(work)
 
     async def _look(self) -> None:
         done = self.which.current == 1
-        entries = await self._studio.store.drafts(done=done)
+        entries = await self._engine.store.drafts(done=done)
         self.list.selectionModel().blockSignals(True)
         self.list.show_entries(entries, self._wanted)
         self._wanted = None
@@ -162,12 +159,12 @@ class DraftsPage(QWidget):
             done = self.which.current == 1
             self.detail.clear("Nothing was decided yet." if done else "No draft waits for you.")
             return
-        session = await self._studio.sessions.open(entry.session_id)
+        session = await self._engine.sessions.open(entry.session_id)
         draft = session.drafts.get(entry.draft_id)
         if draft is None:
             raise ConfigurationError(f"The draft of {entry.path} cannot be read any more.")
         conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
-        agents = await self._studio.agents()
+        agents = await self._engine.agents()
         agent = agents.get(entry.agent)
         since = age(time.time() - (entry.resolved or entry.created))
         shown = ShownDraft(
@@ -191,9 +188,9 @@ class DraftsPage(QWidget):
             return
         entries = self.list.marked
         if action in ("approve", "discard", "undo"):
-            self._later(self._decide(action, entries))  # type: ignore[arg-type]  # one of three
+            self._run(self._decide(action, entries))  # type: ignore[arg-type]  # one of three
         else:
-            self._later(self._rework(action, self.detail.shown))
+            self._run(self._rework(action, self.detail.shown))
 
     def _primary(self) -> None:
         for action in ("approve", "merge", "anew"):
@@ -209,7 +206,7 @@ class DraftsPage(QWidget):
             self.do("undo")
         elif self._last:
             last, self._last = self._last, []
-            self._later(self._carry_out("undo", last))
+            self._run(self._carry_out("undo", last))
 
     def _open_chat(self) -> None:
         if self.detail.shown is not None:
@@ -231,7 +228,7 @@ class DraftsPage(QWidget):
         failed: list[str] = []
         done: list[tuple[str, list[str]]] = []
         for owner, ids in wanted:
-            session = await self._studio.sessions.open(owner)
+            session = await self._engine.sessions.open(owner)
             decided = await session.decide_all(decision, ids)
             done.append((owner, [one for one, now in decided.items() if now == status]))
             # A conflict is shown in its row, with a way out.
@@ -246,7 +243,7 @@ class DraftsPage(QWidget):
 
     async def _rework(self, action: str, shown: ShownDraft) -> None:
         """Give the draft another text, or make it anew on top of the file as it is now."""
-        session = await self._studio.sessions.open(shown.entry.session_id)
+        session = await self._engine.sessions.open(shown.entry.session_id)
         draft, conflict = shown.draft, shown.conflict
         merge = conflict.merge if conflict else None
         made: Draft | None = None
@@ -271,11 +268,6 @@ class DraftsPage(QWidget):
                 raise
         self.decided.emit()
         self.refresh((shown.entry.session_id, made.id) if made else None)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), self._theme.color("surface"))
-        painter.end()
 
 
 def _details(session: Session, draft_ids: Sequence[str]) -> list[str]:

@@ -1,0 +1,48 @@
+"""The registry of the pages in the middle of the window: one line for each.
+
+A page's line puts it into the sidebar and into the menu, with its shortcut. Its
+module is imported when the page is first shown, so that the window opens fast.
+``docs/extending/window_page.md`` shows how to add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.ui.theme import Theme
+
+    from .page import Page, Run
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """One page: ``source`` is its module and class, ``icon`` the name of a drawing.
+
+    ``menu`` is the menu with its action and ``keys`` the shortcut of that action.
+    """
+
+    key: str
+    title: str
+    icon: str
+    source: str
+    keys: str = ""
+    menu: Literal["Run", "Window"] = "Window"
+    in_sidebar: bool = True
+
+    def load(self) -> Callable[[Theme, Engine, Run], Page]:
+        """Imports the page's module and returns its class."""
+        from pkgutil import resolve_name
+
+        return resolve_name(f"studio.ui.pages.{self.source}")
+
+
+PAGES: tuple[PageEntry, ...] = (
+    PageEntry("agents", "Agents", "bot", "agents:AgentsPage", "Ctrl+2"),
+    PageEntry("workflows", "Workflows", "workflow", "workflows:WorkflowsPage", "Ctrl+3"),
+    PageEntry("drafts", "Drafts", "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
+    PageEntry("audit", "Audit", "list", "audit:AuditPage", menu="Run", in_sidebar=False),
+)
