@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from studio.agent.permission.approval import UNANSWERED
+from studio.agent.loop.prompts import NOBODY_ANSWERS
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.events import (
@@ -227,7 +227,7 @@ class TurnDriver:
 
     async def _reply(self, event: AwaitingReply) -> None:
         if self._window is not None:
-            self._session.answer_question(event.call_id, UNANSWERED)
+            self._session.answer_question(event.call_id, NOBODY_ANSWERS)
             return
         with self._printer.quiet():
             self._console.say(f"\n{event.text}")
@@ -235,7 +235,7 @@ class TurnDriver:
                 self._console.say(f"  {number}. {choice}")
             while True:
                 line = await self._console.line("Answer: ")
-                text = UNANSWERED if line is None else line.strip()
+                text = NOBODY_ANSWERS if line is None else line.strip()
                 if text:
                     break
             if text.isdecimal() and 1 <= int(text) <= len(event.choices):

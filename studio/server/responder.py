@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.engine import Engine
-from studio.agent.permission.approval import UNANSWERED
+from studio.agent.loop.prompts import NOBODY_ANSWERS
 from studio.agent.permission.visible_text import escape_line
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
@@ -184,7 +184,7 @@ class Responder:
                         case AwaitingPermission():
                             asker.ask(event.question)
                         case AwaitingReply():
-                            session.answer_question(event.call_id, UNANSWERED)
+                            session.answer_question(event.call_id, NOBODY_ANSWERS)
                         case _:
                             pass
                     for part in telling.feed(event):

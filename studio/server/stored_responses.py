@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from studio.agent.engine import Engine
-from studio.agent.loop.structured_output import FREE
+from studio.agent.loop.prompts import ANSWER_IN_WORDS
 from studio.domain.events import Event, Told, TurnComplete, TurnStarted
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
@@ -101,13 +101,13 @@ def _unknown(answer: str) -> BadRequest:
 
 def _structured(events: Sequence[Event], last: Event) -> bool:
     """Whether a schema held when this happened: then the last step's words are the answer."""
-    form = FREE
+    form = ANSWER_IN_WORDS
     for event in events:
         if isinstance(event, Told) and event.topic == "schema":
             form = event.text
         if event is last:
             break
-    return form != FREE
+    return form != ANSWER_IN_WORDS
 
 
 def _model(own: Sequence[Event]) -> str:

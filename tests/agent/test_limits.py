@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from studio.agent import usage_accounting as accounts
 from studio.agent.limits import Account, Amount, Budget, OverBudget, RequestRate
-from studio.agent.loop.turn import NEARLY_OUT
+from studio.agent.loop.prompts import NEARLY_OUT
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.model_request import RESUME
+from studio.agent.loop.prompts import RESUME
 from studio.agent.loop.turn import describe_error
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.blocks import RetryBlock, TextBlock

@@ -24,7 +24,7 @@ from openai.lib.responses_tool_runner import AsyncRegisteredFunction, AsyncRespo
 from openai.types.responses import Response
 from pydantic import BaseModel
 
-from studio.agent.loop.tool_runner import NO_MORE
+from studio.agent.loop.prompts import NO_MORE_CALLS
 from studio.server.http_server import HttpServer
 from studio.simulator import (
     Call,
@@ -252,7 +252,7 @@ async def test_an_agent_makes_no_more_calls_than_the_client_wants(tmp_path: Path
         assert answer.max_tool_calls == 2
         assert sorted(one.name for one in made.folder.iterdir()) == ["one", "two"]
         told = [one["output"] for one in made.asked[-1].json["input"] if "output" in one]
-        assert [NO_MORE in str(one) for one in told] == [False, False, True]
+        assert [NO_MORE_CALLS in str(one) for one in told] == [False, False, True]
 
 
 async def test_a_picture_arrives(tmp_path: Path) -> None:

@@ -22,12 +22,12 @@ from typing import Any, Literal
 
 import pytest
 
-from studio.agent.context.summarizer import SYSTEM
 from studio.agent.engine import Engine
 from studio.agent.loop.model_request import REJECTED
+from studio.agent.loop.prompts import MODE_NOTES, SUMMARY_SYSTEM
 from studio.agent.retry_policy import RetryPolicy
 from studio.agent.session.session import Session
-from studio.agent.session.system_prompt import MODES, dated
+from studio.agent.session.system_prompt import dated
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
@@ -347,7 +347,7 @@ class StoryRunner:
     # What the model does, and what it is sent
 
     def script(self, view: RequestView) -> Turn:
-        if SYSTEM in view.system:
+        if SUMMARY_SYSTEM in view.system:
             self.asked("AskedToSum")
             reply = self.summaries.pop(0) if self.summaries else Reply((Text(SUMMED_UP),))
             return reply.turn(view.surface)
@@ -372,7 +372,7 @@ class StoryRunner:
         self.rows = view.rows
         words = json.dumps(view.rows, ensure_ascii=False)
         mode = self.session.info.permission_mode
-        for known in (dated(self.day), *([MODES[mode]] if mode != "ask" else [])):
+        for known in (dated(self.day), *([MODE_NOTES[mode]] if mode != "ask" else [])):
             if known not in words:  # H-6
                 self.wrong.append(f"the model does not know: {known}")
         transcript, known = self.session.transcript, self.known()

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.loop.turn import LAST_STEP, NEARLY_OUT
-from studio.agent.session.model_router import TAKE_OVER
+from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT, TAKE_OVER
 from studio.domain import events
 from studio.domain.blocks import AgentBlock, NoticeBlock
 from studio.domain.envelope import EventEnvelope

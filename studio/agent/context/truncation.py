@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from studio.agent.loop.prompts import RESULT_CUT, RESULT_STUB
 from studio.domain.messages import Block, Image, Message, Text, ToolResult
 
 KEPT_RESULTS = 3
 WORTH = 400
 """Characters; a stub for less would save nothing."""
-STUB = "[An older result of {name}, {size:,} characters, was left out. Call it again if needed.]"
-CUT = (
-    "\n\n[… {size:,} characters were left out here: the whole does not fit. "
-    "Call {name} again for a part of it. …]\n\n"
-)
 CUTS = (8_000, 2_000, WORTH)
 """Characters that are left of the newest results where nothing else helps."""
 WHY = "Older results were shortened to save room."
@@ -58,7 +54,7 @@ def _stub(result: ToolResult) -> ToolResult:
     size = len(result.text)
     if size < WORTH and not any(isinstance(part, Image) for part in result.content):
         return result
-    return replace(result, content=(Text(STUB.format(name=result.name, size=size)),))
+    return replace(result, content=(Text(RESULT_STUB.format(name=result.name, size=size)),))
 
 
 def _cut(result: ToolResult, most: int) -> ToolResult:
@@ -66,6 +62,6 @@ def _cut(result: ToolResult, most: int) -> ToolResult:
     if len(text) <= most:
         return result
     half = most // 2
-    gap = CUT.format(name=result.name, size=len(text) - 2 * half)
+    gap = RESULT_CUT.format(name=result.name, size=len(text) - 2 * half)
     pictures = (part for part in result.content if isinstance(part, Image))
     return replace(result, content=(Text(text[:half] + gap + text[-half:]), *pictures))

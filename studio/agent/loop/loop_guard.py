@@ -12,10 +12,6 @@ from studio.domain.tools import Effect
 
 FRUITLESS = 3
 """Steps in a row without anything new after which an agent is stalled."""
-MESSAGE = (
-    "You have made the same calls again and nothing new came of it. Do not call more tools: "
-    "give your final answer now, with what you know. Say what is missing."
-)
 
 
 @dataclass(frozen=True, slots=True)

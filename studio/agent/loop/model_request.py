@@ -15,6 +15,7 @@ from typing import Protocol
 
 from studio.agent.context.cache_ledger import CacheLedger, Prefix
 from studio.agent.limits import RequestMeter, Reservation
+from studio.agent.loop.prompts import RESUME
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
@@ -37,8 +38,6 @@ from studio.domain.models import PROVIDER_TITLES
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 
-RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
-BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."
 REJECTED = "The provider did not accept the history. It was built anew from the conversation."
 
 

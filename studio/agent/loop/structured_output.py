@@ -6,11 +6,10 @@ import json
 import re
 from typing import cast
 
+from studio.agent.loop.prompts import ANSWER_IN_WORDS
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.tools.sdk.argument_check import violations
 
-FREE = "Answer in words again."
-WRONG = "Your answer does not fit what was asked for: {wrong}. Answer again, with the JSON alone."
 TRIES = 2
 """So often an answer that does not fit is asked for again."""
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
@@ -19,7 +18,7 @@ _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
 def in_words(schema: JsonObject | None) -> str:
     """What the model is told of the schema; some providers hold it to that, others do not."""
     if schema is None:
-        return FREE
+        return ANSWER_IN_WORDS
     if not schema:
         return "Your final answer has to be one JSON object, and nothing else."
     return (

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from studio.agent.loop.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 from studio.agent.permission.approval import Approvals, Permit, Refused
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
@@ -88,9 +89,6 @@ OUTPUT_LIMIT = 250_000
 """Characters that a running tool can show; a little more than a command does."""
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
-ONE_AT_A_TIME = "This call was not made: one at a time. Make it when the other has its result."
-
-NO_MORE = "This call was not made: the answer may have no more calls. Answer with what is known."
 
 
 class DraftBox(Protocol):
@@ -287,10 +285,10 @@ class ToolRunner:
                 f"Send the call again with valid JSON. Received: {call.raw[:200]}"
             )
         if call.name in self._external:
-            raise ToolFailed(ONE_AT_A_TIME)
+            raise ToolFailed(ONE_CALL_AT_A_TIME)
         if self._left is not None:
             if self._left <= 0:
-                raise ToolFailed(NO_MORE)
+                raise ToolFailed(NO_MORE_CALLS)
             self._left -= 1
         tool = self._tools[call.name]
         if tool.patterns:  # of other people; one may take for ever

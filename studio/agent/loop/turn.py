@@ -19,6 +19,18 @@ from typing import Any, Literal, Protocol
 from studio.agent.attachments import readable
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.limits import NEARLY, OverBudget, RequestMeter, WorkClock
+from studio.agent.loop.prompts import (
+    ANSWER_MISFIT,
+    CALL_BROKEN_OFF,
+    CALL_CANCELLED,
+    CALL_FAILED,
+    CALL_NOT_RUN,
+    CALL_OUT_OF_TIME,
+    CALL_REPEATED,
+    LAST_STEP,
+    LOOPING,
+    NEARLY_OUT,
+)
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.agents import Limits
 from studio.domain.events import (
@@ -44,29 +56,16 @@ from studio.domain.models import AS_IT_IS, Generation, ModelInfo, Usage
 from studio.domain.permissions import Answer
 from studio.providers.base import Provider, Reply, Request
 
-from .loop_guard import MESSAGE, LoopGuard, Made
-from .model_request import BROKEN_OFF, History, ModelRequests, failed
-from .structured_output import TRIES, WRONG, parse_answer
+from .loop_guard import LoopGuard, Made
+from .model_request import History, ModelRequests, failed
+from .structured_output import TRIES, parse_answer
 from .tool_runner import ToolRunner
 from .user_messages import describe_error
 
 log = logging.getLogger(__name__)
 
-LAST_STEP = (
-    "This is the last step of this turn. Do not call more tools: give your answer now, with what "
-    "you know, and say what is left to do."
-)
-NEARLY_OUT = (
-    "This turn has nearly used what it may. Come to an end: give your answer, with what you know, "
-    "and say what is left to do."
-)
 SQUEEZES = 2
 """So often in a row room is made because a provider says that there is none."""
-REPEATED = "This call was not run: it was made before, and nothing has changed since."
-CANCELLED = "The person stopped the turn before this was done."
-NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."
-OUT_OF_TIME = "The turn's time limit was reached before this was done."
-FAILED = "The program could not finish this. Its effect is unknown."
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class Turn:
             tokens=setting.tokens,
             before=self._before,
             squeeze=self._squeeze,
-            why=lambda error: self._why(error, BROKEN_OFF),
+            why=lambda error: self._why(error, CALL_BROKEN_OFF),
             emit=self._emit,
             clock=self._clock,
         )
@@ -329,7 +328,7 @@ class Turn:
             if self._unfit == TRIES:
                 return Ended("error", f"The answer does not fit the schema: {wrong}")
             self._unfit += 1
-            self._notes.append(Told("misfit", WRONG.format(wrong=wrong)))
+            self._notes.append(Told("misfit", ANSWER_MISFIT.format(wrong=wrong)))
         limit = self._setting.limits.steps
         used = "the one step" if limit == 1 else f"all {limit} steps"
         return Ended("step_limit", f"The agent used {used} of this turn.")
@@ -414,10 +413,10 @@ class Turn:
         the calls are found open and closed when the session is opened again.
         """
         if reply.stop != "tool_use":
-            await self._leave(reply, NOT_RUN)
+            await self._leave(reply, CALL_NOT_RUN)
             return None
         if self._stall.warned and self._stall.repeats(reply.calls):
-            await self._leave(reply, REPEATED)
+            await self._leave(reply, CALL_REPEATED)
             return _stalled(reply.calls)
         results: list[ToolResult | None] = [None] * len(reply.calls)
         try:
@@ -425,18 +424,18 @@ class Turn:
             parallel = self._setting.generation.parallel
             await self._execution.run(reply.calls, results, parallel=parallel)
         except BaseException as error:
-            await self._results(reply.calls, results, self._why(error, FAILED))
+            await self._results(reply.calls, results, self._why(error, CALL_FAILED))
             raise
         if None in results:  # what is done here is known to the transcript
             return Ended("handed_over")
-        closed = await self._results(reply.calls, results, FAILED)
+        closed = await self._results(reply.calls, results, CALL_FAILED)
         effect = self._execution.effect
         made = zip(reply.calls, closed, strict=True)
         if self._stall.circles([Made(call, done, effect(call.name)) for call, done in made]):
             if self._stall.warned:
                 return _stalled(reply.calls)
             self._stall.warned = True
-            self._notes.append(Told("stall", MESSAGE))
+            self._notes.append(Told("stall", LOOPING))
         return None
 
     async def _results(
@@ -460,7 +459,7 @@ class Turn:
     def _why(self, error: BaseException, otherwise: str) -> str:
         if not isinstance(error, asyncio.CancelledError):
             return otherwise
-        return OUT_OF_TIME if self._out_of_time else CANCELLED
+        return CALL_OUT_OF_TIME if self._out_of_time else CALL_CANCELLED
 
 
 def _stalled(calls: Sequence[ToolCall]) -> Ended:

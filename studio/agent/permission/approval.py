@@ -29,8 +29,6 @@ from .policy import COMMAND, NETWORK, PATH, Policy, target_of
 from .rulebook import FOLDER, PLAN, Decision
 from .visible_text import escape_invisible, escape_line
 
-UNANSWERED = "Nobody is here to answer. Decide yourself, or stop."
-"""What an agent hears that asks the person something where none is."""
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from studio.agent.changes.folder_tracker import FolderTracker
 from studio.agent.limits import Budget, RequestRate
+from studio.agent.loop.prompts import CLIENT_INSTRUCTIONS
 from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers, StandingRules, Trust
@@ -31,10 +32,6 @@ from .model_router import ModelRouter
 from .system_prompt import SystemPrompt
 
 SEARCH = "web_search"
-CLIENT = (
-    "The client that you answer adds these instructions:\n\n"
-    '<instructions from="client">\n{text}\n</instructions>'
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,4 +171,4 @@ def _instructions(agent: Agent, folder: Path, client: str) -> str:
         "Files you write or edit become drafts that the person approves; "
         "reading a file shows your draft of it."
     )
-    return f"{own}\n\n{CLIENT.format(text=client)}" if client else own
+    return f"{own}\n\n{CLIENT_INSTRUCTIONS.format(text=client)}" if client else own

@@ -22,6 +22,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from studio.agent.context.token_count import estimate_request
 from studio.agent.limits import Budget, RequestMeter, RequestRate
+from studio.agent.loop.prompts import ROUTING_SYSTEM
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode
 from studio.domain.errors import ProviderError, StudioError
@@ -155,17 +156,6 @@ STUCK: dict[Mode, tuple[CompletionReason, ...]] = {
 }
 """How a turn ends that the next tier takes over. One that worked for the few steps of
 the inline mode is not stuck: the person is offered the background (L-1)."""
-TAKE_OVER = (
-    "The model before you got stuck on this. Look at what it did, find out why that did not"
-    " lead on, and finish the task another way."
-)
-SORT = (
-    "You sort messages that a person sends to an assistant which can read and change files."
-    " Do not answer the message. Reply with two words.\n"
-    "First how hard it is: small (a greeting, a fact, a question with a short answer), large"
-    " (one task of a few steps) or cloud (a long or hard task, many files, deep thought).\n"
-    "Then how it is worked on: inline (done within half a minute) or background (longer)."
-)
 
 
 class Models(Protocol):
@@ -285,7 +275,7 @@ class ModelRouter:
         except StudioError:  # no key, say
             return False
         facts = self._models.model(*target)
-        return not any(provider.media_problem(block, facts) for block in said)
+        return not any(provider.refuses(block, facts) for block in said)
 
     async def _ask(self, said: Sequence[Said], budget: Budget) -> Asked:
         """Whatever goes wrong, the rules are there."""
@@ -299,8 +289,8 @@ class ModelRouter:
             return Asked(None)
         facts = self._models.model(*target)
         rates = asyncio.to_thread(token_rates, *target, READS, facts)
-        words = provider.user_items([Text(_shown(said))])
-        request = Request(target[1], words, SORT, output_limit=ANSWER, facts=facts)
+        words = provider.said([Text(_shown(said))])
+        request = Request(target[1], words, ROUTING_SYSTEM, output_limit=ANSWER, facts=facts)
         purse = RequestMeter(budget, self._models.rate, rates)
         try:
             reservation = await purse.reserve(estimate_request(request), facts)

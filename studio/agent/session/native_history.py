@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from studio.agent.loop.prompts import CALL_LOST
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event, HistoryBegun, Notice
@@ -79,7 +80,6 @@ def _listed(things: Sequence[str]) -> str:
     return f"{', '.join(some)} and {last}" if some else last
 
 
-CLOSED = "The program ended before this tool finished. Its effect is unknown."
 DAMAGED = "The saved history was damaged: {damage}. It was built anew from the conversation."
 OTHER_SEARCH = "Who searches the web has changed. The history was built anew with it."
 MORE_TOOLS = "There are new tools: {names}. The history was built anew with them."
@@ -286,6 +286,6 @@ def _lengthen(chain: list[str], items: Sequence[JsonObject]) -> None:
 
 def _result(call: ToolCall, made: ToolBlock | None) -> ToolResult:
     if made is None:
-        return ToolResult(call.id, call.name, (Text(CLOSED),), is_error=True)
+        return ToolResult(call.id, call.name, (Text(CALL_LOST),), is_error=True)
     content = (Text(made.output), *made.images)
     return ToolResult(call.id, call.name, content, is_error=made.state == "error")

@@ -12,14 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from studio.agent.loop.prompts import MODE_NOTES
 from studio.domain.agents import PermissionMode
 from studio.domain.events import Told, Topic
-
-MODES: dict[PermissionMode, str] = {
-    "ask": "Drafts wait for the person's approval again, and all tools may be used.",
-    "auto": "The person lets your drafts be written at once. Commands are still asked about.",
-    "plan": "The person wants a plan first. Use only tools that read; others are refused.",
-}
 
 
 def dated(today: date) -> str:
@@ -58,7 +53,7 @@ class SystemPrompt:
 
         if self.today is not None:
             tell("date", f"Today is {dated(self.today)}.", dated(self.today) in system)
-        tell("mode", MODES[self.mode], self.mode == "ask")
+        tell("mode", MODE_NOTES[self.mode], self.mode == "ask")
         tell(
             "instructions",
             f"Your instructions have changed. They are now:\n\n{self.instructions}",

@@ -17,7 +17,8 @@ from studio.agent.changes.undo import Undo
 from studio.agent.context import Compactor, ContextUsage, ModelAccess
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.limits import Budget, RequestMeter, WorkClock
-from studio.agent.loop.structured_output import FREE, in_words
+from studio.agent.loop.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
+from studio.agent.loop.structured_output import in_words
 from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn, TurnContext
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
@@ -49,14 +50,13 @@ from studio.storage.sessions.store import SessionStore
 from studio.tools import Workspace
 
 from .agent_setup import AgentSetup, Services, load_agent_setup
-from .model_router import STUCK, TAKE_OVER
+from .model_router import STUCK
 from .native_history import NativeHistory
 from .pending_input import PendingInput
 from .session_rules import SessionRules
 from .system_prompt import SystemPrompt
 from .tool_access import ToolAccessBuilder
 
-NOT_BROUGHT = "Whoever runs this tool sent no result."
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
@@ -236,7 +236,7 @@ class TurnBuilder:
         for call in self._chat.transcript.handed_over:
             result = brought.get(call.call_id)
             if result is None:
-                self._record(ToolFinished(call.call_id, NOT_BROUGHT, is_error=True, seconds=0.0))
+                self._record(ToolFinished(call.call_id, RESULT_MISSING, is_error=True, seconds=0.0))
                 continue
             images = tuple(part for part in result.content if isinstance(part, Image))
             self._record(
@@ -354,7 +354,7 @@ class TurnBuilder:
         history, told = self.history, self._chat.transcript.told
         frozen = [spec.name for spec in history.tools]
         untold = standing.untold(told, history.system, frozen)
-        if told.get("schema", FREE) != (form := in_words(schema)):
+        if told.get("schema", ANSWER_IN_WORDS) != (form := in_words(schema)):
             untold.append(Told("schema", form))
         return [*untold, *self._unheard.notes]
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from studio.agent.context import ContextUsage, PartKind
-from studio.agent.loop.turn import NEARLY_OUT
+from studio.agent.loop.prompts import NEARLY_OUT, TAKE_OVER
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
-from studio.agent.session.model_router import TAKE_OVER
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars
 from studio.domain.blocks import TextBlock, UserBlock

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.context import SHORTENED
-from studio.agent.context.summarizer import SYSTEM
+from studio.agent.loop.prompts import SUMMARY_SYSTEM
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
 from studio.domain.blocks import SummaryBlock, UserBlock
@@ -41,7 +41,7 @@ def small(home: EngineHome, window: int = WINDOW, model: str = "sim-model") -> N
 
 
 def asks_for_summary(view: RequestView) -> bool:
-    return SYSTEM[:60] in view.system
+    return SUMMARY_SYSTEM[:60] in view.system
 
 
 def chatter(view: RequestView) -> Turn:
@@ -149,7 +149,7 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
         assert isinstance(events[-1], TurnComplete) and events[-1].reason == "done"
         assert SUMMED_UP in begun(events)
         for one in home.asked:
-            if SYSTEM[:60] not in json.dumps(one.json):
+            if SUMMARY_SYSTEM[:60] not in json.dumps(one.json):
                 assert json.dumps(one.json).count("(mine)") == 1
         assert accepted(home)
 

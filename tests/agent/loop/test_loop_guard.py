@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.loop_guard import FRUITLESS, MESSAGE, LoopGuard, Made
+from studio.agent.loop.loop_guard import FRUITLESS, LoopGuard, Made
+from studio.agent.loop.prompts import LOOPING
 from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     StepStarted,
@@ -136,8 +137,8 @@ async def test_l8_h6_one_message_then_the_end(provider: str, tmp_path: Path) -> 
         (home.folder / "a.txt").write_text("one\n")
         events = await say(await home.session())
         told = [e for e in events if isinstance(e, Told) and e.topic == "stall"]
-        assert [e.text for e in told] == [MESSAGE]
-        assert MESSAGE in str(home.asked[2].json)
+        assert [e.text for e in told] == [LOOPING]
+        assert LOOPING in str(home.asked[2].json)
         end = events[-1]
         assert isinstance(end, TurnComplete) and end.reason == "stalled" and "read" in end.detail
         # The third call was answered without being run, so that the history stays valid (H-5).

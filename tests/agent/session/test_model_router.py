@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from studio.agent.loop.prompts import TAKE_OVER
 from studio.agent.session import model_router
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps, Limits, Mode
@@ -216,7 +217,7 @@ async def test_a_stalled_turn_goes_to_the_next_tier(tmp_path: Path) -> None:
         assert [e.said for e in of(TurnStarted, events)][1] == ()
         first, second = of(Routed, events)
         assert second.why == "tiny got stuck, so big works on it in the background."
-        assert any(told.text == model_router.TAKE_OVER for told in of(Told, events))
+        assert any(told.text == TAKE_OVER for told in of(Told, events))
         assert session.info.model == "big" and session.info.state == "done"
         assert not home.simulator.violations and first.mode == "inline"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.loop.turn import LAST_STEP, NEARLY_OUT
+from studio.agent.loop.prompts import LAST_STEP, NEARLY_OUT
 from studio.agent.session.session import Session
 from studio.domain.agents import Limits
 from studio.domain.blocks import EndBlock, UserBlock

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
-from studio.agent.context.summarizer import SYSTEM
+from studio.agent.loop.prompts import SUMMARY_SYSTEM
 from studio.domain.blocks import SummaryBlock
 from studio.simulator import Call, RequestView, Text, Turn
 from studio.ui.inspector.run_page import RunFacts, RunPage
@@ -28,7 +28,7 @@ LONG = "It waits as long as the server asks, and rounds the seconds down. " * 30
 
 
 def model(view: RequestView) -> Turn:
-    if SYSTEM[:60] in view.system:
+    if SUMMARY_SYSTEM[:60] in view.system:
         return Turn(Text(SUMMARY))
     if "Read" in view.last_user and not view.results:
         return Turn(Call("read", {"path": "a.txt"}))
