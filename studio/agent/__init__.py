@@ -1,21 +1,27 @@
-"""One agent and its loop.
+"""One agent: its loop, its sessions, what it may do and what it may use.
 
-- ``agent_files``: Agents are markdown files.
-- ``attachments``: What the person attaches, as blocks that go to the model (H-2).
-- ``audit_export``: The audit as a file.
-- ``bootstrap``: Makes the pieces of a studio and puts them together.
-- ``changes``: To be described.
-- ``context``: What of a conversation the model gets.
-- ``demo_provider``: The demo provider.
-- ``engine``: Everything a door needs, in one hand.
-- ``limits``: What may be used.
-- ``loop``: To be described.
-- ``permission``: Permission, a wrapper around the tools.
-- ``provider_factory``: Providers by name, made from settings, keys and the environment.
-- ``retry_policy``: How long a provider is waited for, and how often it is asked again (L-12).
-- ``sandbox_probe``: The sandbox that commands run in, as the person wants it.
-- ``session``: To be described.
-- ``telemetry``: OpenTelemetry spans of turns, requests and tools, with the GenAI names (L-15).
-- ``usage_accounting``: The accounts of this program.
-- ``usage_costs``: What requests used and cost, added up.
+Folders:
+
+- ``loop``: Runs one turn: asks the model, runs its tools, until it answers.
+- ``session``: Holds one conversation: its history and state, and the building of its turns.
+- ``context``: Keeps a conversation within the model's context.
+- ``permission``: Decides which calls run, and asks the person about the others.
+- ``changes``: Keeps drafts of files and the changes of turns, so that they can be undone.
+
+Modules:
+
+- ``engine``: Holds all parts of the program for the window, the terminal and the server.
+- ``bootstrap``: Opens what is stored and builds the engine.
+- ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
+- ``provider_factory``: Makes providers from the settings, the keys and the environment.
+- ``demo_provider``: Offers the simulator as a provider, for a first look without a key.
+- ``agent_files``: Reads agents from markdown files, and writes a template for a new one.
+- ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
+- ``limits``: Holds requests to the limits on tokens, money, time and rate.
+- ``usage_accounting``: Keeps the accounts of the day and of each session.
+- ``usage_costs``: Adds up what requests used, and prices it.
+- ``retry_policy``: Decides whether and when a failed request is sent again.
+- ``sandbox_probe``: Finds a sandbox for commands, once.
+- ``audit_export``: Writes the audit of tool calls to a file.
+- ``telemetry``: Sends OpenTelemetry spans of turns, requests and tools.
 """

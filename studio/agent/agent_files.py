@@ -1,12 +1,10 @@
-"""Agents are markdown files: YAML frontmatter says what, the body is the prompt.
+"""Agent files: reads agents from markdown, with YAML frontmatter and the prompt as the body.
 
-They come from three places, later ones win by name: those that ship with the
-program, the person's own folder, and the project's ``.agents/agents/``. Until
-the person trusts the folder a project's file never widens rights: its ``allow``
-rules are left out, and one that replaces an agent keeps what that agent must
-not do.
-
-An agent file to begin with, for people who write their own.
+Agents come from three places, and later ones replace earlier ones of the same
+name: those that ship with the program, the person's own folder, and the project's
+``.agents/agents/``. Until the person trusts the folder a project's file never
+widens rights: its ``allow`` rules are ignored, and a file that replaces an agent
+keeps that agent's restrictions. ``create_agent_file`` writes a commented template.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the person attaches, as blocks that go to the model (H-2)."""
+"""Attachments: turns files and pictures into blocks of a message (H-2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit as a file: one JSON object a line, oldest first (L-15)."""
+"""The audit export: writes the calls of tools as JSON, one a line, oldest first (L-15)."""
 
 from __future__ import annotations
 

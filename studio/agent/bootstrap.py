@@ -1,7 +1,7 @@
-"""Makes the pieces of a studio and puts them together.
+"""The bootstrap: opens what is stored, builds all parts and puts them into the engine.
 
-Importing this takes longer than showing an empty window, so the doors do it in
-a thread, see ``studio.app.build``.
+Importing this takes longer than showing an empty window, so it is imported in a
+thread, see ``studio.app.build``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Everything a door needs, in one hand: made by ``app``, given to window, server, terminal."""
+"""The engine: all parts of the program in one object, for the window, terminal and server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
-from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import (
@@ -23,46 +21,28 @@ from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
-from studio.processes.sandbox import Sandbox
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
-from studio.storage.config.keychain import Keychain, child_environment
-from studio.storage.config.permission_rules import RuleStore
+from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
-from studio.storage.files import delete_older_than
 from studio.storage.ipc.remote_approvals import RemoteApprovals
 from studio.storage.paths import Paths, private_folder
 from studio.storage.sessions.audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
-from studio.storage.sessions.store import SessionStore
-from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import Tool, Workspace
-from studio.tools.discovery import Toolbox, ToolDiscovery
-from studio.tools.web import Web
+from studio.tools.discovery import Toolbox
 
-from .agent_files import AgentFiles, Agents
-from .changes.folder_tracker import FolderTracker
-from .limits import Budget, RequestRate
-from .permission.content_filter import kinds_of
 from .permission.policy import Policy
 from .permission.rulebook import Decision
-from .permission.rules import StandingRules, Trust
 from .provider_factory import KEYED, LOCAL, ProviderFactory, no_key
-from .retry_policy import RetryPolicy
-from .sandbox_probe import SandboxProbe
-from .session.agent_setup import LoadedAgent
-from .session.model_router import ModelRouter
+from .services import Services
 from .session.sessions import Sessions
 from .telemetry import Telemetry
-from .usage_accounting import UsageAccounting
-from .usage_costs import UsageCosts
 
 DEFAULT_AGENT = "Coder"
 NOTIFIED = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
 """What other programs at the same data are told of."""
-KEPT = 30 * 24 * 3600.0
-"""Seconds for which a deleted file can be restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +55,7 @@ class SessionDefaults:
 
 
 class Engine:
-    """The pieces, and the few questions that need more than one of them.
-
-    Also what a session's turns ask of their surroundings (``Services``).
-    """
+    """All parts of the program, and what needs more than one of them."""
 
     def __init__(
         self,
@@ -99,37 +76,31 @@ class Engine:
         self.database = database
         self.catalogue = catalogue
         self.connections = connections
-        self.patience = RetryPolicy()
-        """How long providers are waited for; tests and doors may change it."""
-        self.today: Callable[[], date] = date.today
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
-        self.store = SessionStore(database)
-        self.rules = StandingRules(RuleStore(database))
-        """The person's standing rules, and the folders they trust."""
-        self.books = UsageCosts(self.store, self.model)
-        self.accounts = UsageAccounting(settings, self.store, self.books.spent)
-        self.folders = FolderTracker(
-            BlobStore(paths.snapshots),
-            self.store.changes,
-            lambda: (paths.data, paths.config, paths.cache, paths.logs),
+        self.services = services = Services(
+            paths, settings, keychain, database, catalogue, connections
         )
-        self.routing = ModelRouter(settings, self)
-        self.web = Web(lambda: settings.values, keychain.get)
-        self.sessions = Sessions(self.store, self)
-        self.library = AgentFiles(paths.resources / "agents", paths.agents)
-        self.toolbox = Toolbox()
-        self._finder = ToolDiscovery([paths.tools])
-        self._troubled: list[Callable[[str], None]] = []
-        self.sessions.events.subscribe(self.accounts.count_request)
-        self.tracing = Telemetry(lambda: settings.values, self.report_problem)
-        self.sessions.events.subscribe(self.tracing.record)
+        self.store = services.store
+        self.rules = services.rules
+        self.books = services.usage_costs
+        self.accounts = services.usage
+        self.web = services.web
+        self.library = services.agent_files
+        self.agent, self.agents = services.agent, services.agents
+        self.model, self.provider = services.model, services.provider
+        self.limits, self.sandbox = services.limits, services.sandbox
+        self.environment, self.workspace = services.environment, services.workspace
+        self.discover_tools = services.discover_tools
+        self.refresh_tools = services.refresh_tools
+        self.report_problem = services.report_problem
+        self.sessions = Sessions(self.store, services)
+        self.sessions.events.subscribe(services.usage.count_request)
+        self.telemetry = Telemetry(lambda: settings.values, services.report_problem)
+        self.sessions.events.subscribe(self.telemetry.record)
         self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""
         self.sessions.events.subscribe(self._notify_programs)
-        self._confinement = SandboxProbe(
-            (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
-        )
         self.connected: list[str] = list(LOCAL)
         """Providers that can be used as they are; see ``look_for_providers``."""
 
@@ -137,54 +108,6 @@ class Engine:
         """Wake other programs at the same data where a turn began, ended or waits."""
         if isinstance(envelope.event, NOTIFIED):
             self.questions.bell.notify_soon()
-
-    def discover_tools(self) -> None:
-        """Find the tools; runs their files, so call it in a thread."""
-        self.toolbox = self._finder.refresh()
-
-    async def refresh_tools(self) -> None:
-        """Take what was saved in the person's tool files since; says what is newly broken."""
-        self._take(await asyncio.to_thread(self._finder.refresh))
-
-    def _take(self, toolbox: Toolbox) -> None:
-        known = set(self.toolbox.problems)
-        self.toolbox = toolbox
-        for problem in toolbox.problems:
-            if problem not in known:
-                self.report_problem(problem)
-
-    async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent:
-        """Everything that a turn needs of the disk, looked at in one go.
-
-        Raises ConfigurationError for an agent that is not there, or that masks
-        what nobody knows.
-        """
-
-        def look() -> tuple[Toolbox, LoadedAgent]:
-            agents = self.library.read(Path(session.folder), trusted=trust == "trusted")
-            agent, toolbox = _named(session.agent, agents), self._finder.refresh()
-            masks = kinds_of([*self.settings.values.mask, *agent.mask])
-            return toolbox, LoadedAgent(agent, toolbox.tools, masks, self.workspace(session))
-
-        toolbox, found = await asyncio.to_thread(look)
-        self._take(toolbox)
-        return found
-
-    async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
-        """``trust`` is the person's in the folder, where that was looked up already."""
-        if folder is not None and trust is None:
-            trust = await self.rules.trusted(folder)
-        return await self.library.load(folder, trusted=trust == "trusted")
-
-    async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent:
-        """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        return _named(name, await self.agents(folder, trust))
-
-    async def provider(self, name: str) -> Provider:
-        return await self.connections.provider(name)
-
-    def model(self, provider: str, model: str) -> ModelInfo:
-        return self.catalogue.model(provider, model)
 
     def offered(self, provider: str, current: str = "") -> list[ModelInfo]:
         """A provider's models that the person lets choose from, as they are known now.
@@ -288,6 +211,13 @@ class Engine:
             unsubscribe()
         return self.catalogue.listing(name)
 
+    def tools(self) -> dict[str, Tool]:
+        return self.toolbox.tools
+
+    @property
+    def toolbox(self) -> Toolbox:
+        return self.services.toolbox
+
     async def explain(
         self, tool: str, target: str, where: Path | SessionInfo, agent: str = ""
     ) -> Decision:
@@ -323,62 +253,6 @@ class Engine:
             return policy.explain(spec, target)
 
         return await asyncio.to_thread(explained)
-
-    def tools(self) -> dict[str, Tool]:
-        return self.toolbox.tools
-
-    def limits(self, agent: Agent, mode: Mode) -> Limits:
-        """The agent's own ends of a turn, else the person's for the mode."""
-        values = self.settings.values
-        if mode == "inline":
-            steps, seconds = values.inline_steps, values.inline_seconds
-        else:
-            steps, seconds = values.background_steps, values.background_seconds
-        return Limits(
-            agent.steps or max(steps, 1),
-            agent.seconds or max(seconds, 1.0),
-            agent.parallel_tools or max(values.parallel_tools, 1),
-        )
-
-    async def budget(
-        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
-    ) -> Budget:
-        """``new``: the session has used nothing yet."""
-        return await self.accounts.budget(session, agent, parent, new=new)
-
-    @property
-    def rate(self) -> RequestRate:
-        return self.accounts.rate
-
-    @property
-    def notes(self) -> Path:
-        """Where agents' notes are kept, a folder for each folder they are about."""
-        return self.paths.data / "notes"
-
-    def environment(self) -> dict[str, str]:
-        return child_environment(secrets=self.keychain.known())
-
-    async def sandbox(self) -> Sandbox:
-        return await self._confinement.sandbox()
-
-    @property
-    def summarise(self) -> bool:
-        """Whether the person lets long conversations be summed up."""
-        return self.settings.values.summarise
-
-    def workspace(self, session: SessionInfo) -> Workspace:
-        """Where a session's agents work; touches the disk."""
-        return Workspace(session.folder, readable=[self.spill(session.id)])
-
-    def spill(self, session_id: str) -> Path:
-        """Where a session's long results are kept whole; made when there is one."""
-        return self.paths.cache / "outputs" / session_id
-
-    def trash(self) -> Path:
-        """Where deleted files are kept; those that cannot be restored any more are removed."""
-        folder = private_folder(self.paths.data / "trash")
-        delete_older_than(folder, KEPT)
-        return folder
 
     def own_folder(self) -> Path:
         """An empty folder of the studio's own, for chats that are about no folder."""
@@ -426,24 +300,19 @@ class Engine:
 
         A damaged file, a broken tool, a collector of traces that does not answer.
         """
-        self._troubled.append(listener)
+        self.services.problem_listeners.append(listener)
         for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
             if notice:
                 listener(notice)
-
-    def report_problem(self, text: str) -> None:
-        """Tell everybody who listens; on the event loop's thread."""
-        for listener in self._troubled:
-            listener(text)
 
     async def close(self) -> None:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
             self.questions.bell.aclose,
-            self.tracing.close,
-            self._confinement.close,
-            self.folders.close,
+            self.telemetry.close,
+            self.services.sandbox_probe.close,
+            self.services.folders.close,
             self.connections.close,
             self.catalogue.close,
             self.http.aclose,
@@ -457,13 +326,3 @@ class Engine:
                 first = first or error
         if first is not None:
             raise first
-
-
-def _named(name: str, agents: Agents) -> Agent:
-    """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-    agent = agents.get(name)
-    if agent is None:
-        known = ", ".join(sorted(agents.by_name))
-        problems = "".join(f" {problem}." for problem in agents.problems)
-        raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
-    return agent

@@ -1,13 +1,10 @@
-"""What may be used: tokens and money, by a turn, a session, a day, requests by the hour (L-14).
+"""Limits on tokens, money, time and requests an hour: of a turn, a session and a day (L-14).
 
-A request is allowed before it goes out, from an estimate, and booked with what
-it really used when it is done. Its turn's accounts all count: the turn's own,
-the session's, the day's, and those of the turn that began this one. So many
-agents at work for one turn stop together, at most one request beyond its cap.
-
-What one turn's requests are expected to use, and what they used (L-14).
-
-The time a turn works.
+A request is allowed before it is sent, from an estimate, and what it really used is
+booked when it is done. It is booked on several accounts: the turn's, the session's,
+the day's, and those of the turn that began this one. So all agents that work for
+one turn stop together, at most one request beyond the limit. ``WorkClock`` counts
+the seconds of work.
 """
 
 from __future__ import annotations

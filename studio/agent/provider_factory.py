@@ -1,4 +1,4 @@
-"""Providers by name, made from settings, keys and the environment."""
+"""The provider factory: makes providers by name from settings, keys and the environment."""
 
 from __future__ import annotations
 

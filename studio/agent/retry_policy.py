@@ -1,4 +1,4 @@
-"""How long a provider is waited for, and how often it is asked again (L-12)."""
+"""The retry policy: decides whether and when a failed request is sent again (L-12)."""
 
 from __future__ import annotations
 

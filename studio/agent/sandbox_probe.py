@@ -1,4 +1,4 @@
-"""The sandbox that commands run in, as the person wants it."""
+"""The sandbox probe: finds the sandbox that commands run in, as the settings ask for."""
 
 from __future__ import annotations
 

@@ -1,17 +1,16 @@
-"""OpenTelemetry spans of turns, requests and tools, with the GenAI names (L-15).
+"""Telemetry: sends OpenTelemetry spans of turns, requests and tools (L-15).
 
-The only place that knows OpenTelemetry, and nothing else knows this place: it
-listens to the events of sessions like any view. Off while
-``Settings.trace_endpoint`` is empty. The names are those of the semantic
-conventions for generative AI (status "development" in November 2026)::
+Only this module uses OpenTelemetry; it listens to the events of sessions as a view
+does. It is off while ``Settings.trace_endpoint`` is empty. The names are those of the
+semantic conventions for generative AI (status "development" in November 2026)::
 
     invoke_agent Coder
       chat claude-opus-4
       execute_tool read
 
-What was said, arguments and results are left out unless
-``Settings.trace_content`` asks for them; what looks like a secret always is.
-Headers for the collector come from ``OTEL_EXPORTER_OTLP_HEADERS``.
+Messages, arguments and results are left out unless ``Settings.trace_content`` asks for
+them; what looks like a secret is always left out. Headers for the collector come from
+``OTEL_EXPORTER_OTLP_HEADERS``.
 """
 
 from __future__ import annotations

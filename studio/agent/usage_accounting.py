@@ -1,4 +1,4 @@
-"""The accounts of this program: the day's, and one for each session (L-14)."""
+"""Usage accounting: keeps the accounts of the day and of each session (L-14)."""
 
 from __future__ import annotations
 

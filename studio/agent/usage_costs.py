@@ -1,7 +1,4 @@
-"""What requests used and cost, added up.
-
-What was used, and what it cost: read from storage, priced by what is known of models (L-14).
-"""
+"""Usage costs: adds up what requests used, read from storage and priced (L-14)."""
 
 from __future__ import annotations
 

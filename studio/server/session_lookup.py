@@ -270,7 +270,7 @@ class SessionLookup:
 
     def _fits(self, info: SessionInfo, asked: ApiRequest, runs: ModelTarget) -> bool:
         """Whether a session is still what the request asks for: the person may have changed it."""
-        routed = self._studio.routing.on and not (runs.chosen or info.model_chosen)
+        routed = self._studio.services.router.on and not (runs.chosen or info.model_chosen)
         same_model = (info.provider, info.model) == (runs.provider, runs.model)
         return (
             (info.agent, info.folder) == (runs.agent, str(self._folder))

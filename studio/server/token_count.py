@@ -50,8 +50,10 @@ class TokenCounter:
             instructions=asked.instructions,
         )
         bounds = client_policy(self._studio)
-        ground = await load_agent_setup(info, self._studio, ceiling=bounds, external=asked.tools)
-        system, tools = ground.standing.system, tuple(ground.offered)
+        setup = await load_agent_setup(
+            info, self._studio.services, ceiling=bounds, external=asked.tools
+        )
+        system, tools = setup.prompt.system, tuple(setup.offered)
         return await asyncio.to_thread(tokens, replace(asked, instructions=system, tools=tools))
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.loop.prompts import RESUME
-from studio.agent.loop.turn import describe_error
+from studio.agent.loop.user_messages import describe_error
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.blocks import RetryBlock, TextBlock
 from studio.domain.errors import RETRYABLE, ProviderError

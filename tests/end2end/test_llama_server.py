@@ -50,7 +50,7 @@ async def studio_at(home: Path, server: Running) -> AsyncIterator[Engine]:
     settings = SettingsFile(paths.settings)
     await settings.load()
     studio = await build(paths, settings)
-    studio.patience = RetryPolicy(2, base=0.0)
+    studio.services.retry_policy = RetryPolicy(2, base=0.0)
     for name, place in DIALECTS.items():
         settings.values.base_urls[name] = server.url + place
         studio.keychain.keep_for_session(name, server.key)

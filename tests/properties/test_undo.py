@@ -106,7 +106,7 @@ class Folder(RuleBasedStateMachine):
         self.folders = FolderTracker(
             BlobStore(self.home / "snapshots.db"), store.changes, lambda: ()
         )
-        self.undo = Undo(self.chat, self.folders, store.changes, self.chat.record)
+        self.undo = Undo(self.chat, self.folders, store.changes)
         self.chat.drafts.around = self.undo.writing
         self.workspace = Workspace(self.root)
         self.turn_id = ""

@@ -232,10 +232,10 @@ async def test_the_bounds_know_the_files_of_long_results(tmp_path: Path) -> None
     """What was too long for the model is kept in a file that it may read."""
     async with engine_home(tmp_path, COMPATIBLE, []) as home:
         session = await home.session()
-        kept = home.studio.spill(session.info.id) / "1.txt"
+        kept = home.studio.services.spill(session.info.id) / "1.txt"
         policy = client_policy(home.studio).at(Workspace(home.folder, readable=[kept.parent]))
         assert policy.explain(READ, str(kept)).verdict == "allow"
-        other = home.studio.spill("other") / "1.txt"
+        other = home.studio.services.spill("other") / "1.txt"
         assert policy.explain(READ, str(other)).verdict == "ask"
 
 

@@ -55,7 +55,7 @@ async def main():
     await settings.load()
     settings.values.base_urls["ollama"] = sys.argv[2]
     studio = await build(paths, settings)
-    studio.patience = RetryPolicy(attempts=1)
+    studio.services.retry_policy = RetryPolicy(attempts=1)
     loop = asyncio.get_running_loop()
     say = lambda *words: print(*words, flush=True)
     say("up")

@@ -90,7 +90,7 @@ async def engine_home(
         await settings.load()
         settings.values.base_urls[provider] = simulator.url(PROTOCOLS[provider])  # type: ignore[arg-type]
         studio = await build(paths, settings)
-        studio.patience = patience or RetryPolicy(attempts=1)
+        studio.services.retry_policy = patience or RetryPolicy(attempts=1)
         if provider != "ollama":
             studio.keychain.keep_for_session(provider, key)
         try:

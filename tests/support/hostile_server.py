@@ -76,7 +76,7 @@ async def engine_at(
     version = "/v1" if PROTOCOLS[provider] in ("responses", "chat") else ""
     settings.values.base_urls[provider] = f"http://127.0.0.1:{port}{version}"  # type: ignore[arg-type]
     studio = await build(paths, settings)
-    studio.patience = patience or RetryPolicy(attempts=1)
+    studio.services.retry_policy = patience or RetryPolicy(attempts=1)
     if provider != "ollama":
         studio.keychain.keep_for_session(provider, KEY)
     try:

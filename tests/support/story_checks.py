@@ -76,7 +76,7 @@ async def check_usage(world: StoryRunner) -> None:
     """L-14: no request is on its way, so nothing is set aside for one."""
     info = world.session.info
     agent = await world.studio.agent("Coder", world.work)
-    for account in (await world.studio.budget(info, agent, None)).accounts:
+    for account in (await world.studio.services.budget(info, agent, None)).accounts:
         assert account.open == 0
         assert account.reserved.tokens == 0 and abs(account.reserved.dollars) < 1e-9
         assert account.used.tokens >= 0

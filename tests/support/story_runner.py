@@ -251,8 +251,8 @@ class StoryRunner:
             if self.socket
             else httpx2.AsyncClient(transport=transport(self.simulator), timeout=HANG)
         )
-        self.studio.patience = PATIENCE
-        self.studio.today = lambda: self.day
+        self.studio.services.retry_policy = PATIENCE
+        self.studio.services.today = lambda: self.day
         for name in PROTOCOLS:  # Ollama's too: to look for one leaves a thread behind each time
             self.studio.keychain.keep_for_session(name, KEY)
         paths.agents.mkdir(parents=True, exist_ok=True)
@@ -498,7 +498,7 @@ class StoryRunner:
             self.preferences[step.name] = step.value
         else:
             self.preferences |= UNCAPPED
-            self.studio.patience = replace(PATIENCE, silence=5.0, limit=10.0)
+            self.studio.services.retry_policy = replace(PATIENCE, silence=5.0, limit=10.0)
         for name, value in self.preferences.items():
             setattr(values, name, value)
 
@@ -573,7 +573,7 @@ class StoryRunner:
         silent = any(fault.kind == "stall" and fault.seconds is None for fault in faults)
         # No other request is given up, however slow the computer is.
         limit = PATIENCE.limit if silent else HANG
-        self.studio.patience = replace(self.studio.patience, limit=limit)
+        self.studio.services.retry_policy = replace(self.studio.services.retry_policy, limit=limit)
         said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda envelope: recorded.append(envelope.event))

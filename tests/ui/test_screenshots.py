@@ -503,7 +503,9 @@ async def test_errors_and_ways_on(tmp_path: Path, atlas: Path) -> None:
         assert has_colour(taken["dark-1440"], place, colour("warn_soft", "dark"))
         person.session.try_now()
         await person.done(5)
-        person.studio.patience = replace(person.studio.patience, silence=0.2)
+        person.studio.services.retry_policy = replace(
+            person.studio.services.retry_policy, silence=0.2
+        )
         person.composer.setFocus()
         person.say("Which clock does it read?")
         strip = person.window.chat.strip

@@ -1,7 +1,7 @@
-"""Changes.
+"""Changes of files: drafts that wait for the person, and the undo of turns (T-5).
 
-- ``draft_review``: What the person decides about drafts, and what the model hears of it (T-5).
-- ``draft_store``: The drafts of one session.
-- ``folder_tracker``: Whose change it was.
-- ``undo``: A turn's changes of files, undone and done again (T-5).
+- ``draft_store``: Holds the drafts of one session; writes and undoes them.
+- ``draft_review``: Carries out what the person decides about drafts; resolves conflicts.
+- ``folder_tracker``: Records which turn changed which file of a folder.
+- ``undo``: Undoes the changes of a turn, and redoes them.
 """

@@ -1,4 +1,4 @@
-"""What the person decides about drafts, and what the model hears of it (T-5)."""
+"""The review of drafts: approves, discards, edits and undoes them; resolves conflicts (T-5)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from studio.agent.session.pending_input import PendingInput
+from studio.agent.session.session_state import SessionState
 from studio.domain.errors import ConfigurationError, ToolFailed
-from studio.domain.events import Event
 from studio.domain.tools import Draft, DraftStatus
 from studio.tools import DraftConflict, Workspace, make_delete, make_draft, make_move
 from studio.tools.drafts.atomic_files import read_stamp
@@ -18,7 +17,7 @@ from studio.tools.drafts.draft_apply import as_named
 from studio.tools.drafts.draft_make import current, make_further
 from studio.tools.drafts.three_way_merge import Merge, three_way
 
-from .draft_store import OPEN, DraftStore
+from .draft_store import OPEN
 
 DraftDecision: TypeAlias = Literal["approve", "discard", "undo"]
 
@@ -44,21 +43,15 @@ class Conflict:
 
 
 class DraftReview:
-    """The person's side of a session's drafts; ``flush`` has all that is recorded on disk."""
+    """Carries out what the person decides about the drafts of one session."""
 
     def __init__(
-        self,
-        drafts: DraftStore,
-        unheard: PendingInput,
-        workspace: Callable[[], Awaitable[Workspace]],
-        record: Callable[[Event], None],
-        flush: Callable[[], Awaitable[None]],
+        self, session: SessionState, workspace: Callable[[], Awaitable[Workspace]]
     ) -> None:
-        self._drafts = drafts
-        self._unheard = unheard
+        self._session = session
+        self._drafts = session.drafts
+        self._pending = session.pending
         self._workspace = workspace
-        self._record = record
-        self._flush = flush
 
     async def decide(
         self, draft_ids: Sequence[str], decision: DraftDecision
@@ -77,16 +70,16 @@ class DraftReview:
         for draft_id in before:
             match decision:
                 case "approve":
-                    status = await self._drafts.approve(draft_id, workspace, self._record)
+                    status = await self._drafts.approve(draft_id, workspace, self._session.record)
                 case "discard":
-                    status = await self._drafts.settle(draft_id, "discarded", self._record)
+                    status = await self._drafts.settle(draft_id, "discarded", self._session.record)
                 case "undo":
-                    status = await self._drafts.undo(draft_id, workspace, self._record)
+                    status = await self._drafts.undo(draft_id, workspace, self._session.record)
             after[draft_id] = status
-        self._unheard.drafts_ended(
+        self._pending.drafts_ended(
             {draft_id: after[draft_id] for draft_id in after if after[draft_id] != before[draft_id]}
         )
-        await self._flush()
+        await self._session.flush()
         return after
 
     async def edit(self, draft_id: str, text: str) -> Draft:
@@ -101,8 +94,8 @@ class DraftReview:
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
-        self._unheard.draft_told(f"The person edited the draft of {draft.path} by hand.")
-        await self._flush()
+        self._pending.draft_told(f"The person edited the draft of {draft.path} by hand.")
+        await self._session.flush()
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
@@ -135,11 +128,11 @@ class DraftReview:
         except (ToolFailed, DraftConflict) as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
-        self._unheard.draft_told(
+        self._pending.draft_told(
             f"{draft.path} had changed, so the person made your draft of it anew, on top of the "
             "file as it is now. Read it before you change it further."
         )
-        await self._flush()
+        await self._session.flush()
         return draft
 
     def _open(self, draft_id: str) -> Draft:
@@ -150,7 +143,7 @@ class DraftReview:
 
     async def _add(self, draft: Draft) -> None:
         workspace = await self._workspace()
-        await self._drafts.add("", draft, workspace, self._record, approve=False)
+        await self._drafts.add("", draft, workspace, self._session.record, approve=False)
 
 
 def _now(workspace: Workspace, path: str) -> tuple[str | None, str | None, str]:

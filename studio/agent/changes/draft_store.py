@@ -1,4 +1,4 @@
-"""The drafts of one session: proposed by tools, decided by the person (T-5)."""
+"""The drafts of one session: tools propose them, the person decides about them (T-5)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class DraftStore:
         self._drafts = {draft.id: draft for draft in drafts}
         self._trash = trash
         self._writing = asyncio.Lock()
-        self._unbroken = BackgroundTasks()
-        self.settled = self._unbroken.settled
+        self._tasks = BackgroundTasks()
+        self.settled = self._tasks.settled
         self.around: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
         """Entered around each change of a file, so that it is known whose it was."""
 
@@ -74,7 +74,7 @@ class DraftStore:
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Write a draft to its file, unless the file changed meanwhile."""
-        return await self._unbroken.run(
+        return await self._tasks.run(
             self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
         )
 
@@ -82,7 +82,7 @@ class DraftStore:
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
         """Restore what an approved draft replaced, unless the file changed meanwhile."""
-        return await self._unbroken.run(
+        return await self._tasks.run(
             self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
         )
 

@@ -1,10 +1,10 @@
-"""Whose change it was: the folders that turns work in, looked at around each deed.
+"""The folder tracker: records which turn changed which file of a folder.
 
-Looks happen right before and right after a tool acts, so that what the person
-does between two commands is never taken for the agent's. A draft touches paths
-that are known, and nothing else is looked at. What cannot be known is not
-claimed: of two turns that run commands at the same time in one folder each is
-told of the change as one it must not undo.
+A folder is scanned right before and right after a tool acts, so that what the
+person does between two commands never counts as the agent's change. A draft
+changes known paths, so only these are looked at. If two turns run commands in one
+folder at the same time, the change is recorded for both as one that neither may
+undo.
 """
 
 from __future__ import annotations

@@ -1,35 +1,24 @@
-"""A turn's changes of files, undone and done again (T-5): independent of git.
+"""The undo of turns: restores the files that a turn changed, and redoes the change (T-5).
 
-The truth is what is in the files. A path is touched only while it is exactly
-what the turn left (or, to do it again, what was there before), so that another
-hand's work is never lost. Drafts and turns cannot disagree: both look at bytes.
+It does not need git and compares the files themselves. A path is restored only
+while its content is exactly what the turn left (for a redo: what was there before
+the turn), so that nobody else's work is lost.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
-from typing import Protocol
 
+from studio.agent.session.session_state import SessionState
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import DraftBlock, FilesBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
-from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft
-from studio.domain.transcript import Transcript
 from studio.storage.snapshots.file_changes import FileChange, FileChangeStore
 
-from .draft_store import DraftStore
 from .folder_tracker import FolderTracker, Owner, Watched
-
-
-class Chat(Protocol):
-    """What undo reads of a session."""
-
-    info: SessionInfo
-    transcript: Transcript
-    drafts: DraftStore
 
 
 class Undo:
@@ -37,21 +26,19 @@ class Undo:
 
     def __init__(
         self,
-        chat: Chat,
+        session: SessionState,
         folders: FolderTracker,
         changes: FileChangeStore,
-        record: Callable[[Event], None],
     ) -> None:
-        self._chat = chat
+        self._session = session
         self._folders = folders
         self._changes = changes
-        self._record = record
         self._turn_id = ""
         self._folder = ""
         self._acted = self._wrote = False
         self._told = ""
-        self._unbroken = BackgroundTasks()
-        self.settled = self._unbroken.settled
+        self._tasks = BackgroundTasks()
+        self.settled = self._tasks.settled
 
     async def begin(self, turn_id: str, folder: str, *, acts: bool) -> None:
         """A turn begins to work in a folder; one that may act will need to know what is in it."""
@@ -78,7 +65,7 @@ class Undo:
             yield
         if turn_id != self._turn_id:
             for event in await self._changed(turn_id):
-                self._record(event)
+                self._session.record(event)
 
     async def end(self, turn_id: str) -> list[Event]:
         """What is told at a turn's end: what it changed, and what can not be undone."""
@@ -103,18 +90,20 @@ class Undo:
 
         Raises ConfigurationError if nothing is known of them (any more).
         """
-        return await self._unbroken.run(self._restore(turn_id, undo=undo))
+        return await self._tasks.run(self._restore(turn_id, undo=undo))
 
     def blocking(self, turn_id: str) -> list[str]:
         """Later turns that changed what a turn's undo left alone: to be undone first, in order."""
-        files = [block for block in self._chat.transcript.blocks if isinstance(block, FilesBlock)]
+        files = [
+            block for block in self._session.transcript.blocks if isinstance(block, FilesBlock)
+        ]
         own = next((n for n, block in enumerate(files) if block.turn_id == turn_id), len(files))
         left = {path for block in files[own : own + 1] for path in block.left}
         later = reversed(files[own + 1 :])
         return [b.turn_id for b in later if not b.undone and left.intersection(b.paths)]
 
     async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
-        changes = await self._changes.of_turn(self._chat.info.id, turn_id)
+        changes = await self._changes.of_turn(self._session.info.id, turn_id)
         if not changes:
             raise ConfigurationError("Nothing is known of files that this turn changed.")
         done: list[str] = []
@@ -139,14 +128,16 @@ class Undo:
             tuple(sorted(left)),
             tuple(draft.id for draft in drafts),
         )
-        self._record(event)
+        self._session.record(event)
         for draft in drafts:
-            self._chat.drafts.restored(draft.id, "undone" if undo else "approved", self._record)
+            self._session.drafts.restored(
+                draft.id, "undone" if undo else "approved", self._session.record
+            )
         return event
 
     def _drafts(self, turn_id: str, done: set[str], *, undo: bool) -> list[Draft]:
         """The turn's drafts whose every path is now as before them, or as they made it."""
-        blocks = self._chat.transcript.blocks
+        blocks = self._session.transcript.blocks
         again = {
             draft_id
             for block in blocks
@@ -168,8 +159,8 @@ class Undo:
 
     async def _changed(self, turn_id: str) -> list[Event]:
         """The turn's changes as an event, where the transcript does not have them yet."""
-        paths = shown(await self._changes.of_turn(self._chat.info.id, turn_id))
-        for block in self._chat.transcript.blocks:
+        paths = shown(await self._changes.of_turn(self._session.info.id, turn_id))
+        for block in self._session.transcript.blocks:
             if isinstance(block, FilesBlock) and block.turn_id == turn_id:
                 same = block.paths == paths and not block.undone
                 return [] if same else [FilesChanged(turn_id, paths)]
@@ -179,7 +170,7 @@ class Undo:
         return next(
             (
                 block.turn_id
-                for block in self._chat.transcript.blocks
+                for block in self._session.transcript.blocks
                 if isinstance(block, DraftBlock) and block.draft.id == draft_id
             ),
             self._turn_id,
@@ -187,10 +178,10 @@ class Undo:
 
     async def _watched(self) -> Watched:
         """The running turn's folder, or the one that the session is in now."""
-        return await self._folders.at(self._folder if self._turn_id else self._chat.info.folder)
+        return await self._folders.at(self._folder if self._turn_id else self._session.info.folder)
 
     def _owner(self, turn_id: str) -> Owner:
-        return Owner(self._chat.info.id, turn_id)
+        return Owner(self._session.info.id, turn_id)
 
 
 def draft_paths(draft: Draft) -> list[str]:
@@ -209,26 +200,3 @@ def shown(changes: Iterable[FileChange]) -> tuple[str, ...]:
         if kinds != {"folder"} or change.path not in above:
             told.append(change.path)
     return tuple(sorted(set(told)))
-
-
-def told(event: FilesRestored) -> str:
-    """What the model is told; empty if nothing was restored."""
-    if not event.paths:
-        return ""
-    what, how = (
-        ("undid what you changed in an earlier turn", "as they were before it")
-        if event.undone
-        else ("restored what you changed in an earlier turn", "as that turn left them")
-    )
-    text = f"The person {what}. These are {how}: {_listed(event.paths)}."
-    if event.left:
-        text += f" These had changed since and are left as they are: {_listed(event.left)}."
-    return text
-
-
-def _listed(paths: Sequence[str]) -> str:
-    named = ", ".join(paths[:_NAMED])
-    return named if len(paths) <= _NAMED else f"{named} and {len(paths) - _NAMED} more"
-
-
-_NAMED = 40

@@ -1,10 +1,10 @@
-"""What of a conversation the model gets: how much it is, and what is done when it is too much.
+"""The model's context: how full it is, and what is done when a conversation does not fit.
 
-- ``cache_ledger``: What a provider's cache should have known of each request, and what it did.
-- ``compaction``: Making room.
-- ``summarizer``: The second stage.
-- ``token_count``: Tokens of a native history, by its parts.
-- ``truncation``: A conversation made to take less room.
+- ``token_count``: Counts the tokens of a history by its parts.
+- ``compaction``: Decides when a history is shortened, and begins the shorter one.
+- ``truncation``: Shortens old results of tools.
+- ``summarizer``: Has the model summarise the beginning of a conversation.
+- ``cache_ledger``: Compares each request with the one before, to explain broken caches.
 """
 
 from .compaction import Compactor, ContextUsage

@@ -1,8 +1,8 @@
-"""What a provider's cache should have known of each request, and what it did.
+"""The cache ledger: compares each request with the one before it, to explain cache misses.
 
-Histories only grow at their end, so the request before is the beginning of the
-next one: that much should come from the cache. Where clearly less did, the
-ledger says which part had changed, and what it cost.
+Histories only grow at their end, so the previous request is the beginning of the
+next one, and that much should come from the provider's cache. If clearly less
+did, the ledger says which part had changed and what that cost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Making room: when a conversation is too much for its model, and what is done then (L-10).
+"""Compaction: shortens the history when a conversation gets too long for its model (L-10).
 
-Two stages. Old results become stubs; where that is not enough, a summary takes
-the place of all but the last exchanges. Each begins a new epoch of the native
-history, built from the transcript (H-9): nothing is changed in place, and the
-transcript keeps everything.
+There are two stages. First old results are cut to a line; if that is not enough, a
+summary replaces all but the last exchanges. Each stage begins a new epoch of the
+native history, built from the transcript (H-9). Nothing is changed in place, and
+the transcript keeps everything.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Compactor:
         self._settled = 0
         """Tokens below which nothing is tried again: it was, and did not help."""
 
-    async def make(self, means: ModelAccess, emit: Emit, *, full: bool = False) -> bool:
+    async def fit(self, access: ModelAccess, emit: Emit, *, full: bool = False) -> bool:
         """Have a history that fits, ahead of a request; returns whether it is shorter now.
 
         ``full``: the provider said that it is too long. Raises ProviderError
@@ -131,32 +131,32 @@ class Compactor:
             await self._begin(why, self._transcript.messages(), emit)
         tokens = await self.tokens()
         if full:
-            self._refused[means.provider.name, means.model] = max(tokens, LEAST_WINDOW)
-        window = await self._window(means)
+            self._refused[access.provider.name, access.model] = max(tokens, LEAST_WINDOW)
+        window = await self._window(access)
         if window is None:
             return False
         measures = Measures(window, self._estimate.head)
         if not full and tokens <= max(measures.trigger, self._settled):
             return False
-        if await self._shorten(means, emit, measures, tokens, full=full):
+        if await self._shorten(access, emit, measures, tokens, full=full):
             self._settled = 0
             return True
         self._settled = tokens + window // 10
         if full:
-            await self._must_fit(means, window)
+            await self._must_fit(access, window)
         return False
 
     async def stub(self, emit: Emit) -> None:
         """Begin a history with old results shortened, needed or not."""
         await self._begin(WHY, shorten_results(self._transcript.messages()), emit)
 
-    async def summarise(self, means: ModelAccess, emit: Emit) -> None:
+    async def summarise(self, access: ModelAccess, emit: Emit) -> None:
         """Sum up, needed or not. Raises ConfigurationError where there is nothing yet."""
         tokens = await self.tokens()
-        window = await self._window(means) or round(tokens / FULL)
+        window = await self._window(access) or round(tokens / FULL)
         measures = Measures(window, self._estimate.head)
         kept = min(round(KEPT * measures.room), (tokens - measures.head) // 2)
-        if not await self._sum_up(means, emit, measures, tokens, kept):
+        if not await self._sum_up(access, emit, measures, tokens, kept):
             raise ConfigurationError("There is too little before your last message to sum up.")
         self._settled = 0
 
@@ -176,30 +176,30 @@ class Compactor:
                 return of(history, sent, usage)
             return await asyncio.to_thread(of, history, sent, usage)
 
-    async def _size(self, means: ModelAccess, messages: Sequence[Message]) -> int:
+    async def _size(self, access: ModelAccess, messages: Sequence[Message]) -> int:
         """Tokens of a history built of these."""
         async with self._weighing:
-            return await asyncio.to_thread(self._sized, means, messages)
+            return await asyncio.to_thread(self._sized, access, messages)
 
-    def _sized(self, means: ModelAccess, messages: Sequence[Message]) -> int:
-        items = means.provider.rebuild(messages, means.facts)
+    def _sized(self, access: ModelAccess, messages: Sequence[Message]) -> int:
+        items = access.provider.rebuild(messages, access.facts)
         return self._estimate.of(self._history, items)
 
-    async def _window(self, means: ModelAccess) -> int | None:
+    async def _window(self, access: ModelAccess) -> int | None:
         """The model's, or what a refused request taught of it."""
-        request = Request(means.model, (), facts=means.facts, session=means.session_id)
+        request = Request(access.model, (), facts=access.facts, session=access.session_id)
         try:
-            known = await means.provider.context_window(request)
+            known = await access.provider.context_window(request)
         except ProviderError:  # the request itself will say what is wrong
-            known = means.facts.context_window if means.facts else None
-        refused = self._refused.get((means.provider.name, means.model))
+            known = access.facts.context_window if access.facts else None
+        refused = self._refused.get((access.provider.name, access.model))
         if refused is None or known is None:
             return known or refused
         # A refusal far below what is known has other reasons.
         return min(known, max(refused, known // 4))
 
     async def _shorten(
-        self, means: ModelAccess, emit: Emit, measures: Measures, tokens: int, *, full: bool
+        self, access: ModelAccess, emit: Emit, measures: Measures, tokens: int, *, full: bool
     ) -> bool:
         """The first stage, or else the second; then what is left to do."""
         most = tokens - max(round(WORTH * (tokens if full else measures.window)), 1)
@@ -208,7 +208,7 @@ class Compactor:
         overflows = full or tokens > measures.window
         may = self._wanted() and (overflows or not self._undone)
         stubs = shorten_results(self._transcript.messages())
-        size = await self._size(means, stubs)
+        size = await self._size(access, stubs)
         if size <= (min(measures.goal, most) if may else most):
             await self._begin(WHY, stubs, emit)
             return True
@@ -216,11 +216,11 @@ class Compactor:
             kept = round(KEPT * measures.room)
             if full:
                 kept = min(kept, (tokens - measures.head) // 2)
-            if await self._sum_up(means, emit, measures, tokens, kept):
+            if await self._sum_up(access, emit, measures, tokens, kept):
                 return True
         if overflows:
-            less = await self._fitted(means, measures.goal, self._transcript.messages())
-            if await self._size(means, less) <= most:
+            less = await self._fitted(access, measures.goal, self._transcript.messages())
+            if await self._size(access, less) <= most:
                 await self._begin(WHY, less, emit)
                 return True
         return False
@@ -234,18 +234,18 @@ class Compactor:
         return False
 
     async def _sum_up(
-        self, means: ModelAccess, emit: Emit, measures: Measures, tokens: int, kept: int
+        self, access: ModelAccess, emit: Emit, measures: Measures, tokens: int, kept: int
     ) -> bool:
         """The second stage, with about ``kept`` tokens left of the last exchanges."""
         transcript = self._transcript
-        end = await self._end(means, kept + measures.head)
+        end = await self._end(access, kept + measures.head)
         if end is None:
             return False
         held = transcript.summary
         part = blocks_to_messages(transcript.blocks, end)
         characters = round(FULL * measures.window * CHARACTERS / self._estimate.ratio)
         least, most = WORDS
-        text = await Writer(means, transcript.steps, emit).write(
+        text = await Writer(access, transcript.steps, emit).write(
             part[1:] if held else part,
             held.text if held else "",
             characters=min(characters, UNLIMITED),
@@ -253,8 +253,8 @@ class Compactor:
         )
         summary = SummaryBlock(uuid.uuid4().hex, text, end)
         messages = blocks_to_messages([*transcript.blocks, summary])
-        less = await self._fitted(means, measures.goal, messages)
-        after = await self._size(means, less)
+        less = await self._fitted(access, measures.goal, messages)
+        after = await self._size(access, less)
         if after >= tokens:
             return False
         emit(Summarised(summary.summary_id, text, end, tokens, after))
@@ -262,7 +262,7 @@ class Compactor:
         await self._begin(SUMMED_UP, less, emit)
         return True
 
-    async def _end(self, means: ModelAccess, most: int) -> int | None:
+    async def _end(self, access: ModelAccess, most: int) -> int | None:
         """Where the part to be summed up ends: as early as what follows is no more than that."""
         blocks = list(self._transcript.blocks)
         held = self._transcript.summary
@@ -272,7 +272,7 @@ class Compactor:
 
         def fits(end: int) -> bool:
             summary = SummaryBlock("", "", end)
-            return self._sized(means, blocks_to_messages([*blocks, summary])) <= most
+            return self._sized(access, blocks_to_messages([*blocks, summary])) <= most
 
         def earliest() -> int:
             low, high = 0, len(ends) - 1  # the last one is taken whether it fits or not
@@ -288,13 +288,13 @@ class Compactor:
             return await asyncio.to_thread(earliest)
 
     async def _fitted(
-        self, means: ModelAccess, goal: int, messages: list[Message]
+        self, access: ModelAccess, goal: int, messages: list[Message]
     ) -> list[Message]:
         """The first of these that is no more than the goal, or else the last."""
         stubs = shorten_results(messages)
         less = messages
         for less in (messages, stubs, *(cut(stubs, most) for most in CUTS)):
-            if await self._size(means, less) <= goal:
+            if await self._size(access, less) <= goal:
                 break
         return less
 
@@ -303,16 +303,16 @@ class Compactor:
         for event in await self._history.renew(why, lambda: messages, quiet=seen):
             emit(event)
 
-    async def _must_fit(self, means: ModelAccess, window: int) -> None:
+    async def _must_fit(self, access: ModelAccess, window: int) -> None:
         said = [message for message in self._transcript.messages() if _is_said(message)]
-        alone = await self._size(means, said[-1:])
+        alone = await self._size(access, said[-1:])
         if alone > window * 0.9:
             raise ProviderError(
                 "too_long",
                 f"Your message, with the instructions, is about {alone:,} tokens, and "
-                f"{means.model} reads {window:,} at once. Shorten it, attach less, or choose a "
+                f"{access.model} reads {window:,} at once. Shorten it, attach less, or choose a "
                 "model that reads more.",
-                provider=means.provider.name,
+                provider=access.provider.name,
             )
 
 

@@ -1,9 +1,9 @@
-"""The second stage: the beginning of a conversation in a few words, by the model itself (L-10).
+"""The summarizer: has the model summarise the beginning of a conversation (L-10).
 
-The request stands beside the conversation: it has its own instructions and no
-tools, and the part to be summed up is text in it, so that the model can neither
-act on it nor break what its provider binds to a history. Where the request
-fails, each exchange becomes one line, without a model.
+The request is separate from the conversation: it has its own instructions and no
+tools, and the messages to summarise are text in it. So the model cannot act on
+them, and nothing that a provider binds to a history breaks. If the request fails,
+each exchange becomes one line, without a model.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ _STOPS = ("end", "max_tokens", "other")
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """What a request for a summary is made with: the chat's own provider and model."""
+    """The model of a turn: its provider, and what a request to it may use."""
 
     provider: Provider
     model: str
     facts: ModelInfo | None
     session_id: str
-    purse: RequestMeter
-    patience: RetryPolicy
+    meter: RequestMeter
+    retry_policy: RetryPolicy
 
 
 class Writer:
     """Writes one summary, in the given step of a turn."""
 
-    def __init__(self, means: ModelAccess, step: int, emit: Callable[[Event], None]) -> None:
-        self._means = means
+    def __init__(self, access: ModelAccess, step: int, emit: Callable[[Event], None]) -> None:
+        self._access = access
         self._step = step
         self._emit = emit
 
@@ -67,14 +67,14 @@ class Writer:
         """
         text = await asyncio.to_thread(_rendered, messages, earlier, characters)
         prompt = SUMMARY_REQUEST.format(conversation=text, words=words)
-        means = self._means
+        access = self._access
         request = Request(
-            means.model,
-            means.provider.said([Text(prompt)]),
+            access.model,
+            access.provider.user_items([Text(prompt)]),
             SUMMARY_SYSTEM,
-            facts=means.facts,
+            facts=access.facts,
             effort="low",
-            session=means.session_id,
+            session=access.session_id,
         )
         try:
             return await self._asked(request)
@@ -83,26 +83,26 @@ class Writer:
             return in_lines(messages, earlier)
 
     async def _asked(self, request: Request) -> str:
-        means = self._means
+        access = self._access
         tokens = await asyncio.to_thread(estimate_request, request)
-        reservation = await means.purse.reserve(tokens, means.facts)
-        stream, began, words = means.provider.stream(request), time.monotonic(), list[str]()
+        reservation = await access.meter.reserve(tokens, access.facts)
+        stream, began, words = access.provider.stream(request), time.monotonic(), list[str]()
         reply = Reply()
         try:
-            async with asyncio.timeout(means.patience.limit) as timer:
+            async with asyncio.timeout(access.retry_policy.limit) as timer:
                 async for delta in stream:
-                    timer.reschedule(asyncio.get_running_loop().time() + means.patience.limit)
+                    timer.reschedule(asyncio.get_running_loop().time() + access.retry_policy.limit)
                     if isinstance(delta, TextDelta):
                         words.append(delta.text)
             reply = stream.reply()
         except TimeoutError as error:
-            name = means.provider.name
+            name = access.provider.name
             raise ProviderError("network", "The model stopped answering.", provider=name) from error
         finally:
             reply = reply if reply.usage.total else stream.interrupted()
             await stream.aclose()
             if reply.usage.total:
-                await means.purse.settle(reservation, reply.usage, reply.cost)
+                await access.meter.settle(reservation, reply.usage, reply.cost)
                 seconds = time.monotonic() - began
                 self._emit(
                     StepEnded(
@@ -118,7 +118,7 @@ class Writer:
         text = "".join(words).strip()
         if reply.stop not in _STOPS or len(text) < _LEAST:
             why = "the model did not write one"
-            raise ProviderError("refused", why, provider=means.provider.name)
+            raise ProviderError("refused", why, provider=access.provider.name)
         return text
 
 

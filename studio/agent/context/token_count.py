@@ -1,9 +1,8 @@
-"""Tokens of a native history, by its parts: counted by the provider, estimated for the rest.
+"""The token count of a history by its parts: counted by the provider, estimated for the rest.
 
-The last request's own figure is the truth; what was appended since is weighed
-by its characters, on a scale that the last figure sets (L-10).
-
-What pictures and documents are to a model, in tokens.
+The provider's figure for the last request is taken as it is. What was appended
+since is estimated from its characters, scaled so that the estimate fits that
+figure (L-10). Pictures and documents are estimated from their size.
 """
 
 from __future__ import annotations

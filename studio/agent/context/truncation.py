@@ -1,8 +1,7 @@
-"""A conversation made to take less room: the first stage, old results become stubs (L-10).
+"""Truncation: replaces old results of tools by one line each, the first stage (L-10).
 
-What the person said, what the model answered, every call and the newest
-results stay whole. The transcript keeps everything; only the new native
-history that is built of this is shorter.
+The person's words, the model's answers, every call and the newest results stay
+whole. The transcript keeps everything; only the new native history is shorter.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
-"""Loop.
+"""The loop of an agent: one turn from the person's message to the answer.
 
-- ``loop_guard``: Notices that an agent goes round in circles (L-8).
-- ``model_request``: One step's request, until its reply is whole.
+- ``turn``: Runs the loop as a task; stops it, limits its time and yields its events.
+- ``agent_loop``: The loop itself: ask the model, run its tools, until it answers.
+- ``model_request``: Sends a request to the model, and sends it again after a failure.
+- ``tool_runner``: Runs the calls of a reply side by side, each with permission.
+- ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
+- ``turn_history``: Appends messages, notes and results to the history in the provider's form.
+- ``loop_guard``: Notices that an agent repeats itself.
+- ``guards``: Asks for an end before a limit; checks an answer against its schema.
+- ``structured_output``: Describes and parses answers that have to fit a JSON schema.
 - ``prompts``: The words that models read.
-- ``structured_output``: Answers that have to fit a JSON schema.
-- ``tool_runner``: Runs the calls of one reply.
-- ``turn``: The loop.
-- ``user_messages``: What the person is told of an error.
+- ``user_messages``: The words that the person reads about errors and ends of turns.
 """

@@ -1,36 +1,23 @@
-"""Notices that an agent goes round in circles (L-8)."""
+"""A guard against loops: notices that an agent repeats itself, and asks for its answer (L-8)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from studio.domain.events import Event, HistoryBegun, Steered, Told
 from studio.domain.messages import Image, ToolCall, ToolResult
-from studio.domain.tools import Effect
+
+from .prompts import LOOPING
+from .turn_context import FinishedCall, Guard, TurnEnd, TurnState
 
 FRUITLESS = 3
 """Steps in a row without anything new after which an agent is stalled."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A call that was made, what came of it, and what its tool does to the world."""
-
-    call: ToolCall
-    result: ToolResult
-    effect: Effect
-
-
-def same(call: ToolCall) -> str:
-    """Two calls with equal keys are the same call, in whatever order the arguments stand."""
-    arguments = call.raw if call.arguments is None else call.arguments
-    return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
-
-
-class LoopGuard:
-    """Of one turn; hears of every step.
+class LoopGuard(Guard):
+    """Compares each step of a turn with the steps before it.
 
     A step goes in circles if each of its calls was made in an earlier step with
     the same result and nothing has changed in between but by that call itself.
@@ -47,6 +34,25 @@ class LoopGuard:
         self._own: dict[str, int] = {}
         self._fruitless = 0
 
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, HistoryBegun | Steered):  # what was left out may be looked at again
+            self.changed()
+
+    def files_changed(self) -> None:
+        self.changed()
+
+    def before_tools(self, calls: Sequence[ToolCall]) -> TurnEnd | None:
+        return _stalled(calls) if self.warned and self.repeats(calls) else None
+
+    def after_tools(self, calls: Sequence[FinishedCall], state: TurnState) -> TurnEnd | None:
+        if not self.circles(calls):
+            return None
+        if self.warned:
+            return _stalled([finished.call for finished in calls])
+        self.warned = True
+        state.notes.append(Told("stall", LOOPING))
+        return None
+
     def changed(self) -> None:
         """The world is not what it was: the person did something, or the history is shorter."""
         self._changes += 1
@@ -54,17 +60,17 @@ class LoopGuard:
 
     def repeats(self, calls: Sequence[ToolCall]) -> bool:
         """Whether these calls, not made yet, were all made before and nothing changed since."""
-        keys = [same(call) for call in calls]
+        keys = [call_key(call) for call in calls]
         return all(key in self._last and self._last[key][0] == self._others(key) for key in keys)
 
-    def circles(self, step: Sequence[Made]) -> bool:
-        """Take in a step that was made; True if it goes in circles."""
+    def circles(self, step: Sequence[FinishedCall]) -> bool:
+        """Add a finished step; True if it goes in circles."""
         for made in step:
             if made.effect == "act" or (made.effect == "draft" and not made.result.is_error):
-                key = same(made.call)
+                key = call_key(made.call)
                 self._changes += 1
                 self._own[key] = self._own.get(key, 0) + 1
-        outcomes = [(same(made.call), _digest(made.result)) for made in step]
+        outcomes = [(call_key(made.call), _digest(made.result)) for made in step]
         again = all(self._last.get(key) == (self._others(key), digest) for key, digest in outcomes)
         new = not self._seen.issuperset(outcomes)
         self._fruitless = 0 if new else self._fruitless + 1
@@ -76,6 +82,17 @@ class LoopGuard:
     def _others(self, key: str) -> int:
         """Changes by anything but this very call."""
         return self._changes - self._own.get(key, 0)
+
+
+def call_key(call: ToolCall) -> str:
+    """Equal for two calls that are the same, whatever the order of their arguments."""
+    arguments = call.raw if call.arguments is None else call.arguments
+    return f"{call.name} {json.dumps(arguments, sort_keys=True, ensure_ascii=False)}"
+
+
+def _stalled(calls: Sequence[ToolCall]) -> TurnEnd:
+    names = ", ".join(dict.fromkeys(call.name for call in calls))
+    return TurnEnd("stalled", f"The agent repeated itself ({names}) and nothing new came of it.")
 
 
 def _digest(result: ToolResult) -> str:

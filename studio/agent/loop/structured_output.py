@@ -1,4 +1,4 @@
-"""Answers that have to fit a JSON schema: asked for in words, and looked at."""
+"""Structured output: describes a JSON schema to the model, and parses the answer."""
 
 from __future__ import annotations
 

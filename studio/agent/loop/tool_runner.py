@@ -1,6 +1,7 @@
-"""Runs the calls of one reply: side by side, asked about, never raising (L-3 to L-5).
+"""The tool runner: runs the calls of one reply side by side, each with permission (L-3 to L-5).
 
-Results of reading tools, kept for the rest of the turn until something is written (L-9).
+An error of a tool becomes the result of its call. Results of tools that read
+are kept for the rest of the turn, until something is written (L-9).
 """
 
 from __future__ import annotations
@@ -8,17 +9,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
 
-from studio.agent.loop.prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
+from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.permission.approval import Approvals, Permit, Refused
-from studio.agent.permission.content_filter import ContentFilter
-from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import target_of
+from studio.agent.permission.tool_access import ToolAccess
+from studio.agent.services import Services
+from studio.domain.agents import Limits
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
     Event,
@@ -29,19 +29,17 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.tools import Draft, Effect, ToolSpec
-from studio.processes.sandbox import Sandbox
-from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools import Context, Drafts, Result, Tool
 from studio.tools.sdk.result import render, shorten
-from studio.tools.web import Web
-from studio.tools.workspace.notes import Notes
 
-from .loop_guard import same
+from .loop_guard import call_key
+from .prompts import NO_MORE_CALLS, ONE_CALL_AT_A_TIME
 
 log = logging.getLogger(__name__)
 
 
-class Reads:
-    """Of one turn."""
+class ReadCache:
+    """The results of one turn's reading tools."""
 
     def __init__(self) -> None:
         self._kept: dict[str, Result] = {}
@@ -54,12 +52,12 @@ class Reads:
         return self._age
 
     def get(self, spec: ToolSpec, call: ToolCall) -> Result | None:
-        return self._kept.get(same(call)) if _reads(spec) else None
+        return self._kept.get(call_key(call)) if _reads(spec) else None
 
     def keep(self, spec: ToolSpec, call: ToolCall, result: Result, age: int) -> None:
         """``age`` is what it was when the tool began."""
         if _reads(spec) and age == self._age and not self._writing and not result.is_error:
-            self._kept[same(call)] = result
+            self._kept[call_key(call)] = result
 
     @contextmanager
     def around(self, spec: ToolSpec) -> Generator[None]:
@@ -91,68 +89,40 @@ RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file."""
 
 
-class DraftBox(Protocol):
-    """The session's drafts."""
-
-    def draft_of(self, path: str) -> Draft | None: ...
-
-    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None: ...
-
-    async def withdraw(self, draft: Draft) -> None: ...
-
-
 class ToolRunner:
-    """The tools of one turn, with everything a call needs around it."""
+    """Runs the tools of one turn.
+
+    ``track_changes`` is entered around each call that acts, so that its changes can
+    be undone. After the first ``most`` calls none is made any more.
+    """
 
     def __init__(
         self,
-        *,
-        session_id: str,
-        agent: str,
-        tools: Mapping[str, Tool],
-        offered: Sequence[ToolSpec],
-        gate: Approvals,
-        risk: ExfiltrationGuard,
-        workspace: Workspace,
-        drafts: DraftBox,
-        environment: Callable[[], dict[str, str]],
-        sandbox: Sandbox,
-        web: Web,
-        notes: Notes,
-        incoming: ContentFilter,
-        spill: Path,
-        parallel: int,
+        services: Services,
+        access: ToolAccess,
+        approvals: Approvals,
+        drafts: TurnDrafts,
+        limits: Limits,
         emit: Callable[[Event], None],
-        deed: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+        track_changes: Callable[[], AbstractAsyncContextManager[None]],
         most: int | None = None,
     ) -> None:
-        """``deed`` is entered around each call that acts, so that its changes can be undone.
-
-        After the first ``most`` calls none is made any more.
-        """
-        self._session_id = session_id
-        self._agent = agent
-        self._tools = tools
-        self._offered = {spec.name for spec in offered}
-        self._external = {spec.name for spec in offered if spec.external}
-        self.gate = gate
-        self._risk = risk
-        self._workspace = workspace
+        self.approvals = approvals
+        self._services = services
+        self._access = access
+        self._tools = access.tools
+        self._offered = {spec.name for spec in access.offered}
+        self._external = {spec.name for spec in access.offered if spec.external}
+        self._guard = access.guard
         self._drafts = drafts
-        self._environment = environment
-        self._sandbox = sandbox
-        self._web = web
-        self._notes = notes
-        self._incoming = incoming
-        self._spill = spill
         self._emit = emit
-        self._deed = deed
+        self._track_changes = track_changes
         self._left = most
-        self._slots = asyncio.Semaphore(parallel)
-        self._reads = Reads()
+        self._slots = asyncio.Semaphore(limits.parallel_tools)
+        self._reads = ReadCache()
 
-    def forget(self) -> None:
-        """The person wrote something: results of reading are not what they were."""
+    def forget_reads(self) -> None:
+        """The person wrote something: what was read may be different now."""
         self._reads.forget()
 
     def effect(self, name: str) -> Effect:
@@ -176,7 +146,7 @@ class ToolRunner:
         all after it: two edits of one file happen in the order they were asked.
         When cancelled, what has finished is in ``results`` and nothing runs on.
         """
-        self._risk.look()
+        self._guard.look()
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         outside: list[bool] = []
@@ -251,7 +221,7 @@ class ToolRunner:
             text = render(f"The tool failed: {type(error).__name__}: {error}")
             result = Result(text, summary=_first_line(text), is_error=True)
         if len(text) > RESULT_LIMIT:
-            text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._spill)
+            text = await asyncio.to_thread(shorten, text, RESULT_LIMIT, self._access.spill)
         seconds = time.monotonic() - began
         self._emit(
             ToolFinished(
@@ -296,7 +266,7 @@ class ToolRunner:
         else:
             arguments = tool.check(call.arguments)
         checked = replace(call, arguments=arguments)
-        permit = await self.gate.permit(tool.spec, checked)
+        permit = await self.approvals.permit(tool.spec, checked)
         for event in before:
             await event.wait()
         async with self._slots:
@@ -324,29 +294,34 @@ class ToolRunner:
         """Strangers' words pass the one filter (T-9)."""
         source = next(iter(result.sources), "") or target_of(spec, call.arguments or {})
         source = source if len(result.sources) < 2 else spec.name
-        return await asyncio.to_thread(self._incoming.result, result, source or spec.name)
+        return await asyncio.to_thread(
+            self._access.content_filter.result, result, source or spec.name
+        )
 
     async def _work(self, tool: Tool, call: ToolCall, permit: Permit) -> Result:
         """Run the tool inside its time limit."""
-        workspace = self._workspace
+        access, workspace = self._access, self._access.workspace
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
-            drafts=_CallDrafts(self._drafts, self.gate, tool.spec, call.id, permit.approve),
-            emit=self._shown(call.id, hidden=tool.spec.untrusted and bool(self._incoming.kinds)),
-            ask=lambda text, choices: self.gate.ask(call.id, text, choices),
-            may=lambda target: self.gate.reaches(tool.spec, target),
-            environment=self._environment(),
-            sandbox=self._sandbox,
-            web=self._web,
-            notes=self._notes,
-            agent=self._agent,
-            session_id=self._session_id,
+            drafts=_CallDrafts(self._drafts, self.approvals, tool.spec, call.id, permit.approve),
+            emit=self._shown(
+                call.id, hidden=tool.spec.untrusted and bool(self._access.content_filter.kinds)
+            ),
+            ask=lambda text, choices: self.approvals.ask(call.id, text, choices),
+            may=lambda target: self.approvals.reaches(tool.spec, target),
+            environment=self._services.environment(),
+            sandbox=access.sandbox,
+            web=self._services.web,
+            notes=access.notes,
+            services=self._services,
+            agent=access.agent,
+            session_id=access.session_id,
             call_id=call.id,
         )
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)
         try:
-            async with self._deed() if tool.spec.effect == "act" else nullcontext(), timer:
+            async with self._track_changes() if tool.spec.effect == "act" else nullcontext(), timer:
                 return await tool.call(context, call.arguments or {})
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -359,7 +334,7 @@ class ToolRunner:
             raise ToolFailed(f"Timed out after {limit:g} s.") from error
 
     def _met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
-        for exposed in self._risk.met(spec, call, result):
+        for exposed in self._guard.new_exposures(spec, call, result):
             self._emit(exposed)
 
     def _shown(self, call_id: str, *, hidden: bool) -> Callable[[str], None]:
@@ -386,23 +361,28 @@ class _CallDrafts(Drafts):
     """The session's drafts as one call sees them."""
 
     def __init__(
-        self, box: DraftBox, gate: Approvals, spec: ToolSpec, call_id: str, approve: bool
+        self,
+        drafts: TurnDrafts,
+        approvals: Approvals,
+        spec: ToolSpec,
+        call_id: str,
+        approve: bool,
     ) -> None:
-        self._box = box
-        self._gate = gate
+        self._drafts = drafts
+        self._approvals = approvals
         self._spec = spec
         self._call_id = call_id
         self._approve = approve
 
     def draft_of(self, path: str) -> Draft | None:
-        return self._box.draft_of(path)
+        return self._drafts.draft_of(path)
 
     async def propose(self, draft: Draft) -> None:
-        approve = await self._gate.covers(self._spec, draft) and self._approve
-        await self._box.propose(self._call_id, draft, approve=approve)
+        approve = await self._approvals.covers(self._spec, draft) and self._approve
+        await self._drafts.propose(self._call_id, draft, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
-        await self._box.withdraw(draft)
+        await self._drafts.withdraw(draft)
 
 
 def _first_line(text: str) -> str:

@@ -1,7 +1,4 @@
-"""What the person is told of an error.
-
-How a turn ended, in words for the person, whichever door they came through.
-"""
+"""Messages for the person: what an error means, and how a turn ended."""
 
 from __future__ import annotations
 

@@ -1,18 +1,20 @@
-"""Permission, a wrapper around the tools: no tool knows that it exists (T-6, T-7).
+"""Permission: which tool calls run, which are asked about, which are refused (T-6, T-7).
 
-- ``approval``: Where a call waits for permission, and where the person's answer arrives (T-7).
-- ``content_filter``: The one filter between what comes from outside and the model (T-9).
-- ``exfiltration_guard``: What a chat has met, and whether a call could carry it out of the
-  house (T-7).
-- ``path_scope``: Where a path leads, and by which names rules know that place.
-- ``pattern_match``: Other ways to write a command, which a rule that forbids must not miss.
-- ``policy``: What may run without a question, what is asked, what is refused (T-7).
-- ``project_rules``: What the files in a folder's ``.agents`` say about permission.
-- ``rule_suggestions``: The rule that “always” would add for a command.
-- ``rulebook``: The rules of a policy in their order, found quickly.
-- ``rules``: The rules that stand.
-- ``shell_analysis``: The parts of a command line.
-- ``shell_lexer``: One word of a shell's command line, with its quotes and expansions.
-- ``shell_parser``: Reads a shell's command line into the simple commands it would run.
-- ``visible_text``: Other people's words in a question.
+No tool knows about it: the tool runner asks before it runs a call.
+
+- ``policy``: Decides about a call by the rules of all layers and the permission mode.
+- ``rulebook``: Finds the rules for a call; describes a decision; knows what roles may use.
+- ``rules``: Stores the person's rules, and combines them with those of a folder.
+- ``project_rules``: Reads the rules in a folder's ``.agents``.
+- ``rule_suggestions``: Suggests the rule that “always” adds for a command.
+- ``approval``: Asks the person and waits for the answer.
+- ``tool_access``: What the tools of one turn may use.
+- ``exfiltration_guard``: Objects to calls that could send private data out.
+- ``content_filter``: Marks and masks text from outside before the model reads it.
+- ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
+- ``pattern_match``: Matches rule patterns with the other spellings of a command.
+- ``shell_lexer``: Reads one word of a command line.
+- ``shell_parser``: Reads a command line into simple commands.
+- ``shell_analysis``: Finds every program that a command line runs and every file it writes.
+- ``visible_text``: Spells out invisible characters in a question.
 """

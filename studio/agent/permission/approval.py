@@ -1,4 +1,4 @@
-"""Where a call waits for permission, and where the person's answer arrives (T-7)."""
+"""Approval of tool calls: asks the person and waits for the answer (T-7)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
+from studio.agent.limits import WorkClock
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
     AwaitingPermission,
@@ -21,23 +21,16 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
 from studio.domain.tools import Draft, ToolSpec
-from studio.processes.sandbox import Sandbox
-from studio.tools import Workspace
+from studio.domain.transcript import Transcript
 from studio.tools.sdk.result import render
 
-from .policy import COMMAND, NETWORK, PATH, Policy, target_of
+from .policy import COMMAND, NETWORK, PATH, target_of
 from .rulebook import FOLDER, PLAN, Decision
+from .tool_access import ToolAccess
 from .visible_text import escape_invisible, escape_line
 
 SHOWN = 8
 """How many other calls that a rule would have allowed are named."""
-
-
-class Waiting(Protocol):
-    """The turn's clock, which stands still while the person is asked."""
-
-    def pause(self) -> None: ...
-    def resume(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,50 +54,32 @@ class Refused(ToolFailed):
         self.by = by
 
 
-def _none(spec: ToolSpec, call: ToolCall) -> str:
-    return ""
-
-
-def _no_calls() -> Sequence[tuple[ToolSpec, JsonObject]]:
-    return ()
-
-
 class Approvals:
     """The questions of one turn, which come one at a time.
 
-    ``remember`` stores a rule the person gave, for the scope of the answer.
-    ``earlier`` are the calls of this chat so far. ``objection`` may say why a
-    call is asked about whatever the rules and the mode allow; such a question
-    offers no rule.
+    ``remember`` stores a rule that the person gave, for the scope of the answer.
     """
 
     def __init__(
         self,
-        *,
-        agent: str,
-        policy: Policy,
-        workspace: Workspace,
-        remember: Callable[[Rule, Answer], Awaitable[None]],
+        access: ToolAccess,
+        transcript: Transcript,
+        clock: WorkClock,
         emit: Callable[[Event], None],
-        clock: Waiting,
-        sandbox: Sandbox,
-        objection: Callable[[ToolSpec, ToolCall], str] = _none,
-        earlier: Callable[[], Sequence[tuple[ToolSpec, JsonObject]]] = _no_calls,
+        remember: Callable[[Rule, Answer], Awaitable[None]],
     ) -> None:
-        self._agent = agent
-        self._policy = policy
-        self._workspace = workspace
-        self._remember = remember
-        self._emit = emit
+        self._access = access
+        self._policy = access.policy
+        self._sandbox = access.sandbox
+        self._transcript = transcript
         self._clock = clock
-        self._sandbox = sandbox
-        self._objection = objection
-        self._earlier = earlier
+        self._emit = emit
+        self._remember = remember
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
         self._replies: dict[str, asyncio.Future[str]] = {}
 
-    def answer(self, question_id: str, answer: Answer, by: str = "") -> None:
+    def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """The answer to a permission question; a late one is ignored.
 
         ``by`` says who answers where that is not the person.
@@ -113,7 +88,7 @@ class Approvals:
         if future is not None and not future.done():
             future.set_result((answer, by))
 
-    def reply(self, call_id: str, text: str) -> None:
+    def answer_question(self, call_id: str, text: str) -> None:
         """The person's answer to the agent's own question; a late one is ignored."""
         future = self._replies.get(call_id)
         if future is not None and not future.done():
@@ -157,7 +132,7 @@ class Approvals:
         return decision.verdict == "allow"
 
     async def ask(self, call_id: str, text: str, choices: Sequence[str]) -> str:
-        """The agent's own question to the person, who answers with ``reply``."""
+        """The agent's own question to the person, who answers with ``answer_question``."""
         future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         async with self._one_question:
             self._replies[call_id] = future
@@ -177,7 +152,7 @@ class Approvals:
         policy = self._policy
         # In a thread: links are followed on the disk.
         decision = await asyncio.to_thread(policy.decide, spec, arguments, network=network)
-        if decision.verdict != "deny" and (why := self._objection(spec, call)):
+        if decision.verdict != "deny" and (why := self._access.guard.objection(spec, call)):
             return Decision("ask", why, insists=True, opens=decision.opens)
         return decision
 
@@ -192,10 +167,15 @@ class Approvals:
         runs = spec.target == COMMAND
         network = self._wants_network(spec, arguments)
         always, covers = await asyncio.to_thread(
-            self._rules, spec, arguments, decision, self._earlier(), network=network
+            self._rules,
+            spec,
+            arguments,
+            decision,
+            self._access.finished_calls(self._transcript),
+            network=network,
         )
         what = "run a command" if runs else f"use {spec.name}"
-        facts = [("folder", str(self._workspace.root))]
+        facts = [("folder", str(self._access.workspace.root))]
         if runs:
             if self._sandbox.kind == "none":
                 facts.append(("sandbox", self._sandbox.label))
@@ -209,7 +189,7 @@ class Approvals:
             id=uuid.uuid4().hex,
             call_id=call.id,
             tool=spec.name,
-            title=f"{escape_line(self._agent, 60)} wants to {what}",
+            title=f"{escape_line(self._access.agent, 60)} wants to {what}",
             detail=escape_invisible(target or render(arguments)),
             reason=escape_line(reason) if isinstance(reason, str) else "",
             always=always,

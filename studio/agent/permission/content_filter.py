@@ -1,9 +1,9 @@
-"""The one filter between what comes from outside and the model (T-9).
+"""The content filter: marks and masks text from outside before the model reads it (T-9).
 
-Every result of a tool that brings strangers' words passes here: personal data
-is masked as the person's and the agent's settings say, characters that nobody
-sees are taken out, and what is left is handed on as data, between two lines
-that the stranger cannot write. The person's own words never pass here.
+Every result of a tool that brings text from outside passes here. Personal data is
+masked as the person's and the agent's settings say, invisible characters are
+removed, and the rest is passed on as data, between two marks that its author
+cannot know. The person's own words never pass here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a chat has met, and whether a call could carry it out of the house (T-7).
+"""The exfiltration guard: objects to calls that could send private data out (T-7).
 
-Private files, words of strangers that may be orders in disguise, and a way out:
-any two of them are harmless, all three together are how data is stolen. A call
-that would complete them is asked about, whatever a rule or the mode allows.
+Data can be stolen if three things come together: private files, text from outside
+that may contain hidden instructions, and a way out. Any two of them are harmless. A
+call that would complete them is asked about, whatever the rules or the mode allow.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ExfiltrationGuard:
         """
         self._known = self.exposed
 
-    def met(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
+    def new_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
         """What a call brings that the chat has not met yet.
 
         To be asked before the call's work with None, because a command's output
@@ -104,7 +104,7 @@ class ExfiltrationGuard:
         """
         return [one for one in self._brings(spec, call, result) if self._is_new(one)]
 
-    def taken(self, other: Mapping[Exposure, str]) -> list[Exposed]:
+    def inherited_exposures(self, other: Mapping[Exposure, str]) -> list[Exposed]:
         """What this chat takes over from another one: a sub-agent's from the chat
         that began it, and the other way round when its answer is read."""
         found = [Exposed(kind, source) for kind, source in other.items()]

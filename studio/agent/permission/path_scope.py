@@ -1,9 +1,8 @@
-"""Where a path leads, and by which names rules know that place.
+"""Paths and permission: resolves the paths that rules name, and lists the unreadable ones.
 
-Files that a rule refuses to be read, as places on the disk: a command may not read them either.
-
-Where the sandbox can hide them. A rule for all of ``read`` hides nothing, nor does a
-pattern for many places outside of the folder: then a command could do nothing at all.
+The sandbox hides the files that a rule refuses to be read, so that a command cannot
+read them either. A rule for all of ``read`` hides nothing, nor does a pattern for
+many places outside the folder: no command could run then.
 """
 
 from __future__ import annotations

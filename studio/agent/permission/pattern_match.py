@@ -1,8 +1,7 @@
-"""Other ways to write a command, which a rule that forbids must not miss.
+"""Pattern matching for commands: other spellings that a rule which forbids must match too.
 
-Never for rules that allow: what is left out here may be what matters.
-
-Whether a pattern may fit a text of which stretches are not known yet.
+Only for rules that forbid: for a rule that allows, what is left out here may matter.
+``may_fit`` says whether a pattern can match a text that is not fully known yet.
 """
 
 from __future__ import annotations

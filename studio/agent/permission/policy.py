@@ -1,4 +1,4 @@
-"""What may run without a question, what is asked, what is refused (T-7)."""
+"""The permission policy: decides which calls run, are asked about or are refused (T-7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the files in a folder's ``.agents`` say about permission.
+"""Project rules: reads the permission rules in the ``.agents`` of a folder.
 
 ``.agents/permissions.yaml`` has lists under ``allow``, ``ask`` and ``deny``.
 """

@@ -1,4 +1,4 @@
-"""The rule that “always” would add for a command: one that is narrow, and of use again."""
+"""Rule suggestions: finds the narrow, reusable rule that “always” adds for a command."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The rules of a policy in their order, found quickly.
-
-What becomes of a call, and whose rule said so.
-
-Which tools an agent may use at all (T-6).
-"""
+"""The rulebook: finds the rules for a call, describes decisions, and knows what roles may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules that stand: the person's own, and those of a folder's files (T-7)."""
+"""The standing rules: stores the person's, and combines them with those of a folder (T-7)."""
 
 from __future__ import annotations
 

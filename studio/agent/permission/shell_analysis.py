@@ -1,9 +1,9 @@
-"""The parts of a command line: every program that would run, every file it would write.
+"""The analysis of a command line: every program that would run, every file it would write.
 
-Programs that run another one (``sudo``, ``env``, ``xargs``, ``sh -c``) are a
-part, and so is what they run. Where that cannot be told the line is unclear.
-
-Builtins that take the name of a variable: bash computes its index, and runs what is in it.
+A program that runs another one (``sudo``, ``env``, ``xargs``, ``sh -c``) is a part of
+the line, and so is what it runs. If that cannot be determined the line is unclear.
+Builtins that take the name of a variable are refused if bash would compute its
+index, because that can run commands.
 """
 
 from __future__ import annotations

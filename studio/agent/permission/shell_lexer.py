@@ -1,6 +1,6 @@
-"""One word of a shell's command line, with its quotes and expansions.
+"""The shell lexer: reads one word of a command line, with its quotes and expansions.
 
-Nothing is expanded: what is only known when the line runs is marked by ``DYNAMIC``.
+It expands nothing: ``DYNAMIC`` marks what is only known when the line runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Reads a shell's command line into the simple commands it would run.
+"""The shell parser: reads a command line into the simple commands it would run.
 
-Not a shell, and not a highlighter, which guesses: it accepts only what POSIX
-shells and bash read the same way, and says ``Unclear`` of everything else, so
-that a rule is never matched against a guess. Nothing is expanded: what is only
-known when the line runs is marked in a word by ``DYNAMIC``.
+It accepts only what POSIX shells and bash read the same way, and raises ``Unclear``
+for everything else, so that no rule is ever matched against a guess. It expands
+nothing: ``DYNAMIC`` marks what is only known when the line runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Other people's words in a question: what would not be seen, or would move the rest, is spelt out.
+"""Visible text: spells out invisible characters of other people's words in a question.
 
-A command that looks like another one, or a reason that looks like the program's
-own lines, would have the person allow what they do not see.
+Otherwise a command that looks like another one, or a reason that looks like one of
+the program's own lines, could make the person allow what they do not see.
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
-"""Session.
+"""A session: one saved conversation, and what makes its turns.
 
-- ``agent_setup``: What a turn stands on.
-- ``context_control``: What the model keeps of a conversation, as the person wants it (L-10).
+- ``session``: Runs turns one after the other; carries out what the person decides meanwhile.
+- ``sessions``: Creates, opens, lists, searches and deletes sessions.
+- ``session_state``: Holds transcript, drafts and rules; records each event once.
 - ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
-- ``import_export``: Conversations in files.
-- ``import_formats``: Conversations as other programs export them.
-- ``model_router``: Which model works on a message, and whether the person waits for it; opt-in
-  (L-13).
-- ``native_history``: A session's native history, in memory and on disk.
-- ``pending_input``: What a session's model has not heard yet.
-- ``session``: One saved conversation.
-- ``session_rules``: The rules of one chat.
-- ``sessions``: All sessions.
-- ``system_prompt``: What a model has to know beside the conversation, told in words that are
-  appended.
-- ``titles``: What a chat is called before anybody names it.
-- ``tool_access``: What the tools of a turn need.
-- ``turn_builder``: How a turn is made.
+- ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
+- ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
+- ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
+- ``pending_input``: Keeps what the model has to be told with the next request.
+- ``native_history``: Keeps the history in the provider's form, in memory and on disk.
+- ``context_control``: Compacts, summarises and pins when the person asks for it.
+- ``model_router``: Chooses a model for a message by how hard it looks.
+- ``session_rules``: Stores the permission rules of one session.
+- ``titles``: Makes a title from the first message.
+- ``import_export``: Writes conversations as JSON and reads them.
+- ``import_formats``: Reads conversations that other programs exported.
 """

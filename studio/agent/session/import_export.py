@@ -1,4 +1,4 @@
-"""Conversations in files: what is written of a session, and what is read of one (H-2)."""
+"""Import and export of conversations in the program's own JSON (H-2)."""
 
 from __future__ import annotations
 

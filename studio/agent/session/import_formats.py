@@ -1,8 +1,8 @@
-"""Conversations as other programs export them.
+"""Import formats: reads conversations that other programs exported.
 
-ChatGPT's and Claude's ``conversations.json`` and plain lists of messages as the
-APIs take them. What a file does not hold, a picture of ChatGPT's for example,
-is named in its place; nothing is made up.
+These are the ``conversations.json`` of ChatGPT and Claude, and plain lists of messages
+as the APIs take them. What a file does not contain, for example a picture of
+ChatGPT's, is named in its place; nothing is made up.
 """
 
 from __future__ import annotations

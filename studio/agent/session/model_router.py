@@ -1,14 +1,11 @@
-"""Which model works on a message, and whether the person waits for it; opt-in (L-13).
+"""The model router: chooses the model for a message and whether it runs in the background (L-13).
 
-The person names a model for each tier in the settings. A message goes to the
-tier that it looks like, by rules or as a small model says, and to the next one
-where the turn got stuck. A chat only ever moves up: a switch makes the new
-model read everything anew. What the person chose for a chat stays.
-
-How hard a message looks, by rules alone: a first guess, free and at once (L-13).
-
-Words of the larger European languages, Chinese and Japanese are known; in
-others length, files, lists and code still tell.
+Routing is off unless the person turns it on and names a model for each tier. A
+message goes to the tier that fits how hard it looks, judged by rules or by a small
+model, and to the next tier if the turn gets stuck. A chat only moves up, because
+after a switch the new model has to read everything. A model that the person chose
+stays. The rules know words of the larger European languages, Chinese and Japanese;
+in other languages they go by length, files, lists and code.
 """
 
 from __future__ import annotations
@@ -18,19 +15,21 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 from studio.agent.context.token_count import estimate_request
 from studio.agent.limits import Budget, RequestMeter, RequestRate
 from studio.agent.loop.prompts import ROUTING_SYSTEM
+from studio.agent.provider_factory import ProviderFactory
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode
 from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
 from studio.domain.messages import Image, Said, Text
-from studio.domain.models import NOTHING, ModelInfo, Usage
+from studio.domain.models import NOTHING, Usage
 from studio.domain.sessions import SessionInfo
-from studio.providers.base import Provider, Reply, ReplyStream, Request
+from studio.providers.base import Reply, ReplyStream, Request
+from studio.providers.catalogue import Catalogue
 from studio.storage.config.settings import SettingsFile
 
 Tier: TypeAlias = Literal["small", "large", "cloud"]
@@ -158,15 +157,6 @@ STUCK: dict[Mode, tuple[CompletionReason, ...]] = {
 the inline mode is not stuck: the person is offered the background (L-1)."""
 
 
-class Models(Protocol):
-    """Where providers and what is known of their models come from."""
-
-    async def provider(self, name: str) -> Provider: ...
-    def model(self, provider: str, model: str) -> ModelInfo: ...
-    @property
-    def rate(self) -> RequestRate: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a small model said of a message, if it did in time, and what that used."""
@@ -181,9 +171,17 @@ class Asked:
 class ModelRouter:
     """The choice for one message at a time; holds no session's state."""
 
-    def __init__(self, settings: SettingsFile, models: Models) -> None:
+    def __init__(
+        self,
+        settings: SettingsFile,
+        providers: ProviderFactory,
+        catalogue: Catalogue,
+        rate: RequestRate,
+    ) -> None:
         self._settings = settings
-        self._models = models
+        self._providers = providers
+        self._catalogue = catalogue
+        self._rate = rate
 
     @property
     def on(self) -> bool:
@@ -243,7 +241,7 @@ class ModelRouter:
         return f"{title} works on it in the background"
 
     def _title(self, target: tuple[str, str]) -> str:
-        return self._models.model(*target).title or target[1]
+        return self._catalogue.model(*target).title or target[1]
 
     def _tiers(self) -> dict[tuple[str, str], int]:
         """The models of the tiers that are set, and how far up each is."""
@@ -271,11 +269,11 @@ class ModelRouter:
     async def _takes(self, target: tuple[str, str], said: Sequence[Said]) -> bool:
         """Whether a model can be reached, and reads what the person attached."""
         try:
-            provider = await self._models.provider(target[0])
+            provider = await self._providers.provider(target[0])
         except StudioError:  # no key, say
             return False
-        facts = self._models.model(*target)
-        return not any(provider.refuses(block, facts) for block in said)
+        facts = self._catalogue.model(*target)
+        return not any(provider.media_problem(block, facts) for block in said)
 
     async def _ask(self, said: Sequence[Said], budget: Budget) -> Asked:
         """Whatever goes wrong, the rules are there."""
@@ -284,14 +282,14 @@ class ModelRouter:
             return Asked(None)
         began = time.monotonic()
         try:
-            provider = await self._models.provider(target[0])
+            provider = await self._providers.provider(target[0])
         except StudioError:
             return Asked(None)
-        facts = self._models.model(*target)
+        facts = self._catalogue.model(*target)
         rates = asyncio.to_thread(token_rates, *target, READS, facts)
-        words = provider.said([Text(_shown(said))])
+        words = provider.user_items([Text(_shown(said))])
         request = Request(target[1], words, ROUTING_SYSTEM, output_limit=ANSWER, facts=facts)
-        purse = RequestMeter(budget, self._models.rate, rates)
+        purse = RequestMeter(budget, self._rate, rates)
         try:
             reservation = await purse.reserve(estimate_request(request), facts)
         except StudioError:

@@ -1,11 +1,10 @@
-"""A session's native history, in memory and on disk: one epoch after the other (H-1, H-9).
+"""The native history of a session, in memory and on disk: one epoch after the other (H-1, H-9).
 
-An epoch is append-only by construction: there is no way to change what it
-holds. Its system prompt and tools are those it began with; what changes later
-is appended (see ``standing``). Where that is not possible, another provider or
-a tool that did not exist, a new epoch begins, built from the transcript.
-
-What a new native history leaves out, in words for the person (H-7).
+An epoch is append-only: no method changes what it holds. It keeps the system prompt
+and the tools that it began with; later changes are appended (see ``system_prompt``).
+If that is not possible, for another provider or a tool that is new, another epoch
+begins, built from the transcript. ``carried_over`` tells the person what that leaves
+out (H-7).
 """
 
 from __future__ import annotations

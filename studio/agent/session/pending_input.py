@@ -1,11 +1,10 @@
-"""What a session's model has not heard yet: words of the person, ends of drafts."""
+"""Pending input: what the model has to be told with the next request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from studio.agent.changes.draft_store import DraftStore
-from studio.agent.changes.undo import told
 from studio.domain.events import (
     DraftResolved,
     Event,
@@ -18,6 +17,9 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Said, Text
 from studio.domain.tools import DraftStatus
+
+NAMED = 40
+"""Paths that a note names; it counts the others."""
 
 
 class PendingInput:
@@ -95,3 +97,23 @@ class PendingInput:
     def draft_told(self, text: str) -> None:
         if text:
             self.notes.append(Told("draft", text))
+
+
+def told(event: FilesRestored) -> str:
+    """What the model is told; empty if nothing was restored."""
+    if not event.paths:
+        return ""
+    what, how = (
+        ("undid what you changed in an earlier turn", "as they were before it")
+        if event.undone
+        else ("restored what you changed in an earlier turn", "as that turn left them")
+    )
+    text = f"The person {what}. These are {how}: {_listed(event.paths)}."
+    if event.left:
+        text += f" These had changed since and are left as they are: {_listed(event.left)}."
+    return text
+
+
+def _listed(paths: Sequence[str]) -> str:
+    named = ", ".join(paths[:NAMED])
+    return named if len(paths) <= NAMED else f"{named} and {len(paths) - NAMED} more"

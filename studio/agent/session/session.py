@@ -1,8 +1,7 @@
-"""One saved conversation: its transcript, its native history, its drafts.
+"""A session: runs the turns of one saved conversation, and what the person does between them.
 
-A view subscribes to the session's events; a driver calls ``turn``, ``answer``, ``reply``,
-``stop``, ``memory`` and the draft methods. Each event is folded into the transcript,
-handed to the journal and published on the channel of events, once each, in ``_publish``.
+A view calls ``subscribe`` for the events; ``turn`` runs a turn, ``stop`` ends it,
+``answer_permission`` and ``answer_question`` answer its questions.
 """
 
 from __future__ import annotations
@@ -19,10 +18,12 @@ from studio.agent.attachments import whole
 from studio.agent.changes.draft_review import Conflict, DraftDecision, DraftReview
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.undo import Undo
-from studio.agent.loop.turn import Turn, settled
+from studio.agent.loop.turn import Turn
 from studio.agent.loop.user_messages import describe_error
 from studio.agent.permission.policy import Policy
+from studio.agent.services import Services
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.aio import settled
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -45,14 +46,11 @@ from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import Draft, DraftStatus, ToolSpec
-from studio.domain.transcript import Transcript
 from studio.storage.sessions.store import SessionStore
 
-from .agent_setup import Services
 from .context_control import ContextControl
 from .event_channel import EventChannel, Subscriber
-from .pending_input import PendingInput
-from .session_rules import SessionRules
+from .session_state import SessionState
 from .titles import title_of
 from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
 
@@ -71,7 +69,7 @@ class Session:
         self,
         info: SessionInfo,
         store: SessionStore,
-        surroundings: Services,
+        services: Services,
         channel: EventChannel,
         events: Sequence[Event],
         *,
@@ -79,49 +77,40 @@ class Session:
         damage: str = "",
         new: bool = False,
     ) -> None:
-        self.info = info
-        self.damage = damage
-        """What is wrong with a session that can only be read; empty for a sound one."""
-        self.transcript = Transcript(events)
-        self.drafts = DraftStore(self.transcript.drafts, surroundings.trash)
-        self.files = Undo(self, surroundings.folders, store.changes, self._record)
+        self.state = state = SessionState(
+            info,
+            store,
+            channel,
+            lambda transcript: DraftStore(transcript.drafts, services.trash),
+            events,
+            damage,
+        )
+        self.transcript = state.transcript
+        self.drafts = state.drafts
+        self.rules = state.rules
+        self.files = Undo(state, services.folders, store.changes)
         self.drafts.around = self.files.writing
-        self.rules = SessionRules(store.rules, info.id)
-        self._store = store
-        self._around = surroundings
-        self._journal = store.journal(info.id)
-        self._channel = channel
-        self._agent = ""
-        """The agent of the turn that was begun last."""
+        state.recorded = self._recorded
+        self._journal = state.journal
         self._preparing: asyncio.Future[Turn] | None = None
         self._turn: Turn | None = None
         self._work: asyncio.Task[None] | None = None
         """Runs the turns of a message."""
         self._message: TurnOptions | None = None
-        """The wish of the message that is worked on, by one tier after the other."""
-        self._stop_asked = self._rising = False
+        """The options of the message that is worked on, by one tier after the other."""
+        self._stop_asked = self._escalating = False
         self._exclusive = asyncio.Lock()
-        self._unheard = PendingInput(events, self.drafts)
-        self._preparation = TurnBuilder(
-            self, store, surroundings, self._unheard, self._record, new=new
-        )
-        self._review = DraftReview(
-            self.drafts, self._unheard, self._preparation.workspace, self._record, self.flush
-        )
-        self.memory = ContextControl(
-            self.transcript,
-            self._preparation,
-            self._record,
-            self._taken,
-            self._must_be_sound,
-            self.flush,
-        )
+        self._builder = TurnBuilder(state, services, self.files, new=new)
+        self._review = DraftReview(state, self._builder.workspace)
+        self.memory = ContextControl(state, self._builder, self._exclusive_access)
         if damage:
             if self.transcript.running:  # nobody can write its end
                 self.transcript.apply(TurnComplete("error"))
         elif interrupted:
-            self._record(TurnComplete("error", "The program ended during this turn."))
-            self._record(Notice("The program ended during this turn. You can go on from here."))
+            self.state.record(TurnComplete("error", "The program ended during this turn."))
+            self.state.record(
+                Notice("The program ended during this turn. You can go on from here.")
+            )
 
     # What a door may ask
 
@@ -132,24 +121,30 @@ class Session:
     @property
     def escalating(self) -> bool:
         """Whether a turn is over and the next tier takes its message over (L-13)."""
-        return self.running and self._rising
+        return self.running and self._escalating
+
+    @property
+    def info(self) -> SessionInfo:
+        return self.state.info
+
+    @property
+    def damage(self) -> str:
+        """What is wrong with a session that can only be read; empty for a sound one."""
+        return self.state.damage
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call ``subscriber`` with every envelope of this session from now on.
 
         Returns a function that ends the subscription.
         """
-        return self._channel.subscribe(subscriber, self.info.id)
+        return self.state.channel.subscribe(subscriber, self.info.id)
 
     async def change(self, **fields: Any) -> None:
         """Change title, folder, agent, provider, model or permission mode.
 
-        Who changes the model has chosen it, unless ``model_chosen`` says otherwise.
+        A model that is changed counts as chosen, unless ``model_chosen`` says otherwise.
         """
-        if "model" in fields:
-            fields.setdefault("model_chosen", True)
-        self.info = replace(self.info, **fields)
-        await self._store.update(self.info.id, **fields)
+        await self.state.change(**fields)
 
     async def turn(
         self,
@@ -185,9 +180,9 @@ class Session:
         """
         message = TurnOptions(rules, mode, limits, parent, within, tools, results, generation, caps)
         words = whole(said)
-        self._must_be_free()
+        self._require_idle()
         self._message = message
-        self._stop_asked = self._rising = False
+        self._stop_asked = self._escalating = False
         stream: asyncio.Queue[EventEnvelope | None] = asyncio.Queue()
         complete = False
 
@@ -195,7 +190,7 @@ class Session:
             nonlocal complete
             if not complete:
                 stream.put_nowait(envelope)
-                complete = isinstance(envelope.event, TurnComplete) and not self._rising
+                complete = isinstance(envelope.event, TurnComplete) and not self._escalating
 
         unsubscribe = self.subscribe(add)
         self._work = work = asyncio.ensure_future(self._run(words, message))
@@ -211,7 +206,7 @@ class Session:
                 await settled(work)
             finally:
                 if self._message is message:
-                    self._message = None
+                    self._end_message()
             if not work.cancelled():
                 work.result()
 
@@ -222,7 +217,7 @@ class Session:
             await self._one_turn(said, options)
             if self._message is not message or self._journal.closed:
                 return
-            said, options = (), replace(message, limits=None, results=(), rises=True)
+            said, options = (), replace(message, limits=None, results=(), escalated=True)
 
     async def _one_turn(self, said: tuple[Said, ...], wish: TurnOptions) -> None:
         started = TurnStarted(
@@ -234,7 +229,7 @@ class Session:
             self.info.model,
             "background",
         )
-        self._preparation.opened = []
+        self._builder.opened = []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
         try:
             await asyncio.wait([preparing])
@@ -242,7 +237,7 @@ class Session:
                 preparing.result()
             if turn := self._prepared(preparing):
                 self._turn = turn
-                async with aclosing(turn.events(self._unheard.words(said))) as events:
+                async with aclosing(turn.events(self.state.pending.words(said))) as events:
                     async for _ in events:
                         pass
             else:
@@ -256,13 +251,17 @@ class Session:
                 if cut_short and self._journal.claimed:
                     self._not_begun(preparing, started)
                 try:
-                    await self._let_go()
+                    await self._release()
                 finally:
                     self._preparing = self._turn = None
-                    if not self._rising:
-                        self._message = None
-                self._preparation.steering.clear()
+                    if not self._escalating:
+                        self._end_message()
+                self._builder.steering.clear()
             await self.flush()
+
+    def _end_message(self) -> None:
+        self._message = None
+        self.state.working_agent = ""
 
     def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
         """The turn that was made, unless it was stopped first, or could not be made."""
@@ -273,11 +272,11 @@ class Session:
     def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> None:
         """Record a turn that came to nothing: what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
-        events: list[Event] = [started, *self._preparation.opened, TurnComplete("cancelled")]
+        events: list[Event] = [started, *self._builder.opened, TurnComplete("cancelled")]
         if isinstance(error, Exception):
             events[-1:] = [describe_error(error), TurnComplete("error", str(error))]
         for event in events:
-            self._record(event)
+            self.state.record(event)
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""
@@ -296,26 +295,26 @@ class Session:
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """``by`` says who answers where that is not the person, for the audit."""
         if self._turn is not None:
-            self._turn.answer(question_id, answer, by)
+            self._turn.answer_permission(question_id, answer, by)
 
     def answer_question(self, call_id: str, text: str) -> None:
         if self._turn is not None:
-            self._turn.reply(call_id, text)
+            self._turn.answer_question(call_id, text)
 
     # What the person says while a turn runs
 
     def queue(self, said: Sequence[Said]) -> str:
         """Keep words until the turn is done; returns the message's id."""
-        self._must_be_sound()
+        self.state.require_sound()
         message = MessageQueued(uuid.uuid4().hex, whole(said))
-        self._record(message)
+        self.state.record(message)
         return message.message_id
 
     def unqueue(self, message_id: str) -> tuple[Said, ...]:
         """Take a queued message back; what it said, nothing if it was sent by now."""
         said = self.transcript.queued.get(message_id, ())
         if said:
-            self._record(MessageTaken(message_id))
+            self.state.record(MessageTaken(message_id))
         return said
 
     def steer(self, message_id: str) -> None:
@@ -325,7 +324,7 @@ class Session:
         """
         said = self.transcript.queued.get(message_id)
         if said is not None and self.running:
-            self._preparation.steering.append(MessageQueued(message_id, said))
+            self._builder.steering.append(MessageQueued(message_id, said))
 
     def next_queued(self) -> tuple[Said, ...]:
         """The oldest queued message, taken out of the queue, for a turn of its own."""
@@ -334,20 +333,20 @@ class Session:
     @property
     def as_parent(self) -> ParentTurn | None:
         """The bounds of the running turn, for turns that it begins."""
-        return self._preparation.parent if self.running else None
+        return self._builder.parent if self.running else None
 
     async def begin_with(self, messages: Sequence[Message]) -> None:
         """Begin with a conversation that somebody else tells; before any turn."""
         info = self.info
         recounted = Recounted(tuple(messages), info.agent, info.provider, info.model)
         if len(messages) > MANY:  # nobody sees the session yet
-            self._publish(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
+            self.state.publish(recounted, await asyncio.to_thread(self.transcript.apply, recounted))
         else:
-            self._record(recounted)
+            self.state.record(recounted)
         if info.origin != "server":  # of a file, which anybody may have written
-            self._record(Exposed("untrusted", "what was said elsewhere"))
+            self.state.record(Exposed("untrusted", "what was said elsewhere"))
         elif any(isinstance(block, ToolResult) for one in messages for block in one.blocks):
-            self._record(Exposed("untrusted", "results that the client tells of"))
+            self.state.record(Exposed("untrusted", "results that the client tells of"))
         await self.flush()
 
     async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
@@ -358,7 +357,7 @@ class Session:
         self, decision: DraftDecision, draft_ids: Sequence[str] = (), *, turn_id: str = ""
     ) -> dict[str, DraftStatus]:
         """Decide several drafts, or all that wait of one turn; see ``DraftReview.decide``."""
-        self._must_be_sound()
+        self.state.require_sound()
         if turn_id:
             drafts = self.transcript.drafts_of(turn_id)
             draft_ids = [draft.id for draft in drafts if draft.status == "waiting"]
@@ -368,7 +367,7 @@ class Session:
 
     async def edit_draft(self, draft_id: str, text: str) -> Draft:
         """Replace a waiting draft's text by the person's own."""
-        self._must_be_sound()
+        self.state.require_sound()
         draft = await self._review.edit(draft_id, text)
         self._changed()
         return draft
@@ -379,7 +378,7 @@ class Session:
 
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
         """Make a draft anew on top of the file as it is now; see ``DraftReview.resolve``."""
-        self._must_be_sound()
+        self.state.require_sound()
         draft = await self._review.resolve(draft_id, text, on)
         self._changed()
         return draft
@@ -396,7 +395,7 @@ class Session:
         return await self._restore(turn_id, undo=False)
 
     async def _restore(self, turn_id: str, *, undo: bool) -> FilesRestored:
-        async with self._taken():
+        async with self._exclusive_access():
             try:
                 return await self.files.restore(turn_id, undo=undo)
             finally:
@@ -406,24 +405,24 @@ class Session:
         """Tell what a turn changed that ended with its program."""
         if not self.damage:
             for event in await self.files.end(self.transcript.turn_id):
-                self._record(event)
+                self.state.record(event)
 
     @asynccontextmanager
-    async def _taken(self) -> AsyncGenerator[None, None]:
+    async def _exclusive_access(self) -> AsyncGenerator[None, None]:
         """Around work in the session while no turn runs; one that begins meanwhile waits."""
-        self._must_be_free()
+        self._require_idle()
         async with self._exclusive:
-            self._must_be_free()
+            self._require_idle()
             try:
-                await self._take()
+                await self._claim()
                 yield
             finally:
-                await self._let_go()
+                await self._release()
                 await self.flush()
 
     async def flush(self) -> None:
         """Everything recorded so far is on disk when this returns."""
-        await self._journal.flush()
+        await self.state.flush()
 
     async def close(self) -> None:
         """Stop what runs and save; the object is of no use afterwards."""
@@ -434,27 +433,21 @@ class Session:
         await self.drafts.settled()
         await self.files.settled()
         try:
-            await self._preparation.history.save()
+            await self._builder.history.save()
         finally:
             await self._journal.close()
 
     def _changed(self) -> None:
         """The person changed files under a running turn."""
         if self._turn is not None:
-            self._turn.changed()
+            self._turn.files_changed()
 
-    def _must_be_sound(self) -> None:
-        if self.damage:
-            raise ConfigurationError(
-                f"This chat is damaged and can only be read: {self.damage}. Continue in a new chat."
-            )
-
-    def _must_be_free(self) -> None:
-        self._must_be_sound()
+    def _require_idle(self) -> None:
+        self.state.require_sound()
         if self.running:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
-    async def _take(self) -> None:
+    async def _claim(self) -> None:
         """Have the session for this program alone, until ``_let_go``."""
         claim = asyncio.ensure_future(self._journal.claim())
         try:
@@ -470,9 +463,9 @@ class Session:
                     "Another window or terminal went on with this chat. Open it again."
                 )
 
-    async def _let_go(self) -> None:
+    async def _release(self) -> None:
         """Once all of it is stored: no other program may go on without what is here alone."""
-        history = self._preparation.history
+        history = self._builder.history
         try:
             if not history.saved:  # whoever wrote it was stopped, or the disk fails
                 await settled(asyncio.gather(history.save(), return_exceptions=True))
@@ -482,43 +475,31 @@ class Session:
 
     async def _prepare(self, started: TurnStarted, wish: TurnOptions) -> Turn:
         async with self._exclusive:
-            await self._take()
+            await self._claim()
         if self._stop_asked:  # before, or between two tiers
             raise asyncio.CancelledError
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
-        return await self._preparation.turn(started, wish)
+        return await self._builder.turn(started, wish)
 
-    # What happens is folded, saved and told, once
-
-    def _record(self, event: Event) -> None:
-        self._publish(event, self.transcript.apply(event))
-
-    def _publish(self, event: Event, block: int | None) -> None:
-        """Store and publish an event that was folded; ``block`` is what it changed."""
-        self._journal.append(event)
-        self._unheard.apply(event)
+    def _recorded(self, event: Event) -> None:
+        """An event is in the transcript and the journal, and the listeners come next."""
         match event:
             case AwaitingPermission() | AwaitingReply():
-                self._state("waiting")
+                self._set_state("waiting")
             case TurnStarted() | PermissionResolved() | ReplyGiven():
                 if isinstance(event, TurnStarted):
-                    self._agent = event.agent
-                self._rising = False
-                self._state("running")
+                    self.state.working_agent = event.agent
+                self._escalating = False
+                self._set_state("running")
             case TurnComplete():
-                self._rising = event.reason in self._preparation.rises
-                self._state(event.reason)
-                if self._preparation.history.saved:  # then it is free with its end
+                self._escalating = event.reason in self._builder.escalates
+                self._set_state(event.reason)
+                if self._builder.history.saved:  # then it is free with its end
                     self._journal.release()
             case _:
                 pass
-        agent = self._agent if self.running and self._agent else self.info.agent
-        transcript = self.transcript
-        self._channel.publish(
-            EventEnvelope(self.info.id, transcript.turn_id, agent, transcript.steps, event, block)
-        )
 
-    def _state(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         """For whoever looks at ``info``; the journal stores the same from the events."""
-        self.info = replace(self.info, state=state, updated=time.time())
+        self.state.info = replace(self.info, state=state, updated=time.time())

@@ -1,4 +1,4 @@
-"""The rules of one chat: stored, and counting at once in the turn that runs (T-7)."""
+"""Session rules: stores the permission rules of one session, and applies them at once (T-7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All sessions: make one, open one, list and search them."""
+"""The sessions: creates, opens, lists, searches, branches and deletes them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.events import Event, TurnComplete, TurnStarted
@@ -17,7 +18,6 @@ from studio.domain.messages import Message
 from studio.domain.sessions import Origin, SearchHit, SessionInfo
 from studio.storage.sessions.store import SessionStore
 
-from .agent_setup import Services
 from .event_channel import EventChannel
 from .session import Session
 from .titles import title_from_messages
@@ -26,9 +26,9 @@ from .titles import title_from_messages
 class Sessions:
     """Holds the open sessions, so that two views of one share it."""
 
-    def __init__(self, store: SessionStore, surroundings: Services) -> None:
+    def __init__(self, store: SessionStore, services: Services) -> None:
         self.store = store
-        self._around = surroundings
+        self._services = services
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
         self.events = EventChannel()
@@ -70,7 +70,7 @@ class Sessions:
         )
         await self.store.create(info)
         self.store.journal(info.id).newest = 0
-        session = Session(info, self.store, self._around, self.events, (), new=True)
+        session = Session(info, self.store, self._services, self.events, (), new=True)
         self._open[info.id] = session
         if told:
             await session.begin_with(told)
@@ -95,7 +95,7 @@ class Sessions:
             session = Session(
                 info,
                 self.store,
-                self._around,
+                self._services,
                 self.events,
                 events,
                 interrupted=interrupted,
@@ -191,7 +191,7 @@ class Sessions:
                 await session.close()
         await self.store.delete(session_id)
         await asyncio.to_thread(
-            lambda: shutil.rmtree(self._around.spill(session_id), ignore_errors=True)
+            lambda: shutil.rmtree(self._services.spill(session_id), ignore_errors=True)
         )
 
     async def close(self) -> None:

@@ -1,9 +1,8 @@
-"""What a model has to know beside the conversation, told in words that are appended.
+"""The system prompt, and what the model is told when a part of it changes.
 
-System prompt and tools of a history never change: providers bind and cache
-what comes before (H-9). The date, the person's mode, changed instructions and
-tools that are gone are told when they change, and are told again in a new
-history.
+The system prompt and the tools of a history never change, because providers bind and
+cache what comes first (H-9). When the date, the mode, the instructions or the tools
+change, a note is appended instead; a new history repeats the notes.
 """
 
 from __future__ import annotations

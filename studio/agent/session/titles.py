@@ -1,4 +1,4 @@
-"""What a chat is called before anybody names it."""
+"""Titles: makes the title of a session from its first message."""
 
 from __future__ import annotations
 

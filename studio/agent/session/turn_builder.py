@@ -1,4 +1,4 @@
-"""How a turn is made: on which ground, with what history, rules and limits."""
+"""The builder of turns: routing, agent, history, rules, limits and guards of the next turn."""
 
 from __future__ import annotations
 
@@ -7,22 +7,30 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 from studio.agent.attachments import readable
-from studio.agent.changes.draft_store import DraftStore
+from studio.agent.changes.draft_store import TurnDrafts
 from studio.agent.changes.undo import Undo
 from studio.agent.context import Compactor, ContextUsage, ModelAccess
 from studio.agent.context.cache_ledger import CacheLedger
-from studio.agent.limits import Budget, RequestMeter, WorkClock
+from studio.agent.limits import Budget, RequestMeter
+from studio.agent.loop.agent_loop import AgentLoop
+from studio.agent.loop.guards import AnswerGuard, WrapUpGuard
+from studio.agent.loop.loop_guard import LoopGuard
+from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.prompts import ANSWER_IN_WORDS, RESULT_MISSING, TAKE_OVER
 from studio.agent.loop.structured_output import in_words
 from studio.agent.loop.tool_runner import ToolRunner
-from studio.agent.loop.turn import Turn, TurnContext
+from studio.agent.loop.turn import Turn
+from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnState
+from studio.agent.permission.approval import Approvals
+from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
+from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.tool_access import ToolAccess
+from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
@@ -41,46 +49,44 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Image, Said, ToolResult
 from studio.domain.models import AS_IT_IS, Generation, ModelInfo
-from studio.domain.permissions import Layer, Rule
+from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
-from studio.domain.transcript import Transcript
+from studio.processes.sandbox import HidingSandbox
 from studio.providers.base import Request
-from studio.storage.sessions.store import SessionStore
 from studio.tools import Workspace
+from studio.tools.workspace.notes import Notes
 
-from .agent_setup import AgentSetup, Services, load_agent_setup
+from .agent_setup import AgentSetup, load_agent_setup
 from .model_router import STUCK
 from .native_history import NativeHistory
-from .pending_input import PendingInput
-from .session_rules import SessionRules
+from .session_state import SessionState
 from .system_prompt import SystemPrompt
-from .tool_access import ToolAccessBuilder
 
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
 @dataclass(frozen=True, slots=True)
 class ParentTurn:
-    """What a turn that another one begins has of it.
+    """What a turn inherits from the turn that begins it.
 
-    It draws on the same budget, may never do more (T-6), and has met what the
-    other has. ``record`` takes what it meets itself.
+    It uses the same budget, may never do more (T-6), and counts as exposed to
+    whatever the other has read. ``record`` takes what it reads itself.
     """
 
     budget: Budget
     policy: Policy
-    risk: ExfiltrationGuard
+    guard: ExfiltrationGuard
     record: Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
-    """What a door asks of one turn; the agent's file and the settings say the rest.
+    """What is asked of one turn; the agent's file and the settings decide the rest.
 
-    ``rules`` count on top of the agent's and the session's. ``parent`` is of the
-    turn that begins this one, ``within`` a ceiling of its own. ``tools`` and
-    ``results`` are of the one who asks, see ``Session.turn``.
+    ``rules`` are added to the agent's and the session's. ``parent`` is of the turn
+    that begins this one, ``within`` is an upper limit of its own. ``tools`` and
+    ``results`` are the client's, see ``Session.turn``.
     """
 
     rules: Sequence[Rule] = ()
@@ -92,7 +98,7 @@ class TurnOptions:
     results: Sequence[ToolResult] = ()
     generation: Generation = AS_IT_IS
     caps: Caps = NO_CAPS
-    rises: bool = False
+    escalated: bool = False
     """The turn before got stuck: the next tier takes over."""
 
     @property
@@ -109,254 +115,314 @@ class TurnOptions:
         return self.within.within(above)
 
 
-class Chat(Protocol):
-    """What preparing reads of a session."""
-
-    info: SessionInfo
-    transcript: Transcript
-    drafts: DraftStore
-    files: Undo
-    rules: SessionRules
-
-    async def change(self, **fields: Any) -> None: ...
-    async def flush(self) -> None: ...
-
-
 class TurnBuilder:
-    """Makes the turns of one session; holds what they share."""
+    """Builds the turns of one session, and holds what they share."""
 
     def __init__(
-        self,
-        chat: Chat,
-        store: SessionStore,
-        surroundings: Services,
-        unheard: PendingInput,
-        record: Callable[[Event], None],
-        *,
-        new: bool = False,
+        self, session: SessionState, services: Services, undo: Undo, *, new: bool = False
     ) -> None:
-        self.history = NativeHistory(store, chat.info.id, new=new)
-        self.room = Compactor(
-            chat.transcript, self.history, lambda: surroundings.summarise, chat.flush
+        self.history = NativeHistory(session.store, session.info.id, new=new)
+        self.compactor = Compactor(
+            session.transcript, self.history, lambda: services.summarise, session.flush
         )
         self.opened: list[Event] = []
-        """What happened when the history was opened for the turn that is being made."""
-        self._chat = chat
-        self._store = store
-        self._around = surroundings
-        self._unheard = unheard
-        self._record = record
-        self._ledger: CacheLedger | None = None
-        self._equipping = ToolAccessBuilder(chat, surroundings)
+        """What happened when the history was opened for the turn that is being built."""
         self.steering: deque[MessageQueued] = deque()
         """Queued messages that are to reach the running turn."""
-        self._noticed = ""
-        """What was last said of the rules in the folder."""
-        self.rises: tuple[CompletionReason, ...] = ()
+        self.escalates: tuple[CompletionReason, ...] = ()
         """The ends of the running turn after which the next tier takes over."""
-        self._allowed: Budget | None = None
         self.parent: ParentTurn | None = None
-        """What the turns have that are begun by the one that runs."""
+        """What a turn that the running one begins has of it."""
+        self._session = session
+        self._services = services
+        self._undo = undo
+        self._content_filter = ContentFilter(session.transcript)
+        self._ledger: CacheLedger | None = None
+        self._notice = ""
+        """The last notice about the rules in the folder."""
+        self._message_budget: Budget | None = None
 
-    async def turn(self, started: TurnStarted, wish: TurnOptions) -> Turn:
+    async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Raises ConfigurationError or ProviderError for whatever is missing."""
-        self._bring(wish.results)
-        if not wish.rises:
-            self._allowed = None
-        routed = await self._routed(started.said, wish)
-        info = self._chat.info
-        ground = await self.ground(wish)
-        agent, provider = ground.agent, ground.provider
-        budget = await self._budget(agent, wish)
-        fact = self._around.model(info.provider, info.model)
-        for block in started.said:
-            if reason := provider.media_problem(block, fact):
-                raise ConfigurationError(f"{reason} Remove it, or choose another model.")
-        new, said = self.history.new, self._unheard.said
-        said[:] = [readable(block, provider, fact) for block in said]
-        self.opened = [*routed, *await self.open(ground)]
-        if ground.layers.notice and ground.layers.notice != self._noticed:
-            self.opened.append(Notice(ground.layers.notice))
-        self._noticed = ground.layers.notice
-        if any(spec.hosted for spec in ground.offered):  # what it finds is not seen here
-            seen = self._chat.transcript
-            known = "untrusted" in seen.exposed and not seen.exposed_by_own
-            self.opened += [] if known else [FOUND]
-        words = self._unheard.words(started.said)
-        if not words and (started.said or not self.history.items):
-            raise ConfigurationError("There is nothing to send. Write a message first.")
-        last = None if new else await self._store.last_sent(info.id)
+        self._add_client_results(options.results)
+        if not options.escalated:
+            self._message_budget = None
+        routed = await self._route(started.said, options)
+        setup = await self.setup(options)
+        budget = await self._budget(setup.agent, options)
+        is_new = await self._open(started, setup, routed)
+        session, info = self._session, self._session.info
+        last = None if is_new else await session.store.last_sent(info.id)
         if self._ledger is None:
             self._ledger = CacheLedger(last)
-        parent = wish.parent
-        purse = self._purse(budget, ground, last)
-        mode = routed[0].mode if routed else wish.mode or agent.mode
-        limits = wish.limits or self._around.limits(agent, mode)
-        setting = TurnContext(
+        mode = routed[0].mode if routed else options.mode or setup.agent.mode
+        limits = options.limits or self._services.limits(setup.agent, mode)
+        model = self._model_access(setup, budget, last)
+        access = await self._tool_access(setup, options)
+        parent, schema = options.parent, options.generation.schema
+        if parent is not None:
+            self.opened += access.guard.inherited_exposures(parent.guard.exposed)
+        await self._undo.begin(started.turn_id, str(access.workspace.root), acts=access.acts)
+        context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
             limits=limits,
-            news=lambda: self._news(ground.standing, wish.generation.schema),
-            patience=self._around.patience,
-            facts=fact,
-            generation=_generation(wish.generation, info, agent),
-            opened=self.opened,
-            tokens=self.room.tokens,
-            room=partial(self.room.make, self._means(ground, purse)),
-            closing=lambda: self._close(started.turn_id, parent),
+            access=model,
+            history=self.history,
+            compactor=self.compactor,
+            ledger=self._ledger,
+            updates=lambda: self._updates(setup.prompt, schema),
+            close=lambda: self._close(started.turn_id, parent),
+            generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
+            opened=self.opened,
         )
-        equipment = await self._equipping.equipment(ground, wish.rules, wish.ceiling)
-        if parent is not None:
-            self.opened += equipment.risk.taken(parent.risk.exposed)
+        state = TurnState()
+        guards: list[Guard] = [LoopGuard(), WrapUpGuard(limits, budget)]
+        if schema is not None:
+            guards.append(AnswerGuard(schema))
+        events = TurnEvents(session.record, state, guards)
+        self.parent = ParentTurn(budget, access.policy, access.guard, events.emit)
+        tools = ToolRunner(
+            self._services,
+            access,
+            Approvals(access, session.transcript, state.clock, events.emit, self._remember),
+            TurnDrafts(session.drafts, access.workspace, events.emit),
+            limits,
+            events.emit,
+            self._undo.acting,
+            options.generation.calls,
+        )
+        requests = ModelRequests(context, state)
+        return Turn(AgentLoop(context, state, events, requests, tools, guards))
 
-        def execution(emit: Callable[[Event], None], clock: WorkClock) -> ToolRunner:
-            self.parent = ParentTurn(budget, equipment.policy, equipment.risk, emit)
-            most = wish.generation.calls
-            return self._equipping.execution(equipment, ground, limits, emit, clock, most)
+    async def _open(
+        self, started: TurnStarted, setup: AgentSetup, routed: Sequence[Routed]
+    ) -> bool:
+        """Open the history for a message, and collect the events of that in ``opened``.
 
-        root = str(equipment.workspace.root)
-        await self._chat.files.begin(started.turn_id, root, acts=equipment.acts)
-        return Turn(setting, provider, self.history, self._ledger, purse, execution, self._record)
+        Returns whether nothing was ever sent before.
+        """
+        session, provider, said = self._session, setup.provider, self._session.pending.said
+        facts = self._facts
+        for block in started.said:
+            if reason := provider.media_problem(block, facts):
+                raise ConfigurationError(f"{reason} Remove it, or choose another model.")
+        said[:] = [readable(block, provider, facts) for block in said]
+        is_new = self.history.new
+        self.opened = [*routed, *await self.open(setup)]
+        if setup.layers.notice and setup.layers.notice != self._notice:
+            self.opened.append(Notice(setup.layers.notice))
+        self._notice = setup.layers.notice
+        if any(spec.hosted for spec in setup.offered):  # what it finds is not seen here
+            seen = session.transcript
+            known = "untrusted" in seen.exposed and not seen.exposed_by_own
+            self.opened += [] if known else [FOUND]
+        words = session.pending.words(started.said)
+        if not words and (started.said or not self.history.items):
+            raise ConfigurationError("There is nothing to send. Write a message first.")
+        return is_new
 
-    async def ground(self, wish: TurnOptions | None = None) -> AgentSetup:
-        """What a turn stands on; raises ConfigurationError or ProviderError."""
-        rules = self._chat.rules
+    async def _tool_access(self, setup: AgentSetup, options: TurnOptions) -> ToolAccess:
+        """What the tools may use: rules in layers, the folder, a sandbox. Raises
+        ConfigurationError."""
+        session, agent = self._session, setup.agent
+        info, rules, workspace = session.info, session.rules, setup.workspace
+        self._content_filter.kinds = setup.masks
+        policy = Policy(
+            info.permission_mode,
+            {
+                **setup.layers.rules,
+                "agent": agent.permissions,
+                "session": rules.known,
+                "turn": options.rules,
+            },
+            workspace=workspace,
+            role=agent.role,
+            tools=agent.tools,
+        )
+        if (ceiling := options.ceiling) is not None:
+            policy = policy.within(ceiling.at(workspace))
+        rules.count_in(policy)
+        workspace = workspace.hiding(policy.hides)
+        sandbox = await self._services.sandbox()
+        if sandbox.kind != "none":
+            sandbox = HidingSandbox(sandbox, lambda: unreadable(policy.unreadable(), workspace))
+        guard = ExfiltrationGuard(
+            session.transcript,
+            contained=sandbox.kind != "none",
+            trusted=setup.layers.trust == "trusted",
+        )
+        return ToolAccess(
+            session_id=info.id,
+            agent=agent.name,
+            tools=setup.tools,
+            offered=[spec for spec in setup.offered if spec.external or policy.offers(spec)],
+            policy=policy,
+            guard=guard,
+            content_filter=self._content_filter,
+            workspace=workspace,
+            sandbox=sandbox,
+            notes=Notes(
+                self._services.notes,
+                Path(info.folder),
+                lambda: guard.exposed.get("untrusted", ""),
+            ),
+            spill=self._services.spill(info.id),
+        )
+
+    async def _remember(self, rule: Rule, answer: Answer) -> None:
+        if answer == "session":
+            await self._session.rules.add(rule)
+        else:
+            folder = Path(self._session.info.folder) if answer == "folder" else None
+            await self._services.rules.add(rule, folder)
+
+    async def setup(self, options: TurnOptions | None = None) -> AgentSetup:
+        """The agent with its provider and tools; raises ConfigurationError or ProviderError."""
+        rules = self._session.rules
         await rules.look()  # another program may have changed them
         given: dict[Layer, Sequence[Rule]] = {"session": rules.known}
-        if wish is not None:
-            given["turn"] = wish.rules
-        wish = wish or TurnOptions()
+        if options is not None:
+            given["turn"] = options.rules
+        options = options or TurnOptions()
         return await load_agent_setup(
-            self._chat.info, self._around, given, wish.ceiling, wish.tools
+            self._session.info, self._services, given, options.ceiling, options.tools
         )
 
-    def _bring(self, results: Sequence[ToolResult]) -> None:
-        """Whoever asked for the last turn ran the calls that were handed over, or did not."""
+    def _add_client_results(self, results: Sequence[ToolResult]) -> None:
+        """Record the results of the calls that the last turn handed over to the client."""
         brought = {result.call_id: result for result in results}
-        for call in self._chat.transcript.handed_over:
+        for call in self._session.transcript.handed_over:
             result = brought.get(call.call_id)
             if result is None:
-                self._record(ToolFinished(call.call_id, RESULT_MISSING, is_error=True, seconds=0.0))
+                self._session.record(
+                    ToolFinished(call.call_id, RESULT_MISSING, is_error=True, seconds=0.0)
+                )
                 continue
             images = tuple(part for part in result.content if isinstance(part, Image))
-            self._record(
+            self._session.record(
                 ToolFinished(call.call_id, result.text, result.is_error, 0.0, images=images)
             )
-            self._record(Exposed("untrusted", f"{call.name}, a tool of the client"))
+            self._session.record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
-    async def _routed(self, said: Sequence[Said], wish: TurnOptions) -> list[Routed]:
+    async def _route(self, said: Sequence[Said], options: TurnOptions) -> list[Routed]:
         """What the program chose for this turn, and the chat changed to it (L-13)."""
-        routing = self._around.routing
-        self.rises = ()
+        routing = self._services.router
+        self.escalates = ()
         if not routing.on:
             return []
-        info, routed = self._chat.info, None
-        agent = await self._around.agent(info.agent, Path(info.folder))
-        if wish.rises:
-            routed = await routing.rise(info, agent, said, wish.mode)
-            self._unheard.notes.append(Told("stall", TAKE_OVER))
+        info, routed = self._session.info, None
+        agent = await self._services.agent(info.agent, Path(info.folder))
+        if options.escalated:
+            routed = await routing.rise(info, agent, said, options.mode)
+            self._session.pending.notes.append(Told("stall", TAKE_OVER))
         elif said:
-            begun = bool(self._chat.transcript.total_usage.total)
-            budget = await self._budget(agent, wish)
+            begun = bool(self._session.transcript.total_usage.total)
+            budget = await self._budget(agent, options)
             routed = await routing.route(
-                info, agent, said, begun=begun, mode=wish.mode, budget=budget
+                info, agent, said, begun=begun, mode=options.mode, budget=budget
             )
         if routed and (routed.provider, routed.model) != (info.provider, info.model):
-            await self._chat.change(
+            await self._session.change(
                 provider=routed.provider, model=routed.model, model_chosen=False
             )
-        if not wish.bounded and await routing.rise(self._chat.info, agent, said, wish.mode):
-            self.rises = STUCK[routed.mode if routed else wish.mode or agent.mode]
+        if not options.bounded and await routing.rise(
+            self._session.info, agent, said, options.mode
+        ):
+            self.escalates = STUCK[routed.mode if routed else options.mode or agent.mode]
         return [routed] if routed else []
 
-    async def _budget(self, agent: Agent, wish: TurnOptions) -> Budget:
+    async def _budget(self, agent: Agent, options: TurnOptions) -> Budget:
         """What one message may use, whoever is asked about it and works on it (L-14)."""
-        if self._allowed is None:
-            capped = replace(agent, caps=wish.caps.within(agent.caps))
-            above = wish.parent.budget if wish.parent else None
+        if self._message_budget is None:
+            capped = replace(agent, caps=options.caps.within(agent.caps))
+            above = options.parent.budget if options.parent else None
             new = self.history.new
-            self._allowed = await self._around.budget(self._chat.info, capped, above, new=new)
-        return self._allowed
+            self._message_budget = await self._services.budget(
+                self._session.info, capped, above, new=new
+            )
+        return self._message_budget
 
     async def _close(self, turn_id: str, parent: ParentTurn | None) -> Sequence[Event]:
         """What a turn changed is kept; what it met is known to the one that began it."""
         if parent is not None and self.parent is not None:
-            for exposed in parent.risk.taken(self.parent.risk.exposed):
+            for exposed in parent.guard.inherited_exposures(self.parent.guard.exposed):
                 parent.record(exposed)
-        return await self._chat.files.end(turn_id)
+        return await self._undo.end(turn_id)
 
-    async def open(self, ground: AgentSetup) -> list[Event]:
+    async def open(self, setup: AgentSetup) -> list[Event]:
         """Have a native history that fits; returns what had to be done for it."""
-        info, stale = self._chat.info, self._chat.transcript.stale
+        info, stale = self._session.info, self._session.transcript.stale
         events = await self.history.open(
-            ground.provider,
-            ground.model,
-            ground.standing.system,
-            ground.offered,
-            self._chat.transcript.messages,
-            self._unheard.said,
-            self._unheard.epoch,
-            self._around.model(info.provider, info.model),
-            self._chat.transcript.last_calls,
+            setup.provider,
+            setup.model,
+            setup.prompt.system,
+            setup.offered,
+            self._session.transcript.messages,
+            self._session.pending.said,
+            self._session.pending.epoch,
+            self._services.model(info.provider, info.model),
+            self._session.transcript.last_calls,
         )
         if stale:
             events += await self.history.renew(stale, quiet=True)
-            self._unheard.said.clear()  # the conversation had it
+            self._session.pending.said.clear()  # the conversation had it
         return events
 
-    async def summarise(self, ground: AgentSetup) -> None:
+    async def summarise(self, setup: AgentSetup) -> None:
         """Sum up the beginning of the conversation; see ``Compactor.summarise``."""
-        info = self._chat.info
-        budget = await self._around.budget(info, ground.agent, None)
-        purse = self._purse(budget, ground, await self._store.last_sent(info.id))
-        await self.room.summarise(self._means(ground, purse), self._record)
-        self._unheard.said.clear()
+        info = self._session.info
+        budget = await self._services.budget(info, setup.agent, None)
+        last = await self._session.store.last_sent(info.id)
+        access = self._model_access(setup, budget, last)
+        await self.compactor.summarise(access, self._session.record)
+        self._session.pending.said.clear()
 
     async def stub(self, _: AgentSetup) -> None:
         """Begin a history with old results shortened."""
-        await self.room.stub(self._record)
-        self._unheard.said.clear()
+        await self.compactor.stub(self._session.record)
+        self._session.pending.said.clear()
 
     async def context(self) -> ContextUsage:
         """What takes how much of the model's context, as the next request would be."""
-        info, history = self._chat.info, self.history
-        facts = self._around.model(info.provider, info.model)
+        info, history = self._session.info, self.history
+        facts = self._services.model(info.provider, info.model)
         window = facts.context_window
         if not history.epoch:
-            history = NativeHistory(self._store, info.id)
+            history = NativeHistory(self._session.store, info.id)
             await history.look()
         with suppress(StudioError, ProviderError):  # no key, say: that is told where it matters
-            provider = await self._around.provider(info.provider)
+            provider = await self._services.provider(info.provider)
             window = await provider.context_window(
                 Request(info.model, (), facts=facts, session=info.id)
             )
-        return await self.room.view(history, window)
+        return await self.compactor.view(history, window)
 
-    def _purse(self, budget: Budget, ground: AgentSetup, last: LedgerEntry | None) -> RequestMeter:
-        provider, facts = self._chat.info.provider, self._facts
+    def _model_access(
+        self, setup: AgentSetup, budget: Budget, last: LedgerEntry | None
+    ) -> ModelAccess:
+        info, facts = self._session.info, self._facts
         size = max(last.usage.input if last else 0, 1)
-        rates = asyncio.to_thread(token_rates, provider, ground.model, size, facts)
-        return RequestMeter(budget, self._around.rate, rates)
-
-    def _means(self, ground: AgentSetup, purse: RequestMeter) -> ModelAccess:
-        session_id, patience = self._chat.info.id, self._around.patience
-        return ModelAccess(ground.provider, ground.model, self._facts, session_id, purse, patience)
+        rates = asyncio.to_thread(token_rates, info.provider, setup.model, size, facts)
+        meter = RequestMeter(budget, self._services.usage.rate, rates)
+        policy = self._services.retry_policy
+        return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy)
 
     @property
     def _facts(self) -> ModelInfo:
-        return self._around.model(self._chat.info.provider, self._chat.info.model)
+        return self._services.model(self._session.info.provider, self._session.info.model)
 
     async def workspace(self) -> Workspace:
-        return await asyncio.to_thread(self._around.workspace, self._chat.info)
+        return await asyncio.to_thread(self._services.workspace, self._session.info)
 
-    def _news(self, standing: SystemPrompt, schema: JsonObject | None) -> list[Told]:
+    def _updates(self, prompt: SystemPrompt, schema: JsonObject | None) -> list[Told]:
         """What the model has not been told yet."""
-        history, told = self.history, self._chat.transcript.told
+        history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
-        untold = standing.untold(told, history.system, frozen)
+        untold = prompt.untold(told, history.system, frozen)
         if told.get("schema", ANSWER_IN_WORDS) != (form := in_words(schema)):
             untold.append(Told("schema", form))
-        return [*untold, *self._unheard.notes]
+        return [*untold, *self._session.pending.notes]
 
 
 def _generation(wanted: Generation, info: SessionInfo, agent: Agent) -> Generation:

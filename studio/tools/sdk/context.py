@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from studio.domain.errors import ToolFailed
 from studio.domain.tools import Draft
@@ -43,6 +43,27 @@ class NoDrafts:
         """There is none."""
 
 
+T = TypeVar("T")
+
+
+class ServiceRegistry:
+    """Services found by their class. A tool asks for one: ``context.services.get(Weather)``."""
+
+    def __init__(self) -> None:
+        self._added: dict[type[object], object] = {}
+
+    def add(self, service: object) -> None:
+        """Offer a service to the tools; the one of the same class before it is replaced."""
+        self._added[type(service)] = service
+
+    def get(self, kind: type[T]) -> T:
+        """The service of a class; raises ToolFailed if nobody added one."""
+        found = self._added.get(kind)
+        if not isinstance(found, kind):
+            raise ToolFailed(f"There is no {kind.__name__} here.")
+        return found
+
+
 def _silent(text: str) -> None:
     """Output that nobody watches."""
 
@@ -65,7 +86,8 @@ class Context:
     choices or free words. ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run.
-    ``web`` fetches and searches; ``notes`` are those about the folder.
+    ``web`` fetches and searches; ``notes`` are those about the folder. ``services``
+    has whatever else the program offers to tools, found by its class.
     """
 
     workspace: Workspace
@@ -77,6 +99,7 @@ class Context:
     sandbox: Sandbox = field(default_factory=NoSandbox)
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
+    services: ServiceRegistry = field(default_factory=ServiceRegistry)
     agent: str = ""
     session_id: str = ""
     call_id: str = ""

@@ -265,7 +265,7 @@ async def test_a_folder_that_is_too_big_says_so(
     async with engine_home(tmp_path, PROVIDER, script) as home:
         for number in range(30):
             (home.folder / f"f{number}").touch()
-        home.studio.folders.bounds = Bounds(files=20)
+        home.studio.services.folders.bounds = Bounds(files=20)
         session = await home.session()
         events = await say(session, rules=ALLOWED)
         assert [e.text for e in events if isinstance(e, Notice)] == [
@@ -310,7 +310,7 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
         end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
         channel = home.studio.sessions.events
         dead = Session(
-            info, home.studio.store, home.studio, channel, events[:end], interrupted=True
+            info, home.studio.store, home.studio.services, channel, events[:end], interrupted=True
         )
         await dead.find_changes()
         assert [block.turn_id for block in files(dead)] == [turn_id]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.loop.loop_guard import FRUITLESS, LoopGuard, Made
+from studio.agent.loop.loop_guard import FRUITLESS, LoopGuard
 from studio.agent.loop.prompts import LOOPING
+from studio.agent.loop.turn_context import FinishedCall
 from studio.domain.envelope import EventEnvelope
 from studio.domain.events import (
     StepStarted,
@@ -30,24 +31,24 @@ from support.engine_home import PROTOCOLS, engine_home, say
 
 def made(
     name: str, arguments: JsonObject, text: str, effect: Effect = "read", *, error: bool = False
-) -> Made:
+) -> FinishedCall:
     result = ToolResult("c", name, (Text(text),), is_error=error)
-    return Made(ToolCall("c", name, arguments), result, effect)
+    return FinishedCall(ToolCall("c", name, arguments), result, effect)
 
 
-def look(path: str = "a", text: str = "one") -> Made:
+def look(path: str = "a", text: str = "one") -> FinishedCall:
     return made("read", {"path": path}, text)
 
 
-def run(command: str = "pytest", text: str = "1 failed") -> Made:
+def run(command: str = "pytest", text: str = "1 failed") -> FinishedCall:
     return made("run", {"command": command}, text, "act")
 
 
-def edit(new: str, text: str = "drafted", *, error: bool = False) -> Made:
+def edit(new: str, text: str = "drafted", *, error: bool = False) -> FinishedCall:
     return made("edit", {"path": "a", "new": new}, text, "draft", error=error)
 
 
-CIRCLES: dict[str, list[list[Made]]] = {
+CIRCLES: dict[str, list[list[FinishedCall]]] = {
     "the same reading": [[look()], [look()]],
     "the same command with the same output": [[run()], [run()]],
     "the same reading with another in between": [[look("a")], [look("b")], [look("a")]],
@@ -71,7 +72,7 @@ def test_l8_circles_are_noticed(case: str) -> None:
     assert stall.circles(last)
 
 
-WORKING: dict[str, list[list[Made]]] = {
+WORKING: dict[str, list[list[FinishedCall]]] = {
     "the same tool, other arguments": [[look("a")], [look("b")], [look("c")], [look("d")]],
     "other arguments, the same answer": [
         [made("search", {"pattern": p}, "No matches.")] for p in "abcdef"

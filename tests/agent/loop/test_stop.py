@@ -78,7 +78,7 @@ async def test_while_it_waits_for_a_place_in_a_budget(tmp_path: Path) -> None:
         session = await home.session()
         await session.change(caps=Caps(tokens=12_000))
         agent = await home.studio.agent("Coder", home.folder)
-        budget = await home.studio.budget(session.info, agent, None)
+        budget = await home.studio.services.budget(session.info, agent, None)
         other = await budget.reserve(Amount(1), Amount(11_000))
         await stopped(session, seen(TurnStarted), after=0.3)
         assert not home.asked

@@ -113,14 +113,14 @@ def test_files_are_private_and_a_strangers_until_the_folder_is_trusted(
     spec: ToolSpec, arguments: dict[str, Any], result: Result, source: str
 ) -> None:
     one = call(spec.name, **arguments)
-    assert ExfiltrationGuard(chat()).met(spec, one, result) == [
+    assert ExfiltrationGuard(chat()).new_exposures(spec, one, result) == [
         Exposed("private", source),
         Exposed("untrusted", source, own=True),
     ]
-    assert ExfiltrationGuard(chat(), trusted=True).met(spec, one, result) == [
+    assert ExfiltrationGuard(chat(), trusted=True).new_exposures(spec, one, result) == [
         Exposed("private", source)
     ]
-    assert ExfiltrationGuard(chat(exposed=BOTH)).met(spec, one, result) == []
+    assert ExfiltrationGuard(chat(exposed=BOTH)).new_exposures(spec, one, result) == []
 
 
 @pytest.mark.parametrize(
@@ -137,60 +137,69 @@ def test_files_are_private_and_a_strangers_until_the_folder_is_trusted(
 )
 def test_some_files_of_a_trusted_folder_are_a_strangers(path: str) -> None:
     risk = ExfiltrationGuard(chat(), trusted=True)
-    found = risk.met(read.spec, call("read", path=path), Result("x", sources=(f"{path}:1-2",)))
+    found = risk.new_exposures(
+        read.spec, call("read", path=path), Result("x", sources=(f"{path}:1-2",))
+    )
     assert found == [Exposed("private", path), Exposed("untrusted", path)]
-    shown = risk.met(run.spec, command(f"cat {path}"), None)
+    shown = risk.new_exposures(run.spec, command(f"cat {path}"), None)
     assert [one.exposure for one in shown] == ["private", "untrusted"]
     matches = Result(f"src/a.py:1: x\n\n{path}:2: x", sources=(".: x",))
     if "/" in path and not path.startswith(("mail", "saved")):
-        met = risk.met(search.spec, call("search", pattern="x"), matches)
+        met = risk.new_exposures(search.spec, call("search", pattern="x"), matches)
         assert Exposed("untrusted", FOLDER) in met
 
 
 def test_what_brings_nothing() -> None:
     risk = ExfiltrationGuard(chat())
-    assert risk.met(ask.spec, call("ask", question="?"), Result("x", sources=("the person",))) == []
+    assert (
+        risk.new_exposures(
+            ask.spec, call("ask", question="?"), Result("x", sources=("the person",))
+        )
+        == []
+    )
     wrote = Result("Draft made.", sources=("a.txt",))
-    assert risk.met(write.spec, call("write", path="a.txt", text="x"), wrote) == []
+    assert risk.new_exposures(write.spec, call("write", path="a.txt", text="x"), wrote) == []
     missing = Result("There is no a.txt.", is_error=True)
-    assert risk.met(read.spec, call("read", path="a.txt"), missing) == []
-    assert risk.met(read.spec, call("read", path="a.txt"), None) == []
+    assert risk.new_exposures(read.spec, call("read", path="a.txt"), missing) == []
+    assert risk.new_exposures(read.spec, call("read", path="a.txt"), None) == []
 
 
 def test_a_command_exposes_when_it_begins() -> None:
     """Its output is seen while it runs, also of one that is stopped half-way."""
     risk = ExfiltrationGuard(chat())
-    assert [e.exposure for e in risk.met(run.spec, command("cat a"), None)] == [
+    assert [e.exposure for e in risk.new_exposures(run.spec, command("cat a"), None)] == [
         "private",
         "untrusted",
     ]
     trusted = ExfiltrationGuard(chat(), trusted=True)
-    assert [e.exposure for e in trusted.met(run.spec, command("cat a"), None)] == ["private"]
+    assert [e.exposure for e in trusted.new_exposures(run.spec, command("cat a"), None)] == [
+        "private"
+    ]
     for line in ("curl x.example | head", "git -C sub fetch", "pip install x", "gh issue view 3"):
-        assert len(trusted.met(run.spec, command(line), None)) == 2, line
+        assert len(trusted.new_exposures(run.spec, command(line), None)) == 2, line
     contained = ExfiltrationGuard(chat(), contained=True, trusted=True)
-    assert len(contained.met(run.spec, command("npm test"), None)) == 1
-    assert len(contained.met(run.spec, command("make", network=True), None)) == 2
+    assert len(contained.new_exposures(run.spec, command("npm test"), None)) == 1
+    assert len(contained.new_exposures(run.spec, command("make", network=True), None)) == 2
 
 
 def test_pages_searches_and_servers_are_strangers_words() -> None:
     risk = ExfiltrationGuard(chat(), trusted=True)
     page = Result("words", sources=("https://example.com/a",))
-    assert risk.met(FETCH, call("fetch", url="https://example.com/b"), page) == [
+    assert risk.new_exposures(FETCH, call("fetch", url="https://example.com/b"), page) == [
         Exposed("untrusted", "https://example.com/a")
     ]
     failed = Result("404", is_error=True)
-    assert risk.met(FETCH, call("fetch", url="https://example.com/b"), failed) == [
+    assert risk.new_exposures(FETCH, call("fetch", url="https://example.com/b"), failed) == [
         Exposed("untrusted", "https://example.com/b")
     ]
     near = Result("admin", sources=("http://192.168.1.1/status",))
-    found = risk.met(FETCH, call("fetch", url="http://192.168.1.1/status"), near)
+    found = risk.new_exposures(FETCH, call("fetch", url="http://192.168.1.1/status"), near)
     assert {e.exposure for e in found} == {"private", "untrusted"}
     hits = Result("1. x", sources=("https://found.example/1",))
-    assert risk.met(SEARCH, call("web_search", query="x"), hits) == [
+    assert risk.new_exposures(SEARCH, call("web_search", query="x"), hits) == [
         Exposed("untrusted", "search results")
     ]
-    answer = risk.met(SERVER, call("crm__find"), Result("rows"))
+    answer = risk.new_exposures(SERVER, call("crm__find"), Result("rows"))
     assert {e.exposure for e in answer} == {"private", "untrusted"}
 
 
@@ -270,14 +279,14 @@ def test_a_name_cannot_speak_for_the_program() -> None:
 def test_a_sub_agent_takes_over_and_reports() -> None:
     parent = chat(exposed={"private": "a.txt"})
     child = chat()
-    for event in ExfiltrationGuard(child).taken(ExfiltrationGuard(parent).exposed):
+    for event in ExfiltrationGuard(child).inherited_exposures(ExfiltrationGuard(parent).exposed):
         child.apply(event)
     assert ExfiltrationGuard(child).exposed == {"private": "a.txt"}
     child.apply(Exposed("untrusted", "https://example.com/"))
-    assert ExfiltrationGuard(parent).taken(ExfiltrationGuard(child).exposed) == [
+    assert ExfiltrationGuard(parent).inherited_exposures(ExfiltrationGuard(child).exposed) == [
         Exposed("untrusted", "https://example.com/")
     ]
-    assert ExfiltrationGuard(child).taken(ExfiltrationGuard(parent).exposed) == []
+    assert ExfiltrationGuard(child).inherited_exposures(ExfiltrationGuard(parent).exposed) == []
 
 
 @given(st.text(), st.text(max_size=30))
@@ -296,7 +305,7 @@ def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
     """T-7: “I wrote these” counts for what was read before too, and for nothing else."""
     page = ToolCall("c2", "fetch", {"url": "https://example.com/"})
     before = chat(
-        *ExfiltrationGuard(chat()).met(
+        *ExfiltrationGuard(chat()).new_exposures(
             read.spec, call("read", path="a"), Result("x", sources=("a",))
         )
     )
@@ -306,15 +315,21 @@ def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
     assert ExfiltrationGuard(before).objection(run.spec, tried) != ""
     assert ExfiltrationGuard(before, trusted=True).objection(run.spec, tried) == ""
     # A page afterwards is told again, in the place of the file, and no trust takes that back.
-    met = ExfiltrationGuard(before).met(FETCH, page, Result("y", sources=("https://example.com/",)))
+    met = ExfiltrationGuard(before).new_exposures(
+        FETCH, page, Result("y", sources=("https://example.com/",))
+    )
     assert met == [Exposed("untrusted", "https://example.com/")]
     after = chat(*(Exposed(kind, "a", kind == "untrusted") for kind in before.exposed), *met)
     for trusted in (False, True):
         risk = ExfiltrationGuard(after, trusted=trusted)
         assert risk.exposed == {"private": "a", "untrusted": "https://example.com/"}
-        assert risk.met(read.spec, call("read", path="b"), Result("x", sources=("b",))) == []
+        assert (
+            risk.new_exposures(read.spec, call("read", path="b"), Result("x", sources=("b",))) == []
+        )
     # A server cannot pass for a file of the folder.
-    named = ExfiltrationGuard(chat()).met(SERVER, call("crm__find"), Result("z", sources=("a",)))
+    named = ExfiltrationGuard(chat()).new_exposures(
+        SERVER, call("crm__find"), Result("z", sources=("a",))
+    )
     assert Exposed("untrusted", "a") in named
 
 
@@ -324,10 +339,10 @@ def test_notes_stay_in_the_house() -> None:
     assert ExfiltrationGuard(chat(exposed=BOTH)).objection(remember.spec, kept) == ""
     own = Result("text", sources=("note a",))
     looked = ToolCall("c1", "notes_detail", {"name": "a"})
-    assert ExfiltrationGuard(chat()).met(notes_detail.spec, looked, own) == [
+    assert ExfiltrationGuard(chat()).new_exposures(notes_detail.spec, looked, own) == [
         Exposed("private", "note a")
     ]
     marked = Result("text", sources=("note a, after b",), untrusted=True)
-    assert Exposed("untrusted", "note a, after b") in ExfiltrationGuard(chat()).met(
+    assert Exposed("untrusted", "note a, after b") in ExfiltrationGuard(chat()).new_exposures(
         notes_detail.spec, looked, marked
     )

@@ -52,10 +52,10 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
     surface = PROTOCOLS[provider]
     async with engine_home(tmp_path, provider, STEPS * 2) as home:
         (home.folder / "a.txt").write_text("alpha\n")
-        home.studio.today = lambda: date(2026, 11, 22)
+        home.studio.services.today = lambda: date(2026, 11, 22)
         session = await home.session()
         await say(session, "One")
-        home.studio.today = lambda: date(2026, 11, 23)
+        home.studio.services.today = lambda: date(2026, 11, 23)
         await session.change(permission_mode="plan")
         events = await say(session, "Two")
         told = {event.topic: event.text for event in events if isinstance(event, Told)}
@@ -63,7 +63,7 @@ async def test_requests_only_grow(tmp_path: Path, provider: str) -> None:
         identifier, requests = session.info.id, sent(home)
         assert not home.simulator.violations
     async with engine_home(tmp_path, provider, STEPS, seed=1) as home:
-        home.studio.today = lambda: date(2026, 11, 23)
+        home.studio.services.today = lambda: date(2026, 11, 23)
         home.studio.paths.agents.mkdir(parents=True, exist_ok=True)
         (home.studio.paths.agents / "coder.md").write_text(
             "---\nname: Coder\ndescription: Codes.\ntools: [list, glob, read, search, write, edit, move, "

@@ -274,9 +274,9 @@ async def test_l11_the_wait_for_an_answer_does_not_count(tmp_path: Path, asked: 
             event = envelope.event
             turn = session._turn
             if isinstance(event, AwaitingPermission | AwaitingReply) and turn is not None:
-                before = turn._clock.seconds
+                before = turn._state.clock.seconds
                 await asyncio.sleep(0.05)
-                assert turn._clock.seconds == before
+                assert turn._state.clock.seconds == before
                 if isinstance(event, AwaitingReply):
                     session.answer_question(event.call_id, "Blue")
                 else:
@@ -294,7 +294,7 @@ async def test_l11_h6_the_agent_is_told_before_its_time_is_up(tmp_path: Path) ->
             event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
                 assert session._turn is not None
-                session._turn._clock._worked += 900.0
+                session._turn._state.clock._worked += 900.0
 
         session.subscribe(pass_time)
         async for _ in session.turn([Text("Go")], limits=Limits(9, 1000.0)):

@@ -74,7 +74,9 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
     """L-12: an idle stream is noticed and visible; the request can be made again at once."""
     script = [Turn(Text("Half of it"), faults=[stall(at=-2)]), Turn(Text("All of it."))]
     async with at_window(tmp_path, COMPATIBLE, script) as person:
-        person.studio.patience = replace(person.studio.patience, silence=0.2)
+        person.studio.services.retry_policy = replace(
+            person.studio.services.retry_policy, silence=0.2
+        )
         person.say("One")
         strip = person.window.chat.strip
         await until(strip.isVisible)

@@ -1,0 +1,185 @@
+"""The loop of an agent: ask the model, run its tools, until it answers without a call (L-1).
+
+``run`` takes steps, a step asks the model and acts on its reply. The guards
+are called before each request, before and after tools, and after the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from studio.domain.events import MessageTaken, Steered, StepStarted, ToolFinished
+from studio.domain.messages import Said, ToolResult
+from studio.providers.base import Reply
+
+from .model_request import ContextTooLong, ModelRequests
+from .prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
+from .tool_runner import ToolRunner
+from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents, TurnState
+from .turn_history import TurnHistory
+
+COMPACTIONS = 2
+"""How often in a row the history is compacted because a provider says that it is too long."""
+
+
+class AgentLoop:
+    """One run of the loop; ``events`` receives what happens."""
+
+    def __init__(
+        self,
+        context: TurnContext,
+        state: TurnState,
+        events: TurnEvents,
+        requests: ModelRequests,
+        tools: ToolRunner,
+        guards: Sequence[Guard],
+    ) -> None:
+        self.context = context
+        self.state = state
+        self.events = events
+        self.requests = requests
+        self.tools = tools
+        self.guards = guards
+        self._history = TurnHistory(context.history, context.access)
+        self._emit = events.emit
+        self._compactions = 0
+
+    async def run(self, said: Sequence[Said]) -> TurnEnd:
+        """Take steps until the turn ends. With nothing said the last message is tried again."""
+        await self._begin(said)
+        steps = self.context.limits.steps
+        for step in range(1, steps + 1):
+            if step > 1:
+                self._start_step(step)
+            if end := await self._step():
+                return end
+        used = "the one step" if steps == 1 else f"all {steps} steps"
+        return TurnEnd("step_limit", f"The agent used {used} of this turn.")
+
+    async def _step(self) -> TurnEnd | None:
+        """One request and the tools it calls; None if another step has to follow."""
+        reply = await self._ask()
+        if reply.calls and (end := await self._act(reply)):
+            return end
+        if reply.stop in ("refusal", "content_filter"):
+            return TurnEnd("refused", reply.detail or "The model declined to answer.")
+        if reply.stop == "context_full":
+            if await self._compact():
+                return None
+            return TurnEnd("token_limit", "The conversation no longer fits the model's context.")
+        self._compactions = 0
+        cut_short = reply.stop == "end" and self.context.generation.stop
+        if (reply.calls and not cut_short) or reply.stop == "pause":
+            return None
+        if reply.stop == "max_tokens":
+            return TurnEnd("token_limit", "The answer reached the model's output limit.")
+        if self.context.steering and self.state.step < self.context.limits.steps:
+            return None
+        self.events.flush()
+        for guard in self.guards:
+            if end := await guard.after_reply(reply, self.state):
+                return end
+        return None if self.state.notes else TurnEnd("done", reply.detail)
+
+    async def _ask(self) -> Reply:
+        """The reply to this step, after as many attempts as it takes."""
+        while True:
+            await self._before_request()
+            attempt = self.requests.attempt(self.state.step, await self.context.compactor.tokens())
+            try:
+                async with aclosing(attempt) as received:
+                    async for item in received:
+                        if isinstance(item, Reply):
+                            return item
+                        self._emit(item)
+            except ContextTooLong as too_long:
+                if not await self._compact():
+                    raise too_long.error from too_long
+
+    async def _act(self, reply: Reply) -> TurnEnd | None:
+        """Run the calls of a reply. Each gets its result, whatever happens (H-3, H-5).
+
+        The reply is stored before its tools run: if the program dies meanwhile,
+        the calls are found open and are closed when the session is opened again.
+        """
+        if reply.stop != "tool_use":
+            return await self._refuse(reply, CALL_NOT_RUN)
+        for guard in self.guards:
+            if end := guard.before_tools(reply.calls):
+                await self._refuse(reply, CALL_REPEATED)
+                return end
+        results: list[ToolResult | None] = [None] * len(reply.calls)
+        try:
+            await self._history.add(reply.items)
+            parallel = self.context.generation.parallel
+            await self.tools.run(reply.calls, results, parallel=parallel)
+        except BaseException as error:
+            why = self.state.reason_for_calls(error, CALL_FAILED)
+            await self._history.add_results(reply.calls, results, why)
+            raise
+        if None in results:  # the client runs these; the transcript has the results of the others
+            return TurnEnd("handed_over")
+        whole = await self._history.add_results(reply.calls, results, CALL_FAILED)
+        finished = [
+            FinishedCall(call, result, self.tools.effect(call.name))
+            for call, result in zip(reply.calls, whole, strict=True)
+        ]
+        ends = [guard.after_tools(finished, self.state) for guard in self.guards]
+        return next(filter(None, ends), None)
+
+    # The parts of a step
+
+    async def _begin(self, said: Sequence[Said]) -> None:
+        if not said:
+            await self._resume()
+            self._start_step(1)
+            return
+        if not self._history.empty:  # a conversation begins with the person's words
+            await self._tell()
+        words = self._history.words(said)
+        self._start_step(1)  # stored with the words, so that they count as said once they are
+        await self._history.add(words)
+
+    def _start_step(self, step: int) -> None:
+        self.state.step = step
+        self.state.answer.clear()
+        self._emit(StepStarted(step))
+
+    async def _before_request(self) -> None:
+        """Compact a history that is nearly full, add the person's words, update the model."""
+        await self.context.compactor.fit(self.context.access, self._emit)
+        while self.context.steering:
+            message = self.context.steering.popleft()
+            self._emit(MessageTaken(message.message_id))
+            self._emit(Steered(message.said))
+            await self._history.add(self._history.words(message.said))
+        for guard in self.guards:
+            guard.before_request(self.state)
+        await self._tell()
+
+    async def _tell(self) -> None:
+        for told in [*self.context.updates(), *self.state.notes]:
+            self._emit(told)
+            await self._history.tell(told)
+        self.state.notes.clear()
+
+    async def _compact(self) -> bool:
+        """Shorten a history that the provider says is too long; False if that did not help."""
+        self._compactions += 1
+        if self._compactions > COMPACTIONS:
+            return False
+        if not await self.context.compactor.fit(self.context.access, self._emit, full=True):
+            return False
+        await self._resume()
+        return True
+
+    async def _resume(self) -> None:
+        for told in await self._history.resume():
+            self._emit(told)
+
+    async def _refuse(self, reply: Reply, why: str) -> None:
+        """Answer the calls of a reply without running them."""
+        await self._history.add_unrun(reply, why)
+        for call in reply.calls:
+            self._emit(ToolFinished(call.id, why, is_error=True, seconds=0.0))

@@ -1,0 +1,211 @@
+"""The services that sessions, turns and tools share: providers, agents, tools, rules, usage, web.
+
+There is one object of them. A new service is added in one place, where the
+program is put together: ``services.add(Weather())``. Whoever holds the services
+asks for it by its class, ``services.get(Weather)``; a tool does so with
+``context.services.get(Weather)``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from studio.domain.agents import Agent, Limits, Mode
+from studio.domain.errors import ConfigurationError
+from studio.domain.models import ModelInfo
+from studio.domain.sessions import SessionInfo
+from studio.processes.sandbox import Sandbox
+from studio.providers.base import Provider
+from studio.providers.catalogue import Catalogue
+from studio.storage.config.keychain import Keychain, child_environment
+from studio.storage.config.permission_rules import RuleStore
+from studio.storage.config.settings import SettingsFile
+from studio.storage.database import Database
+from studio.storage.files import delete_older_than
+from studio.storage.paths import Paths, private_folder
+from studio.storage.sessions.store import SessionStore
+from studio.storage.snapshots.blob_store import BlobStore
+from studio.tools import Tool, Workspace
+from studio.tools.discovery import Toolbox, ToolDiscovery
+from studio.tools.sdk.context import ServiceRegistry
+from studio.tools.web import Web
+
+from .agent_files import AgentFiles, Agents
+from .changes.folder_tracker import FolderTracker
+from .limits import Budget
+from .permission.content_filter import AnyKind, kinds_of
+from .permission.rules import StandingRules, Trust
+from .provider_factory import ProviderFactory
+from .retry_policy import RetryPolicy
+from .sandbox_probe import SandboxProbe
+from .session.model_router import ModelRouter
+from .usage_accounting import UsageAccounting
+from .usage_costs import UsageCosts
+
+TRASH_SECONDS = 30 * 24 * 3600.0
+"""How long a deleted file can be restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedAgent:
+    """An agent and its tools as their files are now."""
+
+    agent: Agent
+    tools: dict[str, Tool]
+    masks: list[AnyKind]
+    """What is kept from the model in text from outside (T-9)."""
+    workspace: Workspace
+
+
+class Services(ServiceRegistry):
+    """The shared services by name, and what needs more than one of them."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        settings: SettingsFile,
+        keychain: Keychain,
+        database: Database,
+        catalogue: Catalogue,
+        providers: ProviderFactory,
+    ) -> None:
+        super().__init__()
+        own_folders = (paths.data, paths.config, paths.cache, paths.logs)
+        self.paths = paths
+        self.settings = settings
+        self.keychain = keychain
+        self.catalogue = catalogue
+        self.providers = providers
+        self.store = SessionStore(database)
+        self.rules = StandingRules(RuleStore(database))
+        """The person's standing rules, and the folders they trust."""
+        self.usage_costs = UsageCosts(self.store, self.model)
+        self.usage = UsageAccounting(settings, self.store, self.usage_costs.spent)
+        self.router = ModelRouter(settings, providers, catalogue, self.usage.rate)
+        self.folders = FolderTracker(
+            BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
+        )
+        self.web = Web(lambda: settings.values, keychain.get)
+        self.agent_files = AgentFiles(paths.resources / "agents", paths.agents)
+        self.sandbox_probe = SandboxProbe(own_folders, lambda: settings.values.sandbox)
+        self.toolbox = Toolbox()
+        self.retry_policy = RetryPolicy()
+        self.today: Callable[[], date] = date.today
+        self.problem_listeners: list[Callable[[str], None]] = []
+        self._discovery = ToolDiscovery([paths.tools])
+
+    def report_problem(self, text: str) -> None:
+        """Tell everybody who listens; on the event loop's thread."""
+        for listener in self.problem_listeners:
+            listener(text)
+
+    def discover_tools(self) -> None:
+        """Find the tools; runs their files, so call it in a thread."""
+        self.toolbox = self._discovery.refresh()
+
+    async def refresh_tools(self) -> None:
+        """Take what was saved in the person's tool files since; says what is newly broken."""
+        self._take(await asyncio.to_thread(self._discovery.refresh))
+
+    def _take(self, toolbox: Toolbox) -> None:
+        known = set(self.toolbox.problems)
+        self.toolbox = toolbox
+        for problem in toolbox.problems:
+            if problem not in known:
+                self.report_problem(problem)
+
+    async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent:
+        """Everything that a turn needs of the disk, looked at in one go.
+
+        Raises ConfigurationError for an agent that is not there, or that masks
+        what nobody knows.
+        """
+
+        def look() -> tuple[Toolbox, LoadedAgent]:
+            agents = self.agent_files.read(Path(session.folder), trusted=trust == "trusted")
+            agent, toolbox = _named(session.agent, agents), self._discovery.refresh()
+            masks = kinds_of([*self.settings.values.mask, *agent.mask])
+            return toolbox, LoadedAgent(agent, toolbox.tools, masks, self.workspace(session))
+
+        toolbox, found = await asyncio.to_thread(look)
+        self._take(toolbox)
+        return found
+
+    async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
+        """``trust`` is the person's in the folder, where that was looked up already."""
+        if folder is not None and trust is None:
+            trust = await self.rules.trusted(folder)
+        return await self.agent_files.load(folder, trusted=trust == "trusted")
+
+    async def agent(self, name: str, folder: Path, trust: Trust | None = None) -> Agent:
+        """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
+        return _named(name, await self.agents(folder, trust))
+
+    async def provider(self, name: str) -> Provider:
+        return await self.providers.provider(name)
+
+    def model(self, provider: str, model: str) -> ModelInfo:
+        return self.catalogue.model(provider, model)
+
+    def limits(self, agent: Agent, mode: Mode) -> Limits:
+        """The agent's own ends of a turn, else the person's for the mode."""
+        values = self.settings.values
+        if mode == "inline":
+            steps, seconds = values.inline_steps, values.inline_seconds
+        else:
+            steps, seconds = values.background_steps, values.background_seconds
+        return Limits(
+            agent.steps or max(steps, 1),
+            agent.seconds or max(seconds, 1.0),
+            agent.parallel_tools or max(values.parallel_tools, 1),
+        )
+
+    async def budget(
+        self, session: SessionInfo, agent: Agent, parent: Budget | None, *, new: bool = False
+    ) -> Budget:
+        """``new``: the session has used nothing yet."""
+        return await self.usage.budget(session, agent, parent, new=new)
+
+    @property
+    def notes(self) -> Path:
+        """Where agents' notes are kept, a folder for each folder they are about."""
+        return self.paths.data / "notes"
+
+    def environment(self) -> dict[str, str]:
+        return child_environment(secrets=self.keychain.known())
+
+    async def sandbox(self) -> Sandbox:
+        return await self.sandbox_probe.sandbox()
+
+    @property
+    def summarise(self) -> bool:
+        """Whether the person lets long conversations be summed up."""
+        return self.settings.values.summarise
+
+    def workspace(self, session: SessionInfo) -> Workspace:
+        """Where a session's agents work; touches the disk."""
+        return Workspace(session.folder, readable=[self.spill(session.id)])
+
+    def spill(self, session_id: str) -> Path:
+        """Where a session's long results are kept whole; made when there is one."""
+        return self.paths.cache / "outputs" / session_id
+
+    def trash(self) -> Path:
+        """Where deleted files are kept; those that cannot be restored any more are removed."""
+        folder = private_folder(self.paths.data / "trash")
+        delete_older_than(folder, TRASH_SECONDS)
+        return folder
+
+
+def _named(name: str, agents: Agents) -> Agent:
+    """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
+    agent = agents.get(name)
+    if agent is None:
+        known = ", ".join(sorted(agents.by_name))
+        problems = "".join(f" {problem}." for problem in agents.problems)
+        raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
+    return agent
