@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, cast
+from typing import cast
 
 from acp import RequestError
 from acp.interfaces import Client
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from studio.agent.permission.visible_text import escape_invisible
 from studio.agent.session.session import Session
+from studio.domain.aio import BackgroundTasks
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
 
@@ -33,24 +33,21 @@ class ClientRequests:
         self._session = session
         self._editor = editor
         self._telling = SessionUpdates(session.info.folder)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._deciding: asyncio.Task[None] | None = None
         self.stopped = False
 
     def permission(self, question: Question) -> None:
         """Ask while the turn goes on with what needs no answer."""
-        self._begin(self._permission(question))
+        self._tasks.start(self._permission(question))
 
     def reply(self, asked: AwaitingReply) -> None:
         """Pass on the agent's own question."""
-        self._begin(self._reply(asked))
+        self._tasks.start(self._reply(asked))
 
     async def close(self) -> None:
         """Take back what fell away with the turn."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.aclose()
 
     def stop(self) -> None:
         """Take back the question about drafts: the editor cancelled the prompt."""
@@ -85,11 +82,6 @@ class ClientRequests:
                 await self._session.decide(draft.id, "discard")
             else:
                 return
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _permission(self, question: Question) -> None:
         options = [PermissionOption(option_id="once", name="Allow once", kind="allow_once")]

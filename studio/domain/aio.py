@@ -33,6 +33,11 @@ class BackgroundTasks:
         for task in self._tasks:
             task.cancel()
 
+    async def aclose(self) -> None:
+        """Cancel what runs, and return when it has ended."""
+        self.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
     async def settled(self) -> None:
         """Return when nothing runs any more."""
         while self._tasks:

@@ -7,7 +7,6 @@ allow more; what they, the agent's file or a project allow besides does not.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
@@ -15,6 +14,7 @@ from studio.agent.engine import Engine
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import parse_rule
 from studio.agent.session.session import Session
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Question, Rule, Verdict
 
@@ -51,18 +51,15 @@ class PermissionForwarder:
     def __init__(self, studio: Engine, session: Session) -> None:
         self._studio = studio
         self._session = session
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def ask(self, question: Question) -> None:
         """Has the turn go on once there is an answer."""
-        task = asyncio.create_task(self._ask(question))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._ask(question))
 
     def close(self) -> None:
         """Withdraw what nobody has answered."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def _ask(self, question: Question) -> None:
         session = self._session

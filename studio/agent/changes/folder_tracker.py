@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError
 from studio.domain.tools import SKIPPED_FOLDERS
 from studio.storage.snapshots.blob_store import BlobStore
@@ -47,7 +48,7 @@ class Watched:
         self._changes = changes
         self._acting: list[Owner] = []
         self._lock = asyncio.Lock()
-        self._works: set[asyncio.Task[str]] = set()
+        self._tasks = BackgroundTasks()
         self._troubles: dict[Owner, str] = {}
 
     @property
@@ -63,18 +64,18 @@ class Watched:
 
     def begin(self) -> None:
         """Have a first look in the background, so that nobody need wait for it later."""
-        self._start(self._look())
+        self._tasks.start(self._look())
 
     @asynccontextmanager
     async def acting(self, owner: Owner) -> AsyncGenerator[None, None]:
         """What changes inside this is the owner's."""
-        if trouble := await asyncio.shield(self._start(self._look())):
+        if trouble := await asyncio.shield(self._tasks.start(self._look())):
             self._troubles[owner] = trouble
         self._acting.append(owner)
         try:
             yield
         finally:
-            await asyncio.shield(self._start(self._look(done=owner)))
+            await asyncio.shield(self._tasks.start(self._look(done=owner)))
 
     @asynccontextmanager
     async def writing(self, owner: Owner, paths: Iterable[str]) -> AsyncGenerator[None, None]:
@@ -102,8 +103,7 @@ class Watched:
 
     async def settled(self) -> None:
         """Return when every deed so far is recorded."""
-        while self._works:
-            await asyncio.wait(self._works)
+        await self._tasks.settled()
 
     async def save(self) -> None:
         """Keep what is known of the folder for the next program."""
@@ -114,12 +114,6 @@ class Watched:
 
     def stop(self) -> None:
         self._tree.stop()
-
-    def _start(self, work: Coroutine[None, None, str]) -> asyncio.Task[str]:
-        task = asyncio.create_task(work)
-        self._works.add(task)
-        task.add_done_callback(self._works.discard)
-        return task
 
     async def _look(self, done: Owner | None = None) -> str:
         """What is wrong, if something is.

@@ -13,6 +13,7 @@ from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
 from studio.cli.console import Console
 from studio.cli.turn_driver import Printer, TurnDriver
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.messages import Said, Text
 
@@ -59,7 +60,7 @@ class ChatLoop:
         self._printer = printer
         self._driver: TurnDriver | None = None
         self._work: asyncio.Task[None] | None = None
-        self._side_tasks: set[asyncio.Task[None]] = set()
+        self._side_tasks = BackgroundTasks()
         self._spent = ""
         self._queued: dict[str, tuple[str, list[Said]]] = {}
         """The typed text and the files of each queued message, by its id."""
@@ -80,8 +81,9 @@ class ChatLoop:
                     await asyncio.wait([self._work])
         finally:
             self.stop()
-            if tasks := [*self._side_tasks, *([self._work] if self._work else [])]:
-                await asyncio.wait(tasks)
+            if self._work is not None:
+                await asyncio.wait([self._work])
+            await self._side_tasks.settled()
         if self.session.transcript.blocks:
             self.console.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
@@ -124,9 +126,7 @@ class ChatLoop:
 
     def run_aside(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that may run beside a turn."""
-        task = asyncio.create_task(self._guarded(work))
-        self._side_tasks.add(task)
-        task.add_done_callback(self._side_tasks.discard)
+        self._side_tasks.start(self._guarded(work))
 
     def stop(self) -> bool:
         """Stop what runs; returns whether anything did."""

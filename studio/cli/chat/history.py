@@ -11,6 +11,7 @@ from pathlib import Path
 
 from prompt_toolkit.history import History
 
+from studio.domain.aio import BackgroundTasks
 from studio.domain.redaction import redact, without_secrets
 from studio.storage.files import write_atomically
 from studio.storage.paths import private_folder
@@ -33,7 +34,7 @@ class ChatHistory(History):
         self._path = path
         self._secrets = secrets
         self._found: list[str] = []
-        self._saving: set[asyncio.Task[None]] = set()
+        self._saving = BackgroundTasks()
 
     async def read(self) -> None:
         """Read the stored messages; shortens a file that has grown long."""
@@ -41,8 +42,7 @@ class ChatHistory(History):
 
     async def saved(self) -> None:
         """Wait until every message is on disk."""
-        while self._saving:
-            await asyncio.wait(self._saving)
+        await self._saving.settled()
 
     def load_history_strings(self) -> Iterable[str]:
         return reversed(self._found)
@@ -53,9 +53,7 @@ class ChatHistory(History):
 
     def store_string(self, string: str) -> None:
         if len(string) <= LONGEST:
-            task = asyncio.create_task(asyncio.to_thread(self._append, string))
-            self._saving.add(task)
-            task.add_done_callback(self._saving.discard)
+            self._saving.start(asyncio.to_thread(self._append, string))
 
     def _is_secret(self, text: str) -> bool:
         return redact(text, *self._secrets()) != text or without_secrets(text) != text
