@@ -96,7 +96,7 @@ async def traced(home: EngineHome, url: str, *, content: bool = False) -> None:
     values = home.studio.settings.values
     values.trace_endpoint, values.trace_content = url, content
     await say(await home.session(), f"Go, my password: {SECRET}", answer="once")
-    await home.studio.tracing.close()
+    await home.studio.telemetry.close()
 
 
 async def test_a_turn_becomes_spans_with_the_conventions_names(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ async def test_a_dead_collector_is_told_once_and_nothing_waits_for_it(
                 assert isinstance(events[-1], ev.TurnComplete) and events[-1].reason == "done"
             async with within():
                 await heard.wait()
-            await home.studio.tracing.close()
+            await home.studio.telemetry.close()
             assert len(told) == 1 and told[0].startswith("Traces could not be sent to ")
             assert SECRET not in told[0]
 
