@@ -74,13 +74,13 @@ class Agents:
 
 
 class AgentFiles:
-    """Reads the folders afresh at each call: a file saved a moment ago counts."""
+    """Reads the folders anew at each call, so that a file that was just saved counts."""
 
     def __init__(self, shipped: Path, own: Path) -> None:
         self._shipped = shipped
         self._own = own
         self._parsed: dict[tuple[Path, bool], tuple[str, Agent]] = {}
-        """What files said when they were looked at last: most turns find them as they were."""
+        """The parsed files of the last call: most of them have not changed since."""
 
     async def load(self, project: Path | None = None, *, trusted: bool = False) -> Agents:
         """``trusted``: the project's files may widen rights."""
@@ -262,7 +262,7 @@ def _frontmatter(lines: list[str]) -> dict[str, Any]:
 
 
 def _line_of(key: str, lines: list[str], end: int) -> int:
-    """The line, from 1, on which a key of the frontmatter stands."""
+    """The number of the line, from 1, that has a key of the frontmatter."""
     found = (n for n, line in enumerate(lines[:end], 1) if line.lstrip("\"'").startswith(key))
     return next(found, 2)
 

@@ -42,7 +42,7 @@ from .telemetry import Telemetry
 
 DEFAULT_AGENT = "Coder"
 NOTIFIED = (TurnStarted, AwaitingPermission, AwaitingReply, TurnComplete)
-"""What other programs at the same data are told of."""
+"""Events that other programs with the same data are notified of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ class Engine:
     async def choose(
         self, *, agent: str = "", provider: str = "", model: str = "", folder: Path | None = None
     ) -> SessionDefaults:
-        """Fill in what was not said: the agent's wish, the person's setting, what works.
+        """Fill in what is not given: from the agent's file, the settings, or what is available.
 
         Raises ConfigurationError for an unknown agent or where no model is known.
         """

@@ -75,11 +75,11 @@ class Account:
         self.used = used
         self.reserved = NOTHING
         self.open = 0
-        """Requests on their way."""
+        """Requests that are being answered."""
         self._settled = asyncio.Event()
 
     def allows(self, least: Amount, most: Amount) -> bool:
-        """False if it has to wait for a request on its way; raises OverBudget if it never will.
+        """False if it has to wait for another request to end; raises OverBudget if it never fits.
 
         ``most`` counts only beside other requests: one alone may go over the
         cap by what nobody could know before.
@@ -100,7 +100,7 @@ class Account:
         self._settled = asyncio.Event()
 
     async def change(self) -> None:
-        """Return when a request on its way is done."""
+        """Return when a request that was being answered is done."""
         await self._settled.wait()
 
     @property
@@ -110,7 +110,7 @@ class Account:
 
 
 class Reservation:
-    """A request's place in the accounts, until it is settled; once is enough."""
+    """The reserved amount of one request; ``settle`` books what it used, the first time."""
 
     def __init__(self, accounts: Iterable[Account], most: Amount) -> None:
         self._accounts = tuple(accounts)
@@ -129,7 +129,7 @@ class Budget:
         self.accounts = tuple(dict.fromkeys(accounts))
 
     async def reserve(self, least: Amount, most: Amount) -> Reservation:
-        """Wait until a request fits beside those on their way; raises OverBudget.
+        """Wait until a request fits beside those being answered; raises OverBudget.
 
         ``least`` is what it will surely use, ``most`` what it may use.
         """
@@ -176,7 +176,7 @@ ANSWER = 8_192
 
 
 class RequestMeter:
-    """Of one turn. ``rates`` is what tokens cost here."""
+    """Reserves and books what the requests of one turn use. ``rates`` are the prices of tokens."""
 
     def __init__(
         self, budget: Budget, rate: RequestRate, rates: Awaitable[TokenRates | None]
@@ -215,7 +215,7 @@ def _dollars(rates: TokenRates | None, usage: Usage) -> float:
 
 
 class WorkClock:
-    """Seconds of work: stands still while the person is asked (L-11)."""
+    """Counts the seconds of work; it is paused while the person is asked (L-11)."""
 
     def __init__(self) -> None:
         self._worked = 0.0

@@ -108,7 +108,7 @@ class Services(ServiceRegistry):
         self.toolbox = self._discovery.refresh()
 
     async def refresh_tools(self) -> None:
-        """Take what was saved in the person's tool files since; says what is newly broken."""
+        """Load the person's tool files that were saved since; reports new errors in them."""
         self._take(await asyncio.to_thread(self._discovery.refresh))
 
     def _take(self, toolbox: Toolbox) -> None:
@@ -119,7 +119,7 @@ class Services(ServiceRegistry):
                 self.report_problem(problem)
 
     async def load_agent(self, session: SessionInfo, trust: Trust) -> LoadedAgent:
-        """Everything that a turn needs of the disk, looked at in one go.
+        """Read from the disk what a turn needs, all at once.
 
         Raises ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
@@ -136,7 +136,7 @@ class Services(ServiceRegistry):
         return found
 
     async def agents(self, folder: Path | None = None, trust: Trust | None = None) -> Agents:
-        """``trust`` is the person's in the folder, where that was looked up already."""
+        """All agents for a folder; ``trust`` is the person's in it, if that is known already."""
         if folder is not None and trust is None:
             trust = await self.rules.trusted(folder)
         return await self.agent_files.load(folder, trusted=trust == "trusted")
@@ -152,7 +152,7 @@ class Services(ServiceRegistry):
         return self.catalogue.model(provider, model)
 
     def limits(self, agent: Agent, mode: Mode) -> Limits:
-        """The agent's own ends of a turn, else the person's for the mode."""
+        """The limits of a turn: the agent's own, or else the person's for the mode."""
         values = self.settings.values
         if mode == "inline":
             steps, seconds = values.inline_steps, values.inline_seconds

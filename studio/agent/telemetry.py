@@ -75,7 +75,7 @@ Attributes: TypeAlias = Mapping[str, "str | int | float | bool | Sequence[str]"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Heard:
+class _Recorded:
     """An event with where its span goes."""
 
     at: int
@@ -96,7 +96,7 @@ class Telemetry:
     def __init__(self, settings: Callable[[], Settings], notice: Callable[[str], None]) -> None:
         self._settings = settings
         self._notice = notice
-        self._heard: queue.Queue[_Heard | None] = queue.Queue(WAITING)
+        self._recorded: queue.Queue[_Recorded | None] = queue.Queue(WAITING)
         self._thread: threading.Thread | None = None
 
     def record(self, envelope: EventEnvelope) -> None:
@@ -108,12 +108,14 @@ class Telemetry:
         if not (isinstance(event, _FOLLOWED) or (content and isinstance(event, TextDelta))):
             return
         if self._thread is None:
-            writer = _Writer(self._heard, self._teller())
+            writer = _Writer(self._recorded, self._teller())
             self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
             self._thread.start()
-        heard = _Heard(time.time_ns(), envelope.session_id, event, values.trace_endpoint, content)
+        recorded = _Recorded(
+            time.time_ns(), envelope.session_id, event, values.trace_endpoint, content
+        )
         try:
-            self._heard.put_nowait(heard)
+            self._recorded.put_nowait(recorded)
         except queue.Full:
             log.warning("an event is missing in the traces")
 
@@ -133,7 +135,7 @@ class Telemetry:
         thread, self._thread = self._thread, None
         if thread is not None:
             try:
-                self._heard.put_nowait(None)
+                self._recorded.put_nowait(None)
             except queue.Full:
                 return
             await asyncio.to_thread(thread.join, LAST_MOMENT)
@@ -142,17 +144,19 @@ class Telemetry:
 class _Writer:
     """The thread's work: events in, spans out."""
 
-    def __init__(self, heard: queue.Queue[_Heard | None], tell: Callable[[str], None]) -> None:
-        self._queue = heard
+    def __init__(
+        self, recorded: queue.Queue[_Recorded | None], tell: Callable[[str], None]
+    ) -> None:
+        self._queue = recorded
         self._tell = tell
         self._endpoint = ""
         self._provider: TracerProvider | None = None
         self._turns: dict[str, _TurnSpans] = {}
 
     def run(self) -> None:
-        while (heard := self._queue.get()) is not None:
+        while (recorded := self._queue.get()) is not None:
             try:
-                self._take(heard)
+                self._take(recorded)
             except ImportError:
                 self._tell(_NO_EXTRA)
             except Exception:  # a trace must never be the reason that anything else fails
@@ -160,28 +164,28 @@ class _Writer:
         if self._provider is not None:
             self._provider.shutdown()
 
-    def _take(self, heard: _Heard) -> None:
-        if heard.endpoint != self._endpoint:
+    def _take(self, recorded: _Recorded) -> None:
+        if recorded.endpoint != self._endpoint:
             self._turns.clear()
             old, self._provider = self._provider, None
-            self._endpoint = heard.endpoint
+            self._endpoint = recorded.endpoint
             if old is not None:
                 old.shutdown()
-        if isinstance(heard.event, TurnStarted):
+        if isinstance(recorded.event, TurnStarted):
             if self._provider is None:
-                self._provider = _provider(heard.endpoint, self._tell)
+                self._provider = _provider(recorded.endpoint, self._tell)
             tracer = self._provider.get_tracer("agent-studio", __version__)
-            self._turns[heard.session_id] = _TurnSpans(tracer, heard, heard.event)
-        elif (turn := self._turns.get(heard.session_id)) is not None:
-            turn.take(heard)
-            if isinstance(heard.event, TurnComplete):
-                del self._turns[heard.session_id]
+            self._turns[recorded.session_id] = _TurnSpans(tracer, recorded, recorded.event)
+        elif (turn := self._turns.get(recorded.session_id)) is not None:
+            turn.take(recorded)
+            if isinstance(recorded.event, TurnComplete):
+                del self._turns[recorded.session_id]
 
 
 class _TurnSpans:
     """The spans of one turn: the agent's, below it one for each request and each tool."""
 
-    def __init__(self, tracer: Tracer, heard: _Heard, started: TurnStarted) -> None:
+    def __init__(self, tracer: Tracer, recorded: _Recorded, started: TurnStarted) -> None:
         self._tracer = tracer
         self._common: Attributes = {
             "gen_ai.provider.name": _PROVIDERS.get(started.provider, started.provider),
@@ -195,17 +199,17 @@ class _TurnSpans:
         self._tools: dict[str, Span] = {}
         self._turn = self._start(
             f"invoke_agent {started.agent}",
-            heard.at,
+            recorded.at,
             {
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": started.agent,
                 **self._common,
-                **({"gen_ai.input.messages": _said(started.said)} if heard.content else {}),
+                **({"gen_ai.input.messages": _said(started.said)} if recorded.content else {}),
             },
         )
 
-    def take(self, heard: _Heard) -> None:
-        event, at = heard.event, heard.at
+    def take(self, recorded: _Recorded) -> None:
+        event, at = recorded.event, recorded.at
         match event:
             case StepStarted():
                 self._end_chat(at)
@@ -223,16 +227,16 @@ class _TurnSpans:
                 if self._chat is not None:
                     stop = {"gen_ai.response.finish_reasons": [event.stop]}
                     _put(self._chat, {**stop, **_usage(event.usage)})
-                    if heard.content and self._words:
+                    if recorded.content and self._words:
                         told = _messages("assistant", "".join(self._words))
                         _put(self._chat, {"gen_ai.output.messages": told})
                 self._end_chat(at)
             case ToolQueued():
                 self._calls[event.call_id] = event
             case ToolStarted():
-                self._start_tool(event.call_id, at, heard.content)
+                self._start_tool(event.call_id, at, recorded.content)
             case ToolFinished():
-                self._finish_tool(event, at, heard.content)
+                self._finish_tool(event, at, recorded.content)
             case Failed():
                 for span in (self._turn, self._chat):
                     if span is not None:

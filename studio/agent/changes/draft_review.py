@@ -59,7 +59,7 @@ class DraftReview:
         """Carry out one decision about several drafts, in the order they were made.
 
         Each for itself: one that fails leaves the others decided. Returns what
-        each of them is now; the model hears of all in one note. Raises
+        each of them is now; one note tells the model about all. Raises
         ConfigurationError if the folder is gone or a draft unknown.
         """
         before = {known.id: known.status for known in self._drafts.all if known.id in draft_ids}

@@ -15,11 +15,11 @@ from studio.domain.tools import Draft, DraftStatus
 from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
 
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
-"""A person still has to say what becomes of it."""
+"""States in which the person still has to decide."""
 
 
 class DraftStore:
-    """Knows each draft's latest state; says what became of it as events.
+    """Keeps the latest state of each draft, and emits an event for each change of it.
 
     ``trash`` is the folder where deleted files are kept; it may touch the disk.
     """
@@ -37,7 +37,7 @@ class DraftStore:
 
     @property
     def all(self) -> list[Draft]:
-        """Every draft as it stands now, oldest first."""
+        """Every draft with its present state, oldest first."""
         return list(self._drafts.values())
 
     def waiting(self) -> list[Draft]:
@@ -192,7 +192,7 @@ def _paths(draft: Draft) -> set[str]:
 
 
 def _words(draft: Draft) -> tuple[str, str]:
-    """What a draft is called when the model hears of it, and how things are once it is done."""
+    """How a note to the model names a draft, and what is true once the draft is approved."""
     if draft.action == "delete":
         return f"the draft that deletes {draft.path}", "It is deleted"
     if draft.action == "move":

@@ -102,7 +102,7 @@ class Watched:
                 await self._look_at(wanted, others=False)
 
     async def settled(self) -> None:
-        """Return when every deed so far is recorded."""
+        """Return when every change so far is recorded."""
         await self._tasks.settled()
 
     async def save(self) -> None:

@@ -37,7 +37,7 @@ class _Request:
     provider: str
     model: str
     effort: Effort | None
-    wish: str
+    form: str
     """What was asked of the answer: whether to call, and its form."""
     facts: ModelInfo | None
     sent: Sent
@@ -67,8 +67,8 @@ class CacheLedger:
         if last is not None and caching is not None and last.input >= caching.minimum:
             broke = self._changed(last, provider.name, request, history, caching)
             sent = replace(sent, expected=last.input, broke=broke)
-        effort, wish = request.effort, _wish(request)
-        self._now = _Request(provider.name, request.model, effort, wish, request.facts, sent)
+        effort, form = request.effort, _form(request)
+        self._now = _Request(provider.name, request.model, effort, form, request.facts, sent)
         return sent
 
     async def settle(self, sent: Sent, usage: Usage) -> Sent:
@@ -101,7 +101,7 @@ class CacheLedger:
             return "An earlier part of the conversation changed."
         if self._effort_known and last.effort != request.effort:
             return "The thinking setting changed."
-        if self._effort_known and last.wish != _wish(request):
+        if self._effort_known and last.form != _form(request):
             return "Another form of answer was asked for, or other calls."
         pause = time.time() - last.at
         if pause > caching.seconds:
@@ -110,7 +110,7 @@ class CacheLedger:
         return ""
 
 
-def _wish(request: Request) -> str:
+def _form(request: Request) -> str:
     return canonical_json([request.choice, request.only, request.schema])
 
 

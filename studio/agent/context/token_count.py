@@ -32,7 +32,7 @@ PAGE = 2_000
 """Tokens of a page of a PDF: its words and its picture (Anthropic says 1,500 to 3,000)."""
 PAGE_BYTES = 50_000
 """Of a page, where a document does not say how many it has."""
-_HEAD = 65_536  # of base64: a picture's size stands near its beginning
+_HEAD = 65_536  # of base64: a picture's size is near its beginning
 _SAMPLE = 1_000_000
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{32}")
@@ -57,7 +57,7 @@ def blob_tokens(text: str) -> int:
 def _pages(body: str) -> int:
     """As many as can be seen; in a document that packs its list of pages, a guess.
 
-    Of a large document the beginning is looked at, and taken for a sample.
+    Of a large document only the beginning is read, as a sample.
     """
     found = len(_PAGE.findall(_decoded(body[:_SAMPLE])))
     size = len(body) * 3 // 4
@@ -86,7 +86,7 @@ _UNREAD = frozenset(
 """Keys of what a model does not read as words."""
 _BLOBS = frozenset(("data", "image_url", "url", "file_data", "images"))
 _MARKED = re.compile(r"<(file|summary)\b[^>\n]*>\n.*?\n</\1>", re.DOTALL)
-"""What stands in the middle of words: a text file that was attached, the summary."""
+"""Parts inside a text: an attached text file, the summary."""
 
 Weights: TypeAlias = "Counter[PartKind]"
 

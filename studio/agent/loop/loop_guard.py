@@ -35,7 +35,7 @@ class LoopGuard(Guard):
         self._fruitless = 0
 
     def on_event(self, event: Event) -> None:
-        if isinstance(event, HistoryBegun | Steered):  # what was left out may be looked at again
+        if isinstance(event, HistoryBegun | Steered):  # it may need to read again
             self.changed()
 
     def files_changed(self) -> None:

@@ -52,7 +52,7 @@ NO_MORE_CALLS = (
     "This call was not made: the answer may have no more calls. Answer with what is known."
 )
 NOBODY_ANSWERS = "Nobody is here to answer. Decide yourself, or stop."
-"""What an agent hears that asks the person something where none is."""
+"""The answer to an agent's question where no person is."""
 
 # In place of what a shortened history leaves out
 

@@ -16,7 +16,7 @@ _FENCED = re.compile(r"```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```", re.S)
 
 
 def in_words(schema: JsonObject | None) -> str:
-    """What the model is told of the schema; some providers hold it to that, others do not."""
+    """The schema as an instruction; some providers enforce a schema, others do not."""
     if schema is None:
         return ANSWER_IN_WORDS
     if not schema:
@@ -28,7 +28,7 @@ def in_words(schema: JsonObject | None) -> str:
 
 
 def unfenced(text: str) -> str:
-    """What stands inside the fence that some models put around JSON, and no blanks around it."""
+    """The text without the code fence that some models put around JSON, and without blanks."""
     inside = _FENCED.fullmatch(text.strip())
     return inside[1] if inside else text.strip()
 
@@ -36,7 +36,7 @@ def unfenced(text: str) -> str:
 def parse_answer(text: str, schema: JsonObject) -> Json:
     """The answer as a value; ValueError says in words for the model why it does not fit.
 
-    A fence around it, or blanks, are no mistake. Patterns are not looked at: a
+    A code fence or blanks around it are accepted. Patterns are not checked: a
     stranger's may take for ever; neither is anything of a schema that has one where
     a reference leads, or that takes too long. Slow for much text: call it in a thread.
     """

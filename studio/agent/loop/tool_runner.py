@@ -139,7 +139,7 @@ class ToolRunner:
     ) -> None:
         """Fill ``results`` in call order, whatever order the tools finish in (L-3).
 
-        Calls that whoever asked runs are told of, and have none. Without
+        Calls that the client runs are announced and get no result here. Without
         ``parallel`` that is the first alone, and the others fail.
 
         A call that must run alone works after all calls before it and before

@@ -80,7 +80,7 @@ class ExfiltrationGuard:
 
     @property
     def exposed(self) -> dict[Exposure, str]:
-        """What the chat has met so far, and the first source of each."""
+        """What the chat has been exposed to, and the first source of each."""
         found = dict(self._transcript.exposed)
         if self._trusted and self._transcript.exposed_by_own:
             found.pop("untrusted", None)  # the person wrote them, as they say now
@@ -90,14 +90,14 @@ class ExfiltrationGuard:
         return found
 
     def look(self) -> None:
-        """A reply has come: what was met by now is what its calls can carry.
+        """A reply has come: its calls can send out what the chat was exposed to until now.
 
         Not what they themselves bring, side by side: the model has not seen it.
         """
         self._known = self.exposed
 
     def new_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
-        """What a call brings that the chat has not met yet.
+        """What a call exposes the chat to for the first time.
 
         To be asked before the call's work with None, because a command's output
         is seen while it runs, and again with its result, or with its error.
@@ -191,7 +191,7 @@ class ExfiltrationGuard:
             if address and address in self._familiar():
                 return ""
             return "The address can" if address else "What is searched for can"
-        acts = spec.effect == "act" and spec.name not in NOTES  # notes stay in the house
+        acts = spec.effect == "act" and spec.name not in NOTES  # notes stay on this computer
         return f"{spec.name} can" if spec.sends or acts else ""
 
     def _familiar(self) -> set[str]:

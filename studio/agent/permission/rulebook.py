@@ -113,7 +113,7 @@ _STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
 class Decision:
     """What becomes of a call. ``why`` is one sentence for the person.
 
-    ``by`` is short, for whoever reads later what allowed it; ``rule`` is None
+    ``by`` names briefly what allowed or refused it; ``rule`` is None
     where the program's own behaviour decided. ``insists``: asked about also
     where a draft could wait, and no rule can be added. ``parts`` are those of a
     command that are not allowed yet. ``opens`` is the place outside the folder

@@ -67,7 +67,7 @@ class StandingRules:
             raise ConfigurationError(f"There is no rule {rule_id}.")
 
     async def layers(self, folder: Path) -> RuleLayers:
-        """The rules that stand in a folder. Without trust its files only forbid."""
+        """The rules for a folder. Unless the folder is trusted its files can only forbid."""
         name, project = await asyncio.to_thread(_look, folder)
         own, known = await self._store.of(name)
         trust = _trust(known, project)

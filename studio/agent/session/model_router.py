@@ -158,7 +158,7 @@ the inline mode is not stuck: the person is offered the background (L-1)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ClassifierAnswer:
     """What a small model said of a message, if it did in time, and what that used."""
 
     guess: Guess | None
@@ -215,7 +215,7 @@ class ModelRouter:
         words = f"This looks like {found.what}, so {self._does(target, wanted)}."
         return Routed(wanted, *target, words, asked.name, asked.usage, asked.seconds, asked.cost)
 
-    async def rise(
+    async def escalate(
         self, info: SessionInfo, agent: Agent, said: Sequence[Said], mode: Mode | None
     ) -> Routed | None:
         """The next tier for a turn that got stuck on this one; None if there is none."""
@@ -275,16 +275,16 @@ class ModelRouter:
         facts = self._catalogue.model(*target)
         return not any(provider.media_problem(block, facts) for block in said)
 
-    async def _ask(self, said: Sequence[Said], budget: Budget) -> Asked:
+    async def _ask(self, said: Sequence[Said], budget: Budget) -> ClassifierAnswer:
         """Whatever goes wrong, the rules are there."""
         target = _split(self._settings.values.routing_model)
         if target is None:
-            return Asked(None)
+            return ClassifierAnswer(None)
         began = time.monotonic()
         try:
             provider = await self._providers.provider(target[0])
         except StudioError:
-            return Asked(None)
+            return ClassifierAnswer(None)
         facts = self._catalogue.model(*target)
         rates = asyncio.to_thread(token_rates, *target, READS, facts)
         words = provider.user_items([Text(_shown(said))])
@@ -293,14 +293,16 @@ class ModelRouter:
         try:
             reservation = await purse.reserve(estimate_request(request), facts)
         except StudioError:
-            return Asked(None)
+            return ClassifierAnswer(None)
         text, reply = "", Reply()
         try:
             text, reply = await _answered(provider.stream(request))
         finally:
             await purse.settle(reservation, reply.usage, reply.cost)
         seconds = time.monotonic() - began
-        return Asked(_understood(text), "/".join(target), reply.usage, seconds, reply.cost)
+        return ClassifierAnswer(
+            _understood(text), "/".join(target), reply.usage, seconds, reply.cost
+        )
 
 
 async def _answered(stream: ReplyStream) -> tuple[str, Reply]:

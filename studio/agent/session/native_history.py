@@ -109,7 +109,7 @@ class NativeHistory:
 
     def __init__(self, store: SessionStore, session_id: str, *, new: bool = False) -> None:
         self.new = new
-        """Whether nothing was ever sent or stored: the session was made a moment ago."""
+        """Whether nothing was ever sent or stored, because the session is new."""
         self.items: list[JsonObject] = []
         self.chain: list[str] = [""]
         self.epoch = 0
@@ -130,7 +130,7 @@ class NativeHistory:
         tools: list[ToolSpec],
         conversation: Callable[[], Sequence[Message]],
         unsent: list[Said],
-        heard: int,
+        known_epoch: int,
         facts: ModelInfo | None = None,
         made: Sequence[ToolBlock] = (),
     ) -> list[Event]:
@@ -139,7 +139,7 @@ class NativeHistory:
         ``system`` and ``tools`` are those of a new epoch, ``conversation`` is
         what it is built from (H-7), for a model of these ``facts``.
         ``unsent`` is what was said and may be in no history yet; what it has is
-        taken out. ``heard`` is the epoch that the session's events tell of, ``made``
+        removed. ``known_epoch`` is the last epoch among the session's events, ``made``
         are the calls of the last turn as they tell of them.
         """
         await self.save()  # what a failing disk left behind
@@ -161,7 +161,7 @@ class NativeHistory:
                 del unsent[:many]  # a new epoch had it, but the program ended before it said so
                 break
         events = await self._repair(provider, made)
-        if self.epoch == heard:
+        if self.epoch == known_epoch:
             return events
         return [HistoryBegun(self.epoch, provider.name, model, self.why), *events]
 

@@ -112,7 +112,7 @@ class Session:
                 Notice("The program ended during this turn. You can go on from here.")
             )
 
-    # What a door may ask
+    # State, and what the session is based on
 
     @property
     def running(self) -> bool:
@@ -120,7 +120,7 @@ class Session:
 
     @property
     def escalating(self) -> bool:
-        """Whether a turn is over and the next tier takes its message over (L-13)."""
+        """Whether a turn is over and the next tier takes over its message (L-13)."""
         return self.running and self._escalating
 
     @property
@@ -170,7 +170,7 @@ class Session:
         bounds too: that session's ``as_parent``.
         ``within`` is what the turn may do at most, whatever else allows.
 
-        ``tools`` are of the one who asks: a turn that calls them ends as
+        ``tools`` are run by the client: a turn that calls them ends as
         ``handed_over``, and the next one brings their ``results``. A call that
         is not among these gets an error.
 
@@ -219,7 +219,7 @@ class Session:
                 return
             said, options = (), replace(message, limits=None, results=(), escalated=True)
 
-    async def _one_turn(self, said: tuple[Said, ...], wish: TurnOptions) -> None:
+    async def _one_turn(self, said: tuple[Said, ...], options: TurnOptions) -> None:
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -230,18 +230,18 @@ class Session:
             "background",
         )
         self._builder.opened = []
-        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, wish))
+        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, options))
         try:
             await asyncio.wait([preparing])
             if not preparing.cancelled() and isinstance(preparing.exception(), SessionInUse):
                 preparing.result()
-            if turn := self._prepared(preparing):
+            if turn := self._built_turn(preparing):
                 self._turn = turn
                 async with aclosing(turn.events(self.state.pending.words(said))) as events:
                     async for _ in events:
                         pass
             else:
-                self._not_begun(preparing, started)
+                self._record_failed_start(preparing, started)
         finally:
             cut_short = not preparing.done()
             preparing.cancel()
@@ -249,7 +249,7 @@ class Session:
                 await settled(preparing)
             finally:
                 if cut_short and self._journal.claimed:
-                    self._not_begun(preparing, started)
+                    self._record_failed_start(preparing, started)
                 try:
                     await self._release()
                 finally:
@@ -263,13 +263,13 @@ class Session:
         self._message = None
         self.state.working_agent = ""
 
-    def _prepared(self, preparing: asyncio.Future[Turn]) -> Turn | None:
-        """The turn that was made, unless it was stopped first, or could not be made."""
+    def _built_turn(self, preparing: asyncio.Future[Turn]) -> Turn | None:
+        """The turn that was built; None if it was stopped first or could not be built."""
         if preparing.cancelled() or preparing.exception() or self._stop_asked:
             return None
         return preparing.result()
 
-    def _not_begun(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> None:
+    def _record_failed_start(self, preparing: asyncio.Future[Turn], started: TurnStarted) -> None:
         """Record a turn that came to nothing: what was said is kept."""
         error = None if preparing.cancelled() else preparing.exception()
         events: list[Event] = [started, *self._builder.opened, TurnComplete("cancelled")]
@@ -350,7 +350,7 @@ class Session:
         await self.flush()
 
     async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
-        """Approve, discard or undo a draft; the model hears of it with its next request."""
+        """Approve, discard or undo a draft; the next request tells the model."""
         return (await self.decide_all(decision, [draft_id]))[draft_id]
 
     async def decide_all(
@@ -373,7 +373,7 @@ class Session:
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
-        """A draft that met a changed file, and the three sides of it."""
+        """A draft whose file changed meanwhile, with the three versions of the text."""
         return await self._review.conflict(draft_id)
 
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
@@ -473,14 +473,14 @@ class Session:
             if history.saved:
                 self._journal.release()
 
-    async def _prepare(self, started: TurnStarted, wish: TurnOptions) -> Turn:
+    async def _prepare(self, started: TurnStarted, options: TurnOptions) -> Turn:
         async with self._exclusive:
             await self._claim()
         if self._stop_asked:  # before, or between two tiers
             raise asyncio.CancelledError
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
-        return await self._builder.turn(started, wish)
+        return await self._builder.turn(started, options)
 
     def _recorded(self, event: Event) -> None:
         """An event is in the transcript and the journal, and the listeners come next."""
@@ -501,5 +501,5 @@ class Session:
                 pass
 
     def _set_state(self, state: str) -> None:
-        """For whoever looks at ``info``; the journal stores the same from the events."""
+        """Show the state in ``info``; the journal stores the same from the events."""
         self.state.info = replace(self.info, state=state, updated=time.time())

@@ -16,7 +16,7 @@ _Listed: TypeAlias = list[SessionRule]
 
 
 class SessionRules:
-    """What the person answered “for this session”, and what else they gave one chat.
+    """The rules that the person gave for one chat, for example by answering “for this session”.
 
     Every coroutine raises StorageError.
     """
@@ -27,10 +27,10 @@ class SessionRules:
         self._policy: Policy | None = None
         self._looking = asyncio.Lock()
         self.known: Sequence[Rule] = ()
-        """As they were last looked at."""
+        """The rules as they were read last."""
 
     async def list(self) -> _Listed:
-        """Oldest first, as they are listened to."""
+        """Oldest first, the order in which they apply."""
         return await self._store.of(self._session_id)
 
     async def add(self, rule: Rule) -> None:
@@ -39,7 +39,7 @@ class SessionRules:
         await self.look()
 
     async def change(self, rule_id: int, rule: Rule) -> None:
-        """Have a rule be another; raises ConfigurationError if there is no such rule."""
+        """Replace a rule; raises ConfigurationError if there is no such rule."""
         changed = await self._store.change(self._session_id, rule_id, rule)
         await self._must_have(rule_id, known=changed)
 
@@ -49,14 +49,14 @@ class SessionRules:
         await self._must_have(rule_id, known=removed)
 
     async def look(self) -> None:
-        """Have what is stored count from now on, also in the turn that runs."""
+        """Read the stored rules and apply them, also in the turn that runs."""
         async with self._looking:  # what was read first may not come last
             self.known = [one.rule for one in await self.list()]
             if self._policy is not None:
                 self._policy.put("session", self.known)
 
     def count_in(self, policy: Policy) -> None:
-        """Have what changes from now on count in the policy of a turn, which has what is known."""
+        """Apply later changes to the policy of a turn, too; it has the rules known now."""
         self._policy = policy
 
     async def _must_have(self, rule_id: int, *, known: bool) -> None:

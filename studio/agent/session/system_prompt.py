@@ -25,7 +25,7 @@ def dated(today: date) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SystemPrompt:
-    """How things stand as a turn begins. ``tools`` are the names of those that may be used.
+    """The instructions of a turn and what changes in them; ``tools`` are those that may be used.
 
     ``today`` is None where the model is told nothing but what the person says.
     """
@@ -43,7 +43,7 @@ class SystemPrompt:
         return f"{self.instructions}\n\nThe conversation began on {dated(self.today)}."
 
     def untold(self, told: Mapping[Topic, str], system: str, frozen: Iterable[str]) -> list[Told]:
-        """What the model does not know yet, given what the history began with."""
+        """What the model has to be told, given what the history began with."""
         news: list[Told] = []
 
         def tell(topic: Topic, text: str, known: bool) -> None:

@@ -306,7 +306,7 @@ class TurnBuilder:
             self._session.record(Exposed("untrusted", f"{call.name}, a tool of the client"))
 
     async def _route(self, said: Sequence[Said], options: TurnOptions) -> list[Routed]:
-        """What the program chose for this turn, and the chat changed to it (L-13)."""
+        """Choose the model for this turn, and change the chat to it (L-13)."""
         routing = self._services.router
         self.escalates = ()
         if not routing.on:
@@ -314,7 +314,7 @@ class TurnBuilder:
         info, routed = self._session.info, None
         agent = await self._services.agent(info.agent, Path(info.folder))
         if options.escalated:
-            routed = await routing.rise(info, agent, said, options.mode)
+            routed = await routing.escalate(info, agent, said, options.mode)
             self._session.pending.notes.append(Told("stall", TAKE_OVER))
         elif said:
             begun = bool(self._session.transcript.total_usage.total)
@@ -326,14 +326,14 @@ class TurnBuilder:
             await self._session.change(
                 provider=routed.provider, model=routed.model, model_chosen=False
             )
-        if not options.bounded and await routing.rise(
+        if not options.bounded and await routing.escalate(
             self._session.info, agent, said, options.mode
         ):
             self.escalates = STUCK[routed.mode if routed else options.mode or agent.mode]
         return [routed] if routed else []
 
     async def _budget(self, agent: Agent, options: TurnOptions) -> Budget:
-        """What one message may use, whoever is asked about it and works on it (L-14)."""
+        """What all requests for one message may use together (L-14)."""
         if self._message_budget is None:
             capped = replace(agent, caps=options.caps.within(agent.caps))
             above = options.parent.budget if options.parent else None
@@ -344,14 +344,14 @@ class TurnBuilder:
         return self._message_budget
 
     async def _close(self, turn_id: str, parent: ParentTurn | None) -> Sequence[Event]:
-        """What a turn changed is kept; what it met is known to the one that began it."""
+        """Record what a turn changed, and pass on to its parent what it was exposed to."""
         if parent is not None and self.parent is not None:
             for exposed in parent.guard.inherited_exposures(self.parent.guard.exposed):
                 parent.record(exposed)
         return await self._undo.end(turn_id)
 
     async def open(self, setup: AgentSetup) -> list[Event]:
-        """Have a native history that fits; returns what had to be done for it."""
+        """Open the native history, or begin one that fits; returns the events of that."""
         info, stale = self._session.info, self._session.transcript.stale
         events = await self.history.open(
             setup.provider,
@@ -425,7 +425,7 @@ class TurnBuilder:
         return [*untold, *self._session.pending.notes]
 
 
-def _generation(wanted: Generation, info: SessionInfo, agent: Agent) -> Generation:
-    """What was asked for this turn, else what the chat says, else the agent's file."""
-    warmth = agent.temperature if wanted.temperature is None else wanted.temperature
-    return replace(wanted, effort=wanted.effort or info.effort or agent.effort, temperature=warmth)
+def _generation(asked: Generation, info: SessionInfo, agent: Agent) -> Generation:
+    """The options of this turn, or else the chat's, or else those of the agent's file."""
+    warmth = agent.temperature if asked.temperature is None else asked.temperature
+    return replace(asked, effort=asked.effort or info.effort or agent.effort, temperature=warmth)
