@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.domain.agents import Agent
     from studio.domain.permissions import Rule
 

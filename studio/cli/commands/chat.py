@@ -5,14 +5,10 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import USAGE
-from studio.cli.parser import SESSION
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.parser import SESSION, CommandParser
 
 
 def arguments(parser: CommandParser) -> None:

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 
 if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.storage.config.settings import Settings, SettingsFile
     from studio.storage.paths import Paths
 

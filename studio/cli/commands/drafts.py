@@ -9,15 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import SESSION
+from studio.cli.parser import SESSION, CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.domain.sessions import DraftEntry
 
 

@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.import_export import PortableConversation
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
 
 SHORTEST = 8
 """The fewest characters of a key; shorter ones could be ordinary words."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, PROVIDER
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.parser import CommandParser
 
 
 def arguments(parser: CommandParser) -> None:

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from studio.cli.parser import SESSION, caps, steps
+from studio.cli.command_context import CommandContext
+from studio.cli.parser import SESSION, CommandParser, caps, steps
 
 if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.cli.turn_driver import Printer
 
 _NO_FILE = (None, Path("-"))

@@ -9,15 +9,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DENIED, DONE, USAGE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.domain.tools import Draft, Effect
     from studio.tools import Context, Result, Tool
 
