@@ -22,7 +22,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#\s]+)")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 WORD = re.compile(r"`([^`\n]+)`")
-MADE = re.compile(r"^`([^`\n]+)`:\n\n```", re.M)
+MADE = re.compile(r"`([^`\n]+)`:\n\n```")
 """A file that the page has the reader make."""
 
 
@@ -80,9 +80,12 @@ def test_commands_are_understood(page: Path) -> None:
             raise AssertionError(line) from end
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name != "extending"], ids=lambda page: page.name)  # fmt: skip
 def test_settings_are_there(page: Path) -> None:
-    """Words like ``turn_tokens`` are settings, tools or what these take, or in a code block."""
+    """Words like ``turn_tokens`` are settings, tools or what these take, or in a code block.
+
+    Pages about extending name what is in the code; their tests follow them.
+    """
     text = page.read_text()
     names = known()
     blocks = " ".join(body for _, body in BLOCK.findall(text))
