@@ -37,7 +37,7 @@ from studio.storage.paths import Paths, private_folder
 from studio.storage.sessions.audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
-from studio.tools import Tool, Workspace
+from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.web import Web
 
@@ -374,11 +374,14 @@ class Engine:
         """Where a session's long results are kept whole; made when there is one."""
         return self.paths.cache / "outputs" / session_id
 
-    def trash(self) -> Path:
-        """Where deleted files are kept; those that cannot be restored any more are removed."""
-        folder = private_folder(self.paths.data / "trash")
-        delete_older_than(folder, KEPT)
-        return folder
+    def draft_targets(self, workspace: Workspace) -> DraftTargets:
+        """Where the drafts of a session in this workspace are carried out; touches the disk.
+
+        Deleted files that are too old to be restored are removed from the trash.
+        """
+        trash = private_folder(self.paths.data / "trash")
+        delete_older_than(trash, KEPT)
+        return DraftTargets(workspace, trash, self.toolbox.stores)
 
     def own_folder(self) -> Path:
         """An empty folder of the studio's own, for chats that are about no folder."""

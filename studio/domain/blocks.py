@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .agents import Mode
+from .drafts import Draft
 from .events import Cap, CompletionReason
 from .jsonvalue import JsonObject
 from .messages import Image, Said, Text
 from .permissions import Answer, Question
-from .tools import Draft, Effect
+from .tools import Effect
 
 
 @dataclass(slots=True)

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .agents import Mode
+from .drafts import Draft, DraftStatus
 from .errors import ProviderFault
 from .jsonvalue import JsonObject
 from .ledger import Sent
 from .messages import Image, Message, Said
 from .models import NOTHING, StopReason, Usage
 from .permissions import Answer, Question
-from .tools import Draft, DraftStatus, Effect, Exposure
+from .tools import Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
     "done",

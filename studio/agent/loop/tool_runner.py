@@ -18,6 +18,7 @@ from studio.agent.permission.approval import Approvals, Permit, Refused
 from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import target_of
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
     Event,
@@ -27,7 +28,7 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import Draft, Effect, ToolSpec
+from studio.domain.tools import Effect, ToolSpec
 from studio.processes.sandbox import Sandbox
 from studio.tools import Context, Drafts, Result, Tool, Workspace
 from studio.tools.sdk.result import render, shorten
@@ -96,9 +97,9 @@ NO_MORE = "This call was not made: the answer may have no more calls. Answer wit
 class DraftBox(Protocol):
     """The session's drafts."""
 
-    def draft_of(self, path: str) -> Draft | None: ...
+    def draft_of(self, path: str) -> FileDraft | None: ...
 
-    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None: ...
+    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> DraftStatus: ...
 
     async def withdraw(self, draft: Draft) -> None: ...
 
@@ -396,12 +397,12 @@ class _CallDrafts(Drafts):
         self._call_id = call_id
         self._approve = approve
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         return self._box.draft_of(path)
 
-    async def propose(self, draft: Draft) -> None:
+    async def propose(self, draft: Draft) -> DraftStatus:
         approve = await self._gate.covers(self._spec, draft) and self._approve
-        await self._box.propose(self._call_id, draft, approve=approve)
+        return await self._box.propose(self._call_id, draft, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
         await self._box.withdraw(draft)

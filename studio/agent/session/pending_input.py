@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.undo import told
+from studio.domain.drafts import DraftStatus
 from studio.domain.events import (
     DraftResolved,
     Event,
@@ -17,7 +18,6 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Said, Text
-from studio.domain.tools import DraftStatus
 
 
 class PendingInput:

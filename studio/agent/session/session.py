@@ -16,13 +16,14 @@ from dataclasses import replace
 from typing import Any
 
 from studio.agent.attachments import whole
-from studio.agent.changes.draft_review import Conflict, DraftDecision, DraftReview
+from studio.agent.changes.draft_review import DraftDecision, DraftReview
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn, settled
 from studio.agent.loop.user_messages import describe_error
 from studio.agent.permission.policy import Policy
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
+from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -44,9 +45,10 @@ from studio.domain.messages import Message, Said, ToolResult
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft, DraftStatus, ToolSpec
+from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.storage.sessions.store import SessionStore
+from studio.tools.drafts.draft_conflict import Conflict
 
 from .agent_setup import Services
 from .context_control import ContextControl
@@ -83,7 +85,7 @@ class Session:
         self.damage = damage
         """What is wrong with a session that can only be read; empty for a sound one."""
         self.transcript = Transcript(events)
-        self.drafts = DraftStore(self.transcript.drafts, surroundings.trash)
+        self.drafts = DraftStore(self.transcript.drafts, surroundings.draft_targets)
         self.files = Undo(self, surroundings.folders, store.changes, self._record)
         self.drafts.around = self.files.writing
         self.rules = SessionRules(store.rules, info.id)

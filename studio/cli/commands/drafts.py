@@ -115,7 +115,8 @@ async def _show(
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
     if options.json:
         told = conflict_json(conflict) if conflict else None
-        texts = {"before": draft.before, "after": draft.after, "conflict": told}
+        about = draft.describe()
+        texts = {"before": about.before, "after": about.after, "conflict": told}
         console.write_json({**asdict(entry), **texts})
         return DONE
     lines = await asyncio.to_thread(draft_lines, draft)

@@ -154,7 +154,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if options.quiet:
         return CANCELLED if driver.stopped else code
     if waiting := session.drafts.waiting():
-        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
+        paths = ", ".join(dict.fromkeys(draft.label for draft in waiting))
         console.say(f"Not written yet, waiting for your approval: {paths}")
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")

@@ -74,8 +74,8 @@ class Indexer:
             case ReplyGiven():
                 return _passage("reply", event.text)
             case DraftCreated():
-                draft = event.draft
-                return [*self.finish(), *_passage("draft", f"{draft.path}\n{draft.after}")]
+                about = event.draft.describe()
+                return [*self.finish(), *_passage("draft", f"{about.name}\n{about.after}")]
             case CallStarted() | StepEnded() | Notice() | Failed() | TurnComplete():
                 return self.finish()
             case _:

@@ -10,7 +10,7 @@ import asyncio
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.domain.tools import Draft
+from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
@@ -65,13 +65,14 @@ async def edit_draft(
 
     Nothing is written by this. Lines that stay keep their line ends.
     """
-    text = draft.after if text is None else text
+    about = draft.describe()
+    text = about.after if text is None else text
     edited = await edit_text(
         theme,
         text,
         parent,
-        title=f"Edit draft of {draft.path}",
-        name=draft.path,
+        title=f"Edit draft of {about.name}",
+        name=about.name,
         keep="Keep as draft",
         code=True,
     )

@@ -237,9 +237,9 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case ReplyGiven():
             return "message-circle", "You answered", ""
         case DraftCreated():
-            added, removed = event.draft.counts()
-            name = event.draft.place
-            return icon_of(event.draft), f"Draft  {name}", f"+{added} −{removed}"
+            about = event.draft.describe()
+            added, removed = about.counts()
+            return icon_of(about), f"Draft  {about.label}", f"+{added} −{removed}"
         case DraftResolved():
             return "file-pen", f"Draft {event.status}", ""
         case MessageQueued():
