@@ -1,4 +1,4 @@
-"""Work that runs to its end, also when nobody waits for it any more."""
+"""Background tasks: run work to its end, also when nobody waits for it any more."""
 
 from __future__ import annotations
 

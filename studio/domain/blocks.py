@@ -1,4 +1,4 @@
-"""What a transcript is made of: one block for each thing a person sees.
+"""Transcript blocks: hold what a person sees, one block for each thing.
 
 Blocks change in place while a turn runs: text grows, a tool gets its result.
 Only the fold in ``transcript`` changes them.

@@ -1,4 +1,4 @@
-"""Events and messages as JSON objects and back: for the database and ``--json``.
+"""Codec: writes events and messages as JSON objects, and reads them back.
 
 ``{"event": "text_delta", "text": "…"}``: the name is the class's in snake
 case, the rest its fields. A nested value carries its class's name as

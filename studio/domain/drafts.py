@@ -1,4 +1,4 @@
-"""Drafts: changes of files and of records that wait for the person (T-5).
+"""Drafts: describe changes of files and of records that wait for the person (T-5).
 
 ``Draft`` is a union, tagged by the class. What a draft of any kind shows is in its
 ``describe()``; carrying it out and undoing it is in ``studio.tools.drafts.targets``.

@@ -1,4 +1,4 @@
-"""What happens in a turn: one tagged union, small frozen values (L-2).
+"""Events: say what happens in a turn, as a tagged union of small frozen values (L-2).
 
 A turn is a stream of these. Window, command line, server and database read the
 same stream; ``transcript`` folds it. Readers ``match`` and end with

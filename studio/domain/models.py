@@ -1,4 +1,4 @@
-"""Models: what one can do, what it used, what that costs.
+"""Models: describe what one can do, what it used and what that costs.
 
 Providers by name.
 """

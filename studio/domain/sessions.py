@@ -1,4 +1,4 @@
-"""A session: one saved conversation, with its place, its agent and its model."""
+"""Sessions: describe a saved conversation with its folder, agent and model."""
 
 from __future__ import annotations
 

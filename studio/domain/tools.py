@@ -1,4 +1,4 @@
-"""Tools as the loop sees them: what they are called and what they take."""
+"""Tool specifications: describe to a model what tools are called and what they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one fold from events to what a person sees and saves.
+"""Transcript: folds events into the blocks that a person sees and that are saved.
 
 Window, command line, server and database share it. ``Transcript.apply`` takes
 one event and says which block changed; blocks only ever grow or change their

@@ -10,12 +10,12 @@ A tool is one function with type hints and a docstring (T-1)::
         first_line: Where to begin, counting from 1.
         '''
 
-- ``builtin``: The tools that come with the program, one file each.
-- ``discovery``: Finding tools.
-- ``drafts``: To be described.
-- ``sdk``: To be described.
-- ``web``: The web, as tools use it.
-- ``workspace``: To be described.
+- ``builtin``: those that come with the program, one file each.
+- ``discovery``: finds built-in tools, a person's tool files and installed packages (T-1).
+- ``drafts``: makes, compares, applies and undoes changes that wait for the person (T-5).
+- ``sdk``: turns a function into a tool, checks its arguments, renders its result.
+- ``web``: fetches pages and searches, and guards the way there (T-8).
+- ``workspace``: reads, finds and searches files in the folder an agent works in.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finding tools: built in, the person's own files, installed packages (T-1)."""
+"""Tool discovery: finds built-in tools, a person's tool files and installed packages (T-1)."""
 
 from __future__ import annotations
 

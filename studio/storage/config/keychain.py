@@ -1,4 +1,4 @@
-"""Keys of providers, in the operating system's keychain and nowhere else (P-4)."""
+"""Keychain: keeps providers' API keys in the operating system's keychain (P-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that are sums and lists of events."""
+"""Projections: keep the tables of turns, usage, approvals and drafts in step with events."""
 
 from __future__ import annotations
 

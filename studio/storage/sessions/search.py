@@ -1,4 +1,4 @@
-"""What can be searched for, and how a person's words become a query."""
+"""Search index: extracts what can be searched for, and turns words into a full-text query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft that deletes a file."""
+"""Delete tool: drafts the deletion of a file."""
 
 from __future__ import annotations
 

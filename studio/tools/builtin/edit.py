@@ -1,4 +1,4 @@
-"""A draft that replaces part of a file."""
+"""Edit tool: drafts the replacement of part of a file."""
 
 from __future__ import annotations
 

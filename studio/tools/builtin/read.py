@@ -1,4 +1,4 @@
-"""Text of a file, pages of a PDF, a picture."""
+"""Read tool: reads text of a file, pages of a PDF, a picture."""
 
 from __future__ import annotations
 

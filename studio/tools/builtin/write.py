@@ -1,4 +1,4 @@
-"""A draft of a whole file."""
+"""Write tool: drafts a whole file."""
 
 from __future__ import annotations
 

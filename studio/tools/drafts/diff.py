@@ -1,4 +1,4 @@
-"""A draft as the lines of a unified diff, as plain data for whoever paints it."""
+"""Diff: compares two texts line by line, as plain data for whoever paints it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applies file drafts on the disk, and undoes them (T-5). Everything here blocks: use a thread."""
+"""File drafts on the disk: applies and undoes them (T-5). Everything here blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draft conflicts: compares a draft with its file as it is now, and remakes it on top of that."""
+"""Draft conflicts: compare a draft with its file as it is now, and remake it on top of that."""
 
 from __future__ import annotations
 

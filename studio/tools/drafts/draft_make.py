@@ -1,4 +1,4 @@
-"""Makes file drafts, and proposes drafts of any kind to the person (T-5).
+"""Draft makers: make file drafts, and propose drafts of any kind to the person (T-5).
 
 Everything here but ``propose`` blocks on the disk: call it in a thread.
 """

@@ -1,4 +1,4 @@
-"""Record drafts: changes of records, proposed by a tool and carried out by its record store."""
+"""Record drafts: propose changes of records, and carry them out in their record store."""
 
 from __future__ import annotations
 

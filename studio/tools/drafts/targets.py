@@ -1,4 +1,4 @@
-"""Draft targets: apply and undo a draft of any kind, in its folder or in its record store."""
+"""Draft targets: apply and undo a draft of any kind, in its folder or its record store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tool is given for one call (T-2)."""
+"""Tool context: holds everything that a tool gets for one call (T-2)."""
 
 from __future__ import annotations
 
