@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli import build_parser, command
 from studio.domain.blocks import DraftBlock
 from studio.domain.drafts import FileDraft, RecordDraft
 from studio.domain.errors import ConfigurationError
@@ -100,9 +99,8 @@ async def test_a_record_is_drafted_shown_approved_and_undone(
     async with engine_home(tmp_path, CHAT, [Turn(Text("Good.")), Turn(Text("Fine."))]) as two:
         (entry,) = await two.studio.store.drafts()
         assert (entry.place, entry.action, entry.status) == ("contacts/ada", "write", "waiting")
-        show = build_parser().parse_args(["drafts", "show", entry.draft_id])
         capsys.readouterr()
-        assert await command(two.studio, show) == 0
+        assert await two.command("drafts", "show", entry.draft_id) == 0
         assert capsys.readouterr().out == (
             "Write contacts/ada (+1 −1)\n    {\n"
             '  -   "mail": "ada@old.example"\n  +   "mail": "ada@new.example"\n    }\n'
