@@ -1,7 +1,4 @@
-"""A text that is changed by hand, in a window of its own.
-
-A draft's text, to be changed by hand before it is approved.
-"""
+"""Text editor: a dialog in which a draft or a summary is changed by hand."""
 
 from __future__ import annotations
 
