@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock
 
-from support.engine_home import PROTOCOLS, EngineHome, engine_home
+import pytest
 
-from studio.agent.engine import Engine
 from studio.domain.blocks import TextBlock, UserBlock
+from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File
 from studio.simulator import Call, Script, Text, Turn, stall, status
 from studio.ui.chat.model.chat_model import ChatModel
 from studio.ui.chat.model.open_chat import Change, OpenChat
 from studio.ui.chat.model.turn_runner import TurnRunner
+from support.engine_home import EngineHome, engine_home
 
 COMPATIBLE = "openai-compatible"
 HANGS = Turn(Text("I am on it."), faults=[stall(at=-1)])
@@ -65,10 +68,12 @@ class Pane:
         await until(lambda: self.model.input.state == "idle" and not self.runner.running)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():
-            await asyncio.sleep(0.01)
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait until a condition holds."""
+    deadline = asyncio.get_running_loop().time() + 60
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.005)
 
 
 @contextlib.asynccontextmanager
@@ -110,19 +115,22 @@ async def test_the_first_message_makes_the_session_and_is_answered(tmp_path: Pat
         assert model.session is not None and model.session.info.folder == str(chat.home.folder)
 
 
-async def test_a_message_that_cannot_be_sent_comes_back(tmp_path: Path) -> None:
+async def test_a_message_that_cannot_be_sent_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def in_use() -> None:
+        raise ConfigurationError("In use.")
+
     async with pane(tmp_path, []) as chat:
         notes = chat.home.folder / "notes.md"
         notes.write_text("# Notes\n")
         chat.model.attachments.add([notes])
         await until(lambda: not chat.model.attachments.reading)
-        chat.model.options.choose_folder(str(tmp_path / "gone"))
+        monkeypatch.setattr(chat.model.external, "ensure_free", in_use)
         chat.model.input.set_text("Read this")
-        chat.model.options.agent = "Nobody"
-        chat.model.external.ensure_free = _in_use  # type: ignore[method-assign]
         chat.model.sender.send()
         assert chat.model.input.text == "" and chat.model.input.state == "running"
-        await until(lambda: chat.problems)
+        await until(lambda: chat.problems == ["In use."])
         assert chat.model.input.text == "Read this" and chat.model.input.state == "idle"
         assert [item.name for item in chat.model.attachments.items] == ["notes.md"]
         assert chat.model.input.ready and chat.model.session is None
@@ -245,7 +253,9 @@ async def test_a_folder_with_rules_is_asked_about_until_it_is_put_off_or_trusted
         await until(lambda: chat.model.status is None)
 
 
-async def test_a_chat_that_another_program_continued_is_shown_as_it_is(tmp_path: Path) -> None:
+async def test_a_chat_that_another_program_continued_is_shown_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = [Turn(Text("Here.")), Turn(Text("There."))]
     async with pane(tmp_path, script) as chat:
         model = chat.model
@@ -253,8 +263,9 @@ async def test_a_chat_that_another_program_continued_is_shown_as_it_is(tmp_path:
         await chat.done()
         shown = model.session
         assert shown is not None
-        other = await _again(chat.home.studio, shown.info.id)
-        chat.home.studio.sessions.open = _returns(other)  # type: ignore[method-assign]
+        sessions = chat.home.studio.sessions
+        other = await sessions.branch(shown.info.id)
+        monkeypatch.setattr(sessions, "open", AsyncMock(return_value=other))
         await model.external.refresh()
         assert model.session is other and model.status is not None
         assert model.status.kind == "went_on"
