@@ -1,4 +1,4 @@
-"""The transcript's widget: takes changes, shows them a frame at a time."""
+"""Transcript view: the widget that takes changes and shows them a frame at a time."""
 
 from __future__ import annotations
 

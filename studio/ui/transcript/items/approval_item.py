@@ -1,4 +1,4 @@
-"""Cards that wait for the person: a permission question, the agent's own question."""
+"""Approval items: cards that ask for a permission or show the agent's own question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card of a draft: a diff that nobody has written yet."""
+"""Draft item: a card with the diff of a draft, to be approved or discarded."""
 
 from __future__ import annotations
 
