@@ -271,7 +271,7 @@ async def test_a_chat_that_another_program_continued_is_shown_as_it_is(
         assert model.status.kind == "went_on"
         assert any(change.reloaded for change in chat.changes)
         await chat.say("More")
-        assert model.status is None
+        await until(lambda: model.status is None)
         await chat.done()
 
 
