@@ -27,6 +27,7 @@ from studio.processes.sandbox import Sandbox
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
+from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
@@ -48,7 +49,7 @@ from .permission.content_filter import kinds_of
 from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .permission.rules import StandingRules, Trust
-from .provider_factory import KEYED, LOCAL, ProviderFactory, no_key
+from .provider_factory import ProviderFactory, no_key
 from .retry_policy import RetryPolicy
 from .sandbox_probe import SandboxProbe
 from .session.agent_setup import LoadedAgent
@@ -130,7 +131,7 @@ class Engine:
         self._confinement = SandboxProbe(
             (paths.data, paths.config, paths.cache, paths.logs), lambda: settings.values.sandbox
         )
-        self.connected: list[str] = list(LOCAL)
+        self.connected = [name for name, found in PROVIDERS.items() if found.ready]
         """Providers that can be used as they are; see ``look_for_providers``."""
 
     def _notify_programs(self, envelope: EventEnvelope) -> None:
@@ -213,12 +214,7 @@ class Engine:
 
     async def look_for_providers(self) -> None:
         """Find which providers have what they need: a key, an address, the person's word."""
-        found = [name for name in KEYED if await self.connections.key(name)]
-        if self.connections.base_url("openai-compatible"):
-            found.append("openai-compatible")
-        if self.settings.values.ollama_connected or self.connections.base_url("ollama"):
-            found.append("ollama")
-        self.connected = [*found, *LOCAL]
+        self.connected = [name for name in PROVIDERS if await self.connections.is_connected(name)]
 
     async def refresh_settings(self) -> None:
         """Have what was changed elsewhere count here too: caps, rules, addresses, models."""
@@ -250,7 +246,7 @@ class Engine:
 
     async def refresh_models(self, name: str, *, force: bool = False) -> None:
         """Have a provider's list brought up to date; the catalogue tells when it is."""
-        if name in LOCAL:
+        if name in EMBEDDED:
             provider = await self.connections.provider(name)
             self.catalogue.refresh(name, lambda: provider, "", force)
             return
@@ -267,7 +263,7 @@ class Engine:
         """The same for all connected providers, but those whose list is the program's own."""
         await self.catalogue.load()
         for name in self.connected:
-            if name not in LOCAL:
+            if name not in EMBEDDED:
                 await self.refresh_models(name)
 
     async def list_models(self, name: str, *, refresh: bool = False) -> Listing:

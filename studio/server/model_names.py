@@ -9,7 +9,7 @@ from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
 from .contract import BadRequest, ListedModel
 

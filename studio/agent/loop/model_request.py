@@ -33,9 +33,9 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import Sent
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.models import PROVIDER_TITLES
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider, Reply, ReplyStream, Request
+from studio.providers.registry import PROVIDER_TITLES
 
 RESUME = "Your last answer broke off. Go on where it stopped, and do not repeat what you said."
 BROKEN_OFF = "This call was not run, because the reply broke off after it. Send it again."

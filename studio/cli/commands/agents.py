@@ -83,7 +83,7 @@ async def _list(engine: Engine, folder: Path, options: argparse.Namespace, conso
 
 
 async def _show(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     one = await engine.agent(options.name, folder)
     tools = _tools(engine, one)
@@ -175,7 +175,7 @@ def _files(folder: Path) -> int:
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
     """Find agents that name something that does not exist."""
     from studio.agent.permission.content_filter import kinds_of
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     lines = Path(one.source).read_text("utf-8-sig").splitlines()
     found: list[str] = []

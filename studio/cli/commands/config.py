@@ -206,7 +206,7 @@ def _check(name: str, value: object, entry: str, paths: Paths) -> None:
 
 
 def _provider(name: str) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     if name and name not in PROVIDER_TITLES:
         raise ConfigurationError(

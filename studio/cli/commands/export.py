@@ -86,7 +86,7 @@ async def _markdown(engine: Engine, ids: list[str]) -> str:
 
 async def _keys(engine: Engine) -> list[str]:
     """The keys and the server's token, longer ones first: one may be a part of another."""
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
     from studio.storage.config.server_token import ENTRY
 
     found = [await engine.connections.key(name) for name in PROVIDER_TITLES]

@@ -43,7 +43,7 @@ def model_items(
     The chosen one's provider comes first, and then ``thinking``, a section of
     its own. The others have menus of their own where all would be too long.
     """
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     sections: dict[str, list[MenuItem]] = {}
     chosen, model = split_key(current)

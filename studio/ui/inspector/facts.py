@@ -55,9 +55,10 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.ledger import Sent
-from studio.domain.models import PROVIDER_TITLES, ModelInfo
+from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
+from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.formatting import short_path
 from studio.ui.transcript.items.draft_item import icon_of

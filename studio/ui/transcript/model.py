@@ -28,7 +28,7 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",

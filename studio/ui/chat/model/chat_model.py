@@ -151,7 +151,7 @@ class ChatModel:
         if session is not None and session.damage:
             return Status("damaged", session.damage)
         if session is not None and session.running and session.transcript.silent:
-            from studio.domain.models import PROVIDER_TITLES
+            from studio.providers.registry import PROVIDER_TITLES
 
             since = self._chat.runner.since(session.info.id)
             if since is None:
