@@ -13,6 +13,8 @@ from studio.agent.agent_files import AgentFiles
 from studio.cli import build_parser, exit_codes
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
+from studio.providers.base import Provider
+from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
 from studio.tools import Context
 from studio.tools.discovery import discover
@@ -44,6 +46,7 @@ def known() -> set[str]:
     facts = {field.name for one in (ModelInfo, Context, Agent) for field in fields(one)}
     others = {"node_modules", "orders_detail", "reasoning_content"}
     others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
+    others |= {field.name for field in fields(ProviderDescriptor)} | set(dir(Provider))
     others |= {path.stem for path in (ROOT / "studio").rglob("*.py")}
     return settings | facts | set(tools) | arguments | others
 

@@ -12,7 +12,7 @@ from studio.cli.parser import SESSION, CommandParser
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
     parser.add_argument(

@@ -111,7 +111,7 @@ class _Importer:
     async def _create(self, one: PortableConversation, digest: str) -> str:
         import asyncio
 
-        from studio.domain.models import PROVIDER_TITLES
+        from studio.providers.registry import PROVIDER_TITLES
 
         engine = self._engine
         folder = self._options.folder or Path(one.folder or ".")

@@ -11,7 +11,7 @@ from studio.cli.parser import CommandParser
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.add_argument(
         "--provider",

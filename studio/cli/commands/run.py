@@ -21,7 +21,8 @@ _NO_FILE = (None, Path("-"))
 
 def arguments(parser: CommandParser) -> None:
     from studio.domain.agents import NO_CAPS, Mode
-    from studio.domain.models import EFFORTS, PROVIDER_TITLES
+    from studio.domain.models import EFFORTS
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.too_many_hint = "A message of several words is put in quotes."
     parser.description = (
