@@ -116,7 +116,7 @@ async def run(window: Any, mode: str) -> None:
         serving = HttpServer(window.studio, host="127.0.0.1", port=0, folder=folder)
         await serving.start()
         address, token = serving.address, await serving.token.get()
-    window.chat.sending.say("Go")
+    window.chat.model.sender.say("Go")
     await true(lambda: window.chat.session and len(window.chat.session.transcript.blocks) > 2)
     print(json.dumps([address, token]), flush=True)
     await asyncio.to_thread(sys.stdin.readline)

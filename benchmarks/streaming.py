@@ -110,7 +110,7 @@ def window() -> None:
             began.append(time.process_time())
             beats.clear()
             last[0] = time.thread_time()
-            window.chat.sending.say("Go")
+            window.chat.model.sender.say("Go")
 
         began: list[float] = []
         heart.timeout.connect(beat)

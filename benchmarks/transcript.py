@@ -21,7 +21,7 @@ from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
-from studio.ui.transcript import TranscriptView
+from studio.ui.transcript.view import TranscriptView
 
 TOKEN = 3.66
 RATE = 2000

@@ -42,7 +42,7 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, Failed, TurnComplete
 from studio.domain.messages import Said
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
 from .client_requests import ClientRequests
 from .prompt_blocks import Content, invalid, read_prompt

@@ -71,7 +71,7 @@ class ClientRequests:
         for draft in self._session.drafts.waiting():
             call = ToolCallUpdate(
                 tool_call_id=f"draft-{draft.id}",
-                title=escape_invisible(f"{draft.action.capitalize()} {draft.place}"),
+                title=escape_invisible(f"{draft.action.capitalize()} {draft.label}"),
                 kind="edit",
                 content=[self._telling.change(draft)],
             )

@@ -31,6 +31,7 @@ from studio.domain.blocks import (
     TranscriptBlock,
     UserBlock,
 )
+from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.events import (
     CompletionReason,
     DraftCreated,
@@ -49,7 +50,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image, Text
-from studio.domain.tools import Draft, DraftStatus, Effect
+from studio.domain.tools import Effect
 
 Update: TypeAlias = Any
 """One of the library's updates; it has no name for all of them."""
@@ -168,14 +169,14 @@ class SessionUpdates:
 
     def change(self, draft: Draft) -> Any:
         """A draft as the editor shows it."""
-        path = str(self._folder / draft.path)
-        return tool_diff_content(path, draft.after, draft.before)
+        about = draft.describe()
+        return tool_diff_content(str(self._folder / about.name), about.after, about.before)
 
     def _decided(self, draft: Draft) -> Update:
         """A draft of earlier, and what became of it."""
         return start_tool_call(
             f"draft-{draft.id}",
-            escape_invisible(f"{draft.action.capitalize()} {draft.place} ({draft.status})"),
+            escape_invisible(f"{draft.action.capitalize()} {draft.label} ({draft.status})"),
             kind="edit",
             status=_STATES.get(draft.status, "failed"),
             content=[self.change(draft)],

@@ -16,6 +16,7 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
 from studio.providers.model_facts import load_snapshot
+from studio.providers.registry import KEY_VARIABLES
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
@@ -25,7 +26,8 @@ from .engine import Engine
 from .provider_factory import EmbeddedProvider, ProviderFactory
 
 if TYPE_CHECKING:
-    from .demo_provider import DemoProvider
+    from studio.providers.demo.adapter import DemoProvider
+    from studio.simulator import Simulator
 
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
@@ -37,7 +39,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     database = Database(paths.database)
     await database.open()
     http = Http()
-    keychain = Keychain()
+    keychain = Keychain(variables=KEY_VARIABLES)
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
@@ -59,22 +61,25 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
 
 def _demo(http: Http) -> EmbeddedProvider:
     """The simulator inside this program, started with the first request."""
-    running: list[DemoProvider] = []
+    running: list[tuple[Provider, Simulator]] = []
 
-    def imported() -> type[DemoProvider]:
-        from .demo_provider import DemoProvider
+    def load() -> tuple[Simulator, type[DemoProvider]]:
+        from studio.providers.demo.adapter import DemoProvider
+        from studio.simulator import Simulator, demo_script
 
-        return DemoProvider
+        return Simulator(demo_script, seed=None), DemoProvider
 
     async def start() -> Provider:
+        """Raises OSError if this computer gives no port on loopback."""
         if not running:
-            provider = await asyncio.to_thread(imported)
-            running.append(await provider.start(http))
-        return running[0]
+            simulator, make = await asyncio.to_thread(load)
+            await simulator.start()
+            running.append((make(simulator.url("chat"), http), simulator))
+        return running[0][0]
 
     async def stop() -> None:
         while running:
-            await running.pop().aclose()
+            await running.pop()[1].stop()
 
     return EmbeddedProvider(start, stop)
 

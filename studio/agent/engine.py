@@ -24,6 +24,7 @@ from studio.domain.sessions import SessionInfo
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
+from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
@@ -35,7 +36,7 @@ from studio.tools.discovery import Toolbox
 
 from .permission.policy import Policy
 from .permission.rulebook import Decision
-from .provider_factory import KEYED, LOCAL, ProviderFactory, no_key
+from .provider_factory import ProviderFactory, no_key
 from .services import Services
 from .session.sessions import Sessions
 from .telemetry import Telemetry
@@ -101,7 +102,7 @@ class Engine:
         self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""
         self.sessions.events.subscribe(self._notify_programs)
-        self.connected: list[str] = list(LOCAL)
+        self.connected = [name for name, found in PROVIDERS.items() if found.ready]
         """Providers that can be used as they are; see ``look_for_providers``."""
 
     def _notify_programs(self, envelope: EventEnvelope) -> None:
@@ -136,12 +137,7 @@ class Engine:
 
     async def look_for_providers(self) -> None:
         """Find which providers have what they need: a key, an address, the person's word."""
-        found = [name for name in KEYED if await self.connections.key(name)]
-        if self.connections.base_url("openai-compatible"):
-            found.append("openai-compatible")
-        if self.settings.values.ollama_connected or self.connections.base_url("ollama"):
-            found.append("ollama")
-        self.connected = [*found, *LOCAL]
+        self.connected = [name for name in PROVIDERS if await self.connections.is_connected(name)]
 
     async def refresh_settings(self) -> None:
         """Have what was changed elsewhere count here too: caps, rules, addresses, models."""
@@ -173,7 +169,7 @@ class Engine:
 
     async def refresh_models(self, name: str, *, force: bool = False) -> None:
         """Have a provider's list brought up to date; the catalogue tells when it is."""
-        if name in LOCAL:
+        if name in EMBEDDED:
             provider = await self.connections.provider(name)
             self.catalogue.refresh(name, lambda: provider, "", force)
             return
@@ -190,7 +186,7 @@ class Engine:
         """The same for all connected providers, but those whose list is the program's own."""
         await self.catalogue.load()
         for name in self.connected:
-            if name not in LOCAL:
+            if name not in EMBEDDED:
                 await self.refresh_models(name)
 
     async def list_models(self, name: str, *, refresh: bool = False) -> Listing:

@@ -1,4 +1,4 @@
-"""The provider factory: makes providers by name from settings, keys and the environment."""
+"""The provider factory: makes providers from settings, keys and the environment."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from studio.domain.errors import ConfigurationError, ProviderError
-from studio.domain.models import PROVIDER_TITLES, ModelInfo
+from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
+from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import Http, from_environment
-from studio.storage.config.keychain import ENVIRONMENT, Keychain, environment_key
+from studio.providers.registry import KEYED, PROVIDERS
+from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
-
-KEYED = ("anthropic", "openai", "gemini")
-"""Providers that cannot be used without a key."""
-LOCAL = ("builtin", "simulator")
-"""Providers inside this program."""
-
-BASE_URL_VARIABLES = {
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "openai": "OPENAI_BASE_URL",
-    "gemini": "GOOGLE_GEMINI_BASE_URL",
-    "openai-compatible": "OPENAI_BASE_URL",
-    "ollama": "OLLAMA_HOST",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +53,7 @@ class ProviderFactory:
 
     async def provider(self, name: str) -> Provider:
         """Ready to use. Raises ProviderError(no_key) or ConfigurationError."""
-        if name not in PROVIDER_TITLES:
-            raise ConfigurationError(
-                f"There is no provider {name}. Known are {', '.join(PROVIDER_TITLES)}."
-            )
+        _descriptor(name)
         if name in self._local:
             async with self._starting:
                 return await self._local[name].start()
@@ -81,49 +67,38 @@ class ProviderFactory:
 
         ``OPENAI_API_KEY`` belongs to the server that ``OPENAI_BASE_URL`` names, to no other.
         """
-        key = await self._keychain.get(name)
-        if (
-            not key
-            and name == "openai-compatible"
-            and not self._settings.values.base_urls.get(name)
-        ):
-            key = environment_key("openai")
-        return key or ""
+        if key := await self._keychain.get(name):
+            return key
+        if name not in PROVIDERS or self._settings.values.base_urls.get(name):
+            return ""
+        return from_environment(*PROVIDERS[name].address_key_variables)
 
     def base_url(self, name: str) -> str:
         """The person's setting, else the environment's; empty for the vendor's own."""
-        return self._settings.values.base_urls.get(name, "") or from_environment(
-            *filter(None, [BASE_URL_VARIABLES.get(name, "")])
-        )
+        if chosen := self._settings.values.base_urls.get(name, ""):
+            return chosen
+        variable = PROVIDERS[name].address_variable if name in PROVIDERS else ""
+        return from_environment(variable) if variable else ""
 
     def make(self, name: str, key: str, base_url: str) -> Provider:
         """A provider with a key that is not stored: to test one that is being typed."""
-        if name == "anthropic":
-            from studio.providers.anthropic.adapter import AnthropicProvider
+        descriptor = _descriptor(name)
+        if descriptor.address_needed and not base_url:
+            raise ConfigurationError(
+                f"The {descriptor.title} provider has no address. "
+                f"Set its base URL in the settings, or {descriptor.address_variable}."
+            )
+        return descriptor.load()(key, base_url, self._http)
 
-            return AnthropicProvider(key, base_url, self._http)
-        if name == "openai":
-            from studio.providers.openai.adapter import OpenAIProvider
-
-            return OpenAIProvider(key, base_url, self._http)
-        if name == "gemini":
-            from studio.providers.gemini.adapter import GeminiProvider
-
-            return GeminiProvider(key, base_url, self._http)
-        if name == "ollama":
-            from studio.providers.ollama.adapter import OllamaProvider
-
-            return OllamaProvider(key, base_url, self._http)
-        if name == "openai-compatible":
-            if not base_url:
-                raise ConfigurationError(
-                    "The OpenAI-compatible provider has no address. "
-                    "Set its base URL in the settings, or OPENAI_BASE_URL."
-                )
-            from studio.providers.openai_chat.adapter import CompatibleProvider
-
-            return CompatibleProvider(key, base_url, self._http)
-        raise ConfigurationError(f"There is no provider {name}.")
+    async def is_connected(self, name: str) -> bool:
+        """Whether a provider has what it needs: a key, an address, or nothing."""
+        descriptor = PROVIDERS[name]
+        if descriptor.ready:
+            return True
+        if descriptor.key == "needed":
+            return bool(await self.key(name))
+        chosen = name == "ollama" and self._settings.values.ollama_connected
+        return chosen or bool(self.base_url(name))
 
     def lister(self, name: str, key: str, base_url: str) -> Provider | _Later:
         """Like ``make``, of any provider, to ask for its models alone."""
@@ -162,12 +137,18 @@ class ProviderFactory:
         return made is None or made[:2] != (key, base_url)
 
 
+def _descriptor(name: str) -> ProviderDescriptor:
+    if name not in PROVIDERS:
+        raise ConfigurationError(f"There is no provider {name}. Known are {', '.join(PROVIDERS)}.")
+    return PROVIDERS[name]
+
+
 def no_key(name: str) -> ProviderError:
     """What to say where a key is missing."""
-    variable = ENVIRONMENT[name][0]
+    descriptor = PROVIDERS[name]
     return ProviderError(
         "no_key",
-        f"There is no API key for {PROVIDER_TITLES[name]}. "
-        f"Add one in the settings, or set {variable}.",
+        f"There is no API key for {descriptor.title}. "
+        f"Add one in the settings, or set {descriptor.key_variables[0]}.",
         provider=name,
     )

@@ -29,7 +29,7 @@ from studio.storage.files import delete_older_than
 from studio.storage.paths import Paths, private_folder
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
-from studio.tools import Tool, Workspace
+from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
@@ -194,11 +194,14 @@ class Services(ServiceRegistry):
         """Where a session's long results are kept whole; made when there is one."""
         return self.paths.cache / "outputs" / session_id
 
-    def trash(self) -> Path:
-        """Where deleted files are kept; those that cannot be restored any more are removed."""
-        folder = private_folder(self.paths.data / "trash")
-        delete_older_than(folder, TRASH_SECONDS)
-        return folder
+    def draft_targets(self, workspace: Workspace) -> DraftTargets:
+        """Where the drafts of a session in this workspace are carried out; touches the disk.
+
+        Deleted files that are too old to be restored are removed from the trash.
+        """
+        trash = private_folder(self.paths.data / "trash")
+        delete_older_than(trash, TRASH_SECONDS)
+        return DraftTargets(workspace, trash, self.toolbox.stores)
 
 
 def _named(name: str, agents: Agents) -> Agent:

@@ -44,6 +44,7 @@ from studio.domain.events import (
 from studio.domain.messages import Said, Text
 from studio.domain.models import Usage
 from studio.domain.redaction import arguments_without_secrets, without_secrets
+from studio.providers.registry import PROVIDERS
 from studio.storage.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ _FOLLOWED = (
     TurnStarted | StepStarted | StepEnded | RetryScheduled | ToolQueued | ToolStarted
     | ToolFinished | Failed | TurnComplete
 )  # fmt: skip
-_PROVIDERS = {"gemini": "gcp.gemini"}
-"""Ours that the conventions call otherwise."""
 _NO_EXTRA = (
     "Traces need packages that are not installed: pip install 'agent-studio[traces]'. "
     "Until then no traces are sent."
@@ -188,7 +187,7 @@ class _TurnSpans:
     def __init__(self, tracer: Tracer, recorded: _Recorded, started: TurnStarted) -> None:
         self._tracer = tracer
         self._common: Attributes = {
-            "gen_ai.provider.name": _PROVIDERS.get(started.provider, started.provider),
+            "gen_ai.provider.name": _provider_name(started.provider),
             "gen_ai.request.model": started.model,
             "gen_ai.conversation.id": started.session_id,
         }
@@ -410,3 +409,9 @@ def _messages(role: str, text: str) -> str:
     """
     part = {"type": "text", "content": without_secrets(text)}
     return json.dumps([{"role": role, "parts": [part]}])
+
+
+def _provider_name(name: str) -> str:
+    """The conventions' name of a provider."""
+    known = PROVIDERS.get(name)
+    return (known and known.telemetry_name) or name

@@ -1,4 +1,7 @@
-"""What a command works with: the terminal, the settings, and the engine when it asks for it."""
+"""The context of a command: opens the terminal, the settings or the engine when asked for.
+
+Every command imports this module, so it imports nothing large itself.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
-from studio.storage.config.settings import SettingsFile
-
-from .console import Console
-
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.storage.config.settings import SettingsFile
     from studio.storage.paths import Paths
+
+    from .console import Console
 
 OpenEngine: TypeAlias = "Callable[[Paths, SettingsFile], Awaitable[Engine]]"
 Door: TypeAlias = "Callable[[CommandContext, argparse.Namespace], Awaitable[int]]"
@@ -42,11 +44,15 @@ class CommandContext:
 
     @cached_property
     def console(self) -> Console:
-        """The terminal: text out, answers in."""
+        """The terminal: prints text and reads answers."""
+        from .console import Console
+
         return Console()
 
     async def settings(self) -> SettingsFile:
         """The person's settings; raises StorageError."""
+        from studio.storage.config.settings import SettingsFile
+
         settings = SettingsFile(self.paths.settings)
         await settings.load()
         return settings

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.session.session import Session
+from studio.domain.drafts import Draft, DraftAction, DraftStatus
 from studio.domain.errors import ConfigurationError
-from studio.domain.tools import Draft, DraftAction, DraftStatus
 
 from .console import Console
 from .exit_codes import DONE, USAGE
@@ -31,9 +31,9 @@ async def decide_drafts(
         draft = find_draft(session, draft_id)
         if status == wanted:
             what = _DONE[draft.action] if status == "approved" else status.capitalize()
-            console.say(f"{what}: {draft.place}")
+            console.say(f"{what}: {draft.label}")
         else:
-            console.say(f"{draft.place}: {details[draft_id] or f'this draft is {status}.'}")
+            console.say(f"{draft.label}: {details[draft_id] or f'this draft is {status}.'}")
         if status == "conflict":
             console.say(f"  To resolve it: agent-studio drafts show {draft_id[:8]}")
     return DONE if set(decided.values()) == {wanted} else USAGE

@@ -12,11 +12,11 @@ import sys
 import tempfile
 from pathlib import Path, PurePosixPath
 
-from studio.agent.changes.draft_review import Conflict
 from studio.agent.engine import Engine
+from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft
+from studio.tools.drafts.draft_conflict import Conflict
 from studio.tools.workspace.text_files import read_whole
 
 from .console import Console
@@ -40,7 +40,7 @@ async def edit(
         raise ConfigurationError("This draft is decided already.")
     require_text(draft)
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
-    text = conflict.merge.text if conflict and conflict.merge else draft.after
+    text = conflict.merge.text if conflict and conflict.merge else draft.describe().after
     if options.source is not None:
         edited = await read_own_text(options.source, text)
         made = None if edited == text else await _keep(engine, entry, conflict, edited)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from studio.agent.changes.draft_review import Conflict
+from studio.domain.drafts import Draft
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.tools import Draft
 from studio.tools.drafts.diff import diff
+from studio.tools.drafts.draft_conflict import Conflict
 
 MAX_LINES = 200
 """The most lines of a difference that are printed."""
@@ -13,11 +13,12 @@ MAX_LINES = 200
 
 def draft_lines(draft: Draft) -> list[str]:
     """What a draft changes: a line with the amount, then the changed lines."""
-    what = f"{draft.action.capitalize()} {draft.place}"
-    if draft.before is None and draft.base_digest:
+    about = draft.describe()
+    what = f"{about.action.capitalize()} {about.label}"
+    if not about.is_text:
         return [f"{what} (not text)"]
-    counts, lines = diff_lines(draft.before or "", draft.after)
-    return [f"{what} ({counts})", *(lines if draft.rewrites else [])]
+    counts, lines = diff_lines(about.before or "", about.after)
+    return [f"{what} ({counts})", *(lines if about.rewrites else [])]
 
 
 def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
@@ -33,20 +34,21 @@ def diff_lines(old: str, new: str) -> tuple[str, list[str]]:
 
 def conflict_lines(conflict: Conflict) -> list[str]:
     """The lines of a conflict: what file and draft made of the original, and both merged."""
-    draft, base, merge = conflict.draft, conflict.base or "", conflict.merge
+    about, base, merge = conflict.draft.describe(), conflict.base or "", conflict.merge
+    now = f"{about.noun.capitalize()} now"
     lines: list[str] = []
     if conflict.unread:
-        lines += ["", f"File now: {conflict.unread}"]
+        lines += ["", f"{now}: {conflict.unread}"]
     elif conflict.theirs is None:
-        lines += ["", "File now: it is not there."]
+        lines += ["", f"{now}: it is not there."]
     elif conflict.theirs == conflict.base:
-        lines += ["", "File now: the same as the original."]
+        lines += ["", f"{now}: the same as the original."]
     else:
-        lines += _compared("File now, beside the original", base, conflict.theirs)
+        lines += _compared(f"{now}, beside the original", base, conflict.theirs)
     if conflict.ours is None:
-        lines += ["", "Draft: deletes the file."]
-    elif draft.action == "move" and not draft.rewrites:
-        lines += ["", f"Draft: moves the file as it is to {draft.target}."]
+        lines += ["", f"Draft: deletes the {about.noun}."]
+    elif about.action == "move" and not about.rewrites:
+        lines += ["", f"Draft: moves the file as it is to {about.target}."]
     else:
         lines += _compared("Draft, beside the original", base, conflict.ours)
     if merge is not None:

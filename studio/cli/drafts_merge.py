@@ -8,12 +8,12 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from studio.agent.changes.draft_review import Conflict
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
+from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft
+from studio.tools.drafts.draft_conflict import Conflict
 from studio.tools.drafts.three_way_merge import OURS, THEIRS, with_line_ends
 from studio.tools.workspace.text_files import decode, read_whole
 
@@ -39,7 +39,7 @@ async def resolve(
         return DONE
     if options.use is None:
         require_text(conflict.draft)
-        original = conflict.draft.after if conflict.theirs is None else conflict.theirs
+        original = conflict.draft.describe().after if conflict.theirs is None else conflict.theirs
         text = await read_own_text(options.source, original)
     else:
         text = _merged(conflict) if options.use == "merged" else _drafted(conflict)
@@ -69,8 +69,9 @@ async def report_draft(
     console: Console,
 ) -> None:
     """Print what a draft has become, and how to approve it."""
-    counts, _ = await asyncio.to_thread(diff_lines, made.before or "", made.after)
-    console.say(f"{done}: {made.place}" + (f" ({counts})" if made.rewrites else ""))
+    about = made.describe()
+    counts, _ = await asyncio.to_thread(diff_lines, about.before or "", about.after)
+    console.say(f"{done}: {about.label}" + (f" ({counts})" if about.rewrites else ""))
     if options.json:
         await write_entry(engine, entry, made.id, console)
     else:
@@ -109,17 +110,19 @@ def decode_own_text(data: bytes, name: str, original: str) -> str:
 
 def require_text(draft: Draft) -> None:
     """Raises ConfigurationError for a draft that has no text to change."""
-    if draft.action == "delete":
-        raise ConfigurationError("This draft deletes a file. There is no text to edit.")
-    if draft.before is None and draft.base_digest:
-        raise ConfigurationError(f"{draft.path} is no text file.")
+    about = draft.describe()
+    if about.action == "delete":
+        raise ConfigurationError(f"This draft deletes a {about.noun}. There is no text to edit.")
+    if not about.editable:
+        raise ConfigurationError(f"{about.name} is no text file.")
 
 
 def _merged(conflict: Conflict) -> str:
     merge, draft = conflict.merge, conflict.draft
     if merge is None:
         raise ConfigurationError(
-            f"There is no merged text of {draft.path}. Use the draft or the file, or your own text."
+            f"There is no merged text of {draft.describe().name}. "
+            "Use the draft or the file, or your own text."
         )
     if merge.conflicts:
         raise ConfigurationError(
@@ -131,6 +134,6 @@ def _merged(conflict: Conflict) -> str:
 
 def _drafted(conflict: Conflict) -> str | None:
     """The draft's own text; None for a deletion or a plain move."""
-    draft = conflict.draft
-    kept = conflict.ours is None or (draft.action == "move" and not draft.rewrites)
-    return None if kept else draft.after
+    about = conflict.draft.describe()
+    kept = conflict.ours is None or (about.action == "move" and not about.rewrites)
+    return None if kept else about.after

@@ -23,8 +23,8 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.models import PROVIDER_TITLES
 from studio.domain.transcript import Transcript
+from studio.providers.registry import PROVIDER_TITLES
 
 from .console import Console
 

@@ -153,7 +153,7 @@ class TurnDriver:
         waiting = session.drafts.waiting()
         for number, draft in enumerate(waiting):
             head, *lines = await asyncio.to_thread(draft_lines, draft)
-            console.say("\n".join(["", draft.place, *lines]))
+            console.say("\n".join(["", draft.label, *lines]))
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "

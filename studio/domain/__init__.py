@@ -1,21 +1,22 @@
-"""Plain words that every other room speaks: values, events, one fold.
+"""Domain: plain values that every other room speaks of, with the standard library alone.
 
-- ``agents``: An agent.
-- ``aio``: Work that runs to its end, also when nobody waits for it any more.
-- ``blocks``: What a transcript is made of.
-- ``blocks_to_messages``: The conversation as values, made of what a person sees (H-7).
-- ``codec``: Events and messages as JSON objects and back.
-- ``envelope``: The envelope of an event: which run, agent and step it comes from.
-- ``errors``: The error tree, split by reader.
-- ``events``: What happens in a turn.
-- ``jsonvalue``: The type of a value that came from JSON.
-- ``ledger``: What was sent, in a form that can be compared.
-- ``messages``: What is said.
-- ``models``: Models.
-- ``permissions``: Permission.
-- ``redaction``: Taking keys, tokens and passwords out of what is kept, shown or sent (L-15).
-- ``sessions``: A session.
-- ``tool_call_state``: The fold of everything about tool calls.
-- ``tools``: Tools as the loop sees them.
-- ``transcript``: The one fold from events to what a person sees and saves.
+- ``agents``: describe a model with instructions, tools and limits.
+- ``aio``: run work to its end, also when nobody waits for it any more.
+- ``blocks``: hold what a person sees, one block for each thing.
+- ``blocks_to_messages``: builds the conversation for a new native history (H-7).
+- ``codec``: writes events and messages as JSON objects, and reads them back.
+- ``drafts``: describe changes of files and of records that wait for the person (T-5).
+- ``envelope``: names the run, agent and step that an event comes from.
+- ``errors``: one tree, split by whether a model or a person reads them.
+- ``events``: say what happens in a turn, as a tagged union of small frozen values (L-2).
+- ``jsonvalue``: the type of what came from JSON.
+- ``ledger``: identifies what was sent by hash chains, with its cache figures (H-9).
+- ``messages``: hold what is said, as blocks that are pure values (H-2).
+- ``models``: describe what one can do, what it used and what that costs.
+- ``permissions``: rules by tool and argument pattern, questions and answers (T-7).
+- ``redaction``: removes keys, tokens and passwords from what is kept, shown or sent (L-15).
+- ``sessions``: describe a saved conversation with its folder, agent and model.
+- ``tool_call_state``: folds events about tool calls into blocks.
+- ``tools``: describe to a model what tools are called and what they take.
+- ``transcript``: folds events into the blocks that a person sees and that are saved.
 """

@@ -1,4 +1,4 @@
-"""An agent: a model with instructions and tools."""
+"""Agents: describe a model with instructions, tools and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a transcript is made of: one block for each thing a person sees.
+"""Transcript blocks: hold what a person sees, one block for each thing.
 
 Blocks change in place while a turn runs: text grows, a tool gets its result.
 Only the fold in ``transcript`` changes them.
@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .agents import Mode
+from .drafts import Draft
 from .events import Cap, CompletionReason
 from .jsonvalue import JsonObject
 from .messages import Image, Said, Text
 from .permissions import Answer, Question
-from .tools import Draft, Effect
+from .tools import Effect
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The conversation as values, made of what a person sees (H-7)."""
+"""Blocks to messages: builds the conversation for a new native history (H-7)."""
 
 from __future__ import annotations
 

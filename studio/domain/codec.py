@@ -1,4 +1,4 @@
-"""Events and messages as JSON objects and back: for the database and ``--json``.
+"""Codec: writes events and messages as JSON objects, and reads them back.
 
 ``{"event": "text_delta", "text": "…"}``: the name is the class's in snake
 case, the rest its fields. A nested value carries its class's name as
@@ -15,6 +15,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from .drafts import FileDraft
 from .events import Event
 from .jsonvalue import Json, JsonObject
 from .permissions import Question
@@ -29,6 +30,8 @@ def event_name(kind: type[object]) -> str:
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _ONCE_ONE: dict[type[Any], str] = {Question: "always"}
 """Fields with several of what earlier versions wrote one of, or none."""
+_STORED_NAMES: dict[type[Any], str] = {FileDraft: "Draft"}
+"""Classes that are stored under an older name; stored names never change."""
 _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Event)}
 
 
@@ -63,8 +66,12 @@ def _named(value: object) -> Json:
     if type(value) in _PLAIN:  # by far the most
         return cast("Json", value)
     if is_dataclass(value):
-        return {"type": type(value).__name__, **cast("JsonObject", encode(value))}
+        return {"type": _stored_name(type(value)), **cast("JsonObject", encode(value))}
     return encode(value)
+
+
+def _stored_name(kind: type[Any]) -> str:
+    return _STORED_NAMES.get(kind, kind.__name__)
 
 
 @cache
@@ -86,7 +93,7 @@ def decode(hint: Any, data: Json) -> Any:
             return None
         if isinstance(data, dict) and "type" in data:
             for option in options:
-                if getattr(option, "__name__", "") == data["type"]:
+                if isinstance(option, type) and _stored_name(option) == data["type"]:
                     return _build(option, data)
         for option in options:
             with suppress(ValueError):

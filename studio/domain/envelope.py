@@ -1,4 +1,4 @@
-"""The envelope of an event: which run, agent and step it comes from.
+"""Event envelope: names the run, agent and step that an event comes from.
 
 The one channel of events (``agent.session.event_channel``) carries envelopes to
 the window, the terminal, the server, the editor protocol and whatever else follows

@@ -1,4 +1,4 @@
-"""The error tree, split by reader.
+"""Errors: one tree, split by whether a model or a person reads them.
 
 ``ToolFailed`` goes to the model. ``ProviderError``, ``StorageError`` and
 ``ConfigurationError`` go to the person: their text says what happened and what

@@ -1,4 +1,4 @@
-"""What happens in a turn: one tagged union, small frozen values (L-2).
+"""Events: say what happens in a turn, as a tagged union of small frozen values (L-2).
 
 A turn is a stream of these. Window, command line, server and database read the
 same stream; ``transcript`` folds it. Readers ``match`` and end with
@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .agents import Mode
+from .drafts import Draft, DraftStatus
 from .errors import ProviderFault
 from .jsonvalue import JsonObject
 from .ledger import Sent
 from .messages import Image, Message, Said
 from .models import NOTHING, StopReason, Usage
 from .permissions import Answer, Question
-from .tools import Draft, DraftStatus, Effect, Exposure
+from .tools import Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
     "done",

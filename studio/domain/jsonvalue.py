@@ -1,4 +1,4 @@
-"""The type of a value that came from JSON."""
+"""JSON values: the type of what came from JSON."""
 
 from __future__ import annotations
 

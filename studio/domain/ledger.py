@@ -1,4 +1,4 @@
-"""What was sent, in a form that can be compared: digests and cache figures (H-9).
+"""Request ledger: identifies what was sent by hash chains, with its cache figures (H-9).
 
 A request begins with the system prompt and the tools, then come the items of
 the native history. Its *prefix* is a chain of SHA-256 digests over these, so

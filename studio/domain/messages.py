@@ -1,4 +1,4 @@
-"""What is said: blocks and messages, as pure values (H-2).
+"""Messages: hold what is said, as blocks that are pure values (H-2).
 
 Equal content is equal; ids of rows and links between messages are storage's
 concern. A provider's native history is not made of these: it keeps that

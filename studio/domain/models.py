@@ -1,4 +1,4 @@
-"""Models: what one can do, what it used, what that costs.
+"""Models: describe what one can do, what it used and what that costs.
 
 Providers by name.
 """
@@ -133,15 +133,3 @@ StopReason: TypeAlias = Literal[
     "end", "tool_use", "max_tokens", "refusal", "pause", "context_full", "content_filter", "other"
 ]
 """Why a reply ended, in our words; tools run only on ``tool_use``."""
-
-
-PROVIDER_TITLES = {
-    "anthropic": "Anthropic",
-    "openai": "OpenAI",
-    "gemini": "Gemini",
-    "openai-compatible": "OpenAI-compatible",
-    "ollama": "Ollama",
-    "builtin": "Built-in model",
-    "simulator": "Demo",
-}
-"""How each is called on the screen."""

@@ -1,4 +1,4 @@
-"""Permission: rules by tool and argument pattern, questions, answers (T-7)."""
+"""Permissions: rules by tool and argument pattern, questions and answers (T-7)."""
 
 from __future__ import annotations
 

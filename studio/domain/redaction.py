@@ -1,4 +1,4 @@
-"""Taking keys, tokens and passwords out of what is kept, shown or sent (L-15).
+"""Redaction: removes keys, tokens and passwords from what is kept, shown or sent (L-15).
 
 Everything here runs in time linear in the text: what a model or a server wrote
 is not trusted to be short.

@@ -1,4 +1,4 @@
-"""A session: one saved conversation, with its place, its agent and its model."""
+"""Sessions: describe a saved conversation with its folder, agent and model."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps, PermissionMode
+from .drafts import DraftAction, DraftStatus, draft_label
 from .models import Effort
-from .tools import DraftAction, DraftStatus, draft_label
 
 Origin: TypeAlias = Literal["window", "terminal", "server", "editor"]
 """The door through which a session was begun."""
@@ -67,7 +67,7 @@ class DraftEntry:
 
     @property
     def place(self) -> str:
-        """See ``place_of``."""
+        """See ``draft_label``."""
         return draft_label(self.path, self.target)
 
 

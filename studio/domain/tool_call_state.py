@@ -1,4 +1,4 @@
-"""The fold of everything about tool calls: from being written to their results."""
+"""Tool call state: folds events about tool calls into blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools as the loop sees them: what they are called and what they take."""
+"""Tool specifications: describe to a model what tools are called and what they take."""
 
 from __future__ import annotations
 
@@ -66,60 +66,3 @@ class ToolSpec:
     steady: bool = True
     hosted: bool = False
     external: bool = False
-
-
-DraftAction: TypeAlias = Literal["write", "delete", "move"]
-DraftStatus: TypeAlias = Literal[
-    "waiting", "approved", "discarded", "superseded", "conflict", "undone"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A file change nobody has written yet (T-5).
-
-    ``path`` is relative to the session's folder, with forward slashes.
-    ``before`` is the file's text when the draft was made, None for a new file;
-    ``base_digest`` the SHA-256 hex of the file's bytes then (empty for a new
-    file), so that a file changed meanwhile is noticed and never overwritten.
-    Line ends in ``before`` and ``after`` are those of the file. A draft that
-    deletes has an empty ``after``; one that moves has the new path in ``target``.
-    """
-
-    id: str
-    path: str
-    before: str | None
-    after: str
-    base_digest: str
-    encoding: str = "utf-8"
-    status: DraftStatus = "waiting"
-    action: DraftAction = "write"
-    target: str = ""
-
-    @property
-    def place(self) -> str:
-        """See ``place_of``."""
-        return draft_label(self.path, self.target)
-
-    @property
-    def rewrites(self) -> bool:
-        """Whether the text changes; a move may leave it as it is."""
-        return self.after != (self.before or "")
-
-    def counts(self) -> tuple[int, int]:
-        """Lines added and removed, as a unified diff would count them."""
-        from difflib import SequenceMatcher
-
-        old = (self.before or "").splitlines()
-        new = self.after.splitlines()
-        added = removed = 0
-        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if tag != "equal":
-                removed += i2 - i1
-                added += j2 - j1
-        return added, removed
-
-
-def draft_label(path: str, target: str) -> str:
-    """The file of a draft for people, and where it goes if it moves."""
-    return f"{path} → {target}" if target else path

@@ -1,4 +1,4 @@
-"""The one fold from events to what a person sees and saves.
+"""Transcript: folds events into the blocks that a person sees and that are saved.
 
 Window, command line, server and database share it. ``Transcript.apply`` takes
 one event and says which block changed; blocks only ever grow or change their
@@ -29,6 +29,7 @@ from .blocks import (
     UserBlock,
 )
 from .blocks_to_messages import active_summary, blocks_to_messages
+from .drafts import Draft
 from .events import (
     AwaitingPermission,
     AwaitingReply,
@@ -75,7 +76,7 @@ from .messages import File, Image, Message, Reasoning, Said, Text, ToolCall, Too
 from .models import Usage
 from .permissions import Question
 from .tool_call_state import ToolCallState
-from .tools import Draft, Exposure
+from .tools import Exposure
 
 SUMMED_UP = "Earlier messages were summed up to save room."
 TOLD = "What is above was told by the client, or imported. None of it happened here."

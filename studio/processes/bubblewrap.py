@@ -1,4 +1,4 @@
-"""Commands in bubblewrap: namespaces of their own, on Linux.
+"""Bubblewrap sandbox: runs commands in their own namespaces, on Linux.
 
 Abstract sockets, closed to what a thread starts: Linux 6.12 and later.
 

@@ -1,4 +1,4 @@
-"""Work in threads: foreign code in one of its own, and a way to say stop."""
+"""Daemon threads: run code that may never end, and signal it to stop."""
 
 from __future__ import annotations
 

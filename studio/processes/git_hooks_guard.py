@@ -1,4 +1,4 @@
-"""What in a git repository makes programs run later, outside of the sandbox.
+"""Git hooks guard: protects what makes git run programs later, outside of the sandbox.
 
 A hook, an alias, a filter: ``git status`` in the person's shell would run it.
 What is there is shown read-only; in the place of what is not, something that

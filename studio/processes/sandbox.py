@@ -1,4 +1,4 @@
-"""Where commands are run: confined by the system if it can, and told if it cannot."""
+"""Sandbox: finds the system's sandbox for commands, and explains what it blocked."""
 
 from __future__ import annotations
 

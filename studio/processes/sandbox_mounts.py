@@ -1,4 +1,4 @@
-"""What a sandboxed command sees of this computer, and what it does not.
+"""Sandbox mounts: list what a sandboxed command sees of this computer, and what is hidden.
 
 Temporary folders of commands, apart from those of everybody else.
 """

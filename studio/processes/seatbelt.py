@@ -1,4 +1,4 @@
-"""Commands under ``sandbox-exec``, on macOS."""
+"""Seatbelt sandbox: runs commands under ``sandbox-exec``, on macOS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child processes that end with all their children (L-11).
+"""Shell commands: run a command line, and end it with all its children (L-11).
 
 Plain threads and ``subprocess``, so that it is the same under every event
 loop.

@@ -1,25 +1,24 @@
-"""The models' side of the outside world: one file a provider.
+"""The room of model providers: translates between the program and each provider's API.
 
-- ``anthropic``: To be described.
-- ``base``: What a provider is.
-- ``catalogue``: Which models there are.
-- ``errors``: From whatever went wrong to one ``ProviderError`` with plain words (L-12).
-- ``gemini``: To be described.
-- ``history_rebuild``: A conversation led elsewhere, made fit for a new native history (H-7).
-- ``http``: The one HTTP client that every provider shares, SDKs included.
-- ``json_read``: Reading JSON whose shape nobody promises.
-- ``local_model``: To be described.
-- ``media``: Pictures and files.
-- ``model_facts``: What is known of a model when several say something of it (P-5).
-- ``ollama``: To be described.
-- ``openai``: To be described.
-- ``openai_chat``: To be described.
-- ``pricing``: What requests cost.
-- ``sse``: JSON over the shared HTTP client, and reading streams.
-- ``stop_sequences``: Stop texts.
-- ``stream_driver``: One driver for every provider's stream; each adapter brings its
-  accumulator.
-- ``structured_output``: What APIs take of a JSON schema for answers.
-- ``text_tool_calls``: Calls that a model wrote as text, taken for what they are (L-7).
-- ``tool_arguments``: A call's arguments, from the text a model wrote (L-6).
+A provider is a folder with a descriptor, an adapter and a stream:
+``anthropic``, ``openai`` (Responses), ``gemini``, ``openai_chat`` (Chat Completions),
+``ollama``, ``local_model`` (a small model on this computer) and ``demo``.
+
+What they share:
+
+- ``registry`` lists the providers; ``descriptor`` says what is known of one.
+- ``base`` defines a provider, a request, a reply and its stream.
+- ``stream_driver`` opens a stream, feeds an accumulator and maps every fault.
+- ``http`` makes the one HTTP client; ``sse`` posts JSON and reads server-sent events
+  and JSON lines.
+- ``errors`` turns whatever went wrong into one ``ProviderError`` with plain words.
+- ``json_read`` reads JSON of unknown shape.
+- ``media`` prepares pictures and files, and says which a model cannot read.
+- ``history_rebuild`` prepares a conversation for another provider's native history.
+- ``tool_arguments`` parses the arguments of a call.
+- ``text_tool_calls`` recognises calls that a model wrote as text.
+- ``structured_output`` fits JSON schemas to what an API accepts.
+- ``stop_sequences`` ends a reply at its first stop text.
+- ``catalogue`` keeps the lists of models; ``model_facts`` merges what is known of a model.
+- ``pricing`` computes what a request costs.
 """

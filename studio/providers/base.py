@@ -158,8 +158,7 @@ class Provider(ABC):
     """
 
     name: str
-    """``anthropic``, ``openai``, ``gemini``, ``openai-compatible``, ``ollama``,
-    ``builtin``, ``simulator``."""
+    """The name in the provider's descriptor."""
     protocol: str
     """Names the shape of the native history; histories of one protocol are
     exchangeable between providers only as far as ``rebuild`` makes them."""

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from studio.domain.models import ModelInfo, Usage
 
+from .registry import PROVIDERS
+
 if TYPE_CHECKING:
     from genai_prices import types
 
-_TABLES = {"anthropic": "anthropic", "openai": "openai", "gemini": "google"}
-_LOCAL = ("builtin", "ollama", "simulator")
 _FIELDS = {
     "input_price": "input_mtok",
     "output_price": "output_mtok",
@@ -84,7 +84,10 @@ def tier_sizes() -> tuple[int, ...]:
 
 def is_local(provider: str, model: str) -> bool:
     """Whether a model runs on the person's machines, for nothing; Ollama has hosted ones too."""
-    return provider in _LOCAL and not (provider == "ollama" and model.endswith("cloud"))
+    known = PROVIDERS.get(provider)
+    if known is None or not known.local:
+        return False
+    return not (known.hosted_suffix and model.endswith(known.hosted_suffix))
 
 
 def _prices(provider: str, model: str, facts: ModelInfo | None) -> types.ModelPrice | None:
@@ -115,9 +118,10 @@ def _listed(provider: str, model: str) -> types.ModelInfo | None:
     """
     from genai_prices.data_snapshot import get_snapshot
 
-    if provider != "openai-compatible" and provider not in _TABLES:
+    known = PROVIDERS.get(provider)
+    if known is None or known.price_table is None:
         return None
-    table = _TABLES.get(provider) or ("openrouter" if "/" in model else None)
+    table = known.price_table or ("openrouter" if "/" in model else None)
     try:
         return get_snapshot().find_provider_model(model, None, table, None)[1]
     except LookupError:

@@ -1,20 +1,19 @@
-"""What a request asks and what answers it, whatever dialect it is spoken in.
+"""The contract between the dialects and the responder: requests, response parts, errors.
 
-A dialect (``chat``, ``responses``, ``messages``) is pure translation between an
-API's JSON and these values; who answers is none of its business. One request::
+A dialect is pure translation between an API's JSON and these values. One request::
 
-    asked = dialect.asked(body)              # or BadRequest
-    spoken = dialect.speak(asked, about)     # one object for each answer
-    async for part in answer: ...            # Words, Thoughts, Step, Call, then one Outcome
-        yield spoken.frames(part)            # streamed: bytes of server-sent events
-    spoken.body()                            # whole: what the same parts come to
+    request = dialect.read_request(body)                     # or BadRequest
+    writer = dialect.response_writer(request, info, body)    # one for each response
+    async for part in parts: ...            # text, reasoning, progress, calls, then one Outcome
+        yield writer.frames(part)           # streamed: bytes of server-sent events
+    writer.body()                           # whole: what the same parts come to
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -43,13 +42,12 @@ class ApiRequest:
     """One request.
 
     ``messages`` is the whole conversation in the client's order; results of
-    tools travel in ``user`` messages. ``instructions`` are the client's system
-    and developer words that come before all others, joined by blank lines; a
-    later one stands in its place, as words of the client (``instructed``).
-    ``tools`` are the client's own, ``external``. ``previous`` is the answer that
-    this one goes on from, and ``messages`` then only what is new. Without ``stored``
-    the answer cannot be asked for later. ``big``: it is so much that what looks at
-    all of it does so in a thread.
+    tools are in ``user`` messages. ``instructions`` are the client's system
+    and developer messages that come before all others, joined by blank lines; a
+    later one stays in its place, wrapped (``INSTRUCTION_WRAPPER``).
+    ``tools`` are the client's own, ``external``. ``previous`` is the response that
+    this request continues, and ``messages`` then only what is new. Without ``stored``
+    the response cannot be fetched later. A ``big`` request is processed in a thread.
     """
 
     model: str
@@ -70,9 +68,9 @@ INSTRUCTION_WRAPPER = '<instructions from="client">\n{text}\n</instructions>'
 
 @dataclass(frozen=True, slots=True)
 class ResponseInfo:
-    """What an answer says of itself. ``created`` is in seconds since the epoch.
+    """What a response says of itself. ``created`` is in seconds since the epoch.
 
-    ``number`` is the ``TurnRef.number`` of where it is made, or ``sealed``; each
+    ``number`` is the ``TurnRef.number`` of its turn, or ``sealed``; each
     dialect puts its own prefix before it (``chatcmpl-``, ``resp_``, ``msg_``).
     """
 
@@ -83,21 +81,21 @@ class ResponseInfo:
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """More of the answer."""
+    """More text of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReasoningPart:
-    """More of what the model thinks."""
+    """More text of the model's reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressPart:
-    """A line about what the agent does here, where the person lets it be shown: a tool's step."""
+    """A line about a step of the agent's tools, where the settings let it be shown."""
 
     text: str
 
@@ -114,7 +112,7 @@ class Outcome:
     """The end of an answer, exactly one, and the last part.
 
     ``error`` is a fault that ended it (then ``status`` and ``code`` say which,
-    see ``faults``), ``retry_after`` the seconds that its cause asks to wait;
+    see ``errors``), ``retry_after`` the seconds that its cause asks to wait;
     ``limit`` is one of our own limits, in words that are part of the answer already.
     ``stopped_at`` is the client's stop text that it came to, where that is known.
     """
@@ -131,12 +129,9 @@ class Outcome:
 ResponsePart: TypeAlias = TextPart | ReasoningPart | ProgressPart | ToolCallPart | Outcome
 
 
-DialectName: TypeAlias = Literal["chat", "responses", "messages"]
-
-
 @dataclass(frozen=True, slots=True)
 class TurnRef:
-    """Where an answer is made: a session, and the turn in it."""
+    """The turn that makes a response, and its session."""
 
     session_id: str
     turn_id: str
@@ -152,65 +147,30 @@ class TurnRef:
         return hashlib.sha256(self.number.encode()).hexdigest()
 
 
-class Answers(Protocol):
-    """Who answers (``answering``). Closing a stream of parts stops its turn.
-
-    Before its first part it may raise BadRequest or StudioError; after that an
-    error is an ``Outcome``. ``begun`` hears where the answer is made, at the
-    latest before the first part. ``door`` is the dialect's name (``chat``,
-    ``responses``, ``messages``).
-    """
-
-    def answer(
-        self, asked: ApiRequest, door: DialectName, begun: Callable[[TurnRef], None]
-    ) -> AsyncGenerator[ResponsePart, None]:
-        """Answer a request."""
-        ...
-
-    def again(
-        self,
-        asked: ApiRequest,
-        door: DialectName,
-        place: TurnRef,
-        since: float,
-        begun: Callable[[TurnRef], None],
-    ) -> AsyncGenerator[ResponsePart, None]:
-        """The answer to a request that was made before, at the time ``since``, and is repeated.
-
-        A finished turn's is read from its transcript, and no tool runs again. A
-        turn that was cut short is gone on with, in a turn of its own after it
-        (``begun`` hears of that), and what was done before is kept. Where its
-        session is gone, BadRequest if a tool has run, else it is answered anew.
-        """
-        ...
-
-
 class ResponseWriter(Protocol):
-    """One answer in one dialect; takes every part, streamed or not."""
+    """Writes one response in one dialect; takes every part, streamed or not."""
 
     def frames(self, part: ResponsePart) -> bytes:
-        """What goes out for a part, server-sent events; with the first one the beginning too."""
+        """Return the server-sent events of a part; the first one's come after the beginning."""
         ...
 
     def body(self) -> JsonObject:
-        """The whole answer, once the ``Outcome`` was taken (not one with ``error``)."""
+        """Return the whole response, once the ``Outcome`` was taken (not one with ``error``)."""
         ...
 
 
-class Dialect(Protocol):
-    """One API's shape of requests, answers and errors."""
+SINCE = 1_767_225_600
+"""2026-01-01: APIs want a time of creation, which nobody knows of most models."""
 
-    def asked(self, body: JsonObject) -> ApiRequest:
-        """Read a request; raises BadRequest that names the field."""
-        ...
 
-    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ResponseWriter:
-        """``body`` is the request again, for what only the dialect cares about."""
-        ...
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """One name that a client can send as ``model``. ``created`` is in seconds since the epoch."""
 
-    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-        """The body of an error in this API's shape."""
-        ...
+    id: str
+    title: str
+    owner: str
+    created: int = SINCE
 
 
 def sse_event(data: JsonObject, name: str = "") -> bytes:

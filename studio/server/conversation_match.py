@@ -27,7 +27,8 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .contract import ApiRequest, BadRequest, DialectName, TurnRef
+from .contract import ApiRequest, TurnRef
+from .dialects.registry import DIALECTS
 
 KEPT = 4096
 """Answers that are remembered; of each a digest and two ids."""
@@ -62,7 +63,7 @@ def split_conversation(messages: Sequence[Message]) -> SplitConversation:
 
 
 def check_tool_results(
-    messages: Sequence[Message], door: DialectName, open_calls: Sequence[str] = ()
+    messages: Sequence[Message], dialect: str, open_calls: Sequence[str] = ()
 ) -> None:
     """Raises BadRequest for a result that answers no call of the message before it.
 
@@ -80,31 +81,8 @@ def check_tool_results(
                 waiting[block.id] += 1
             elif isinstance(block, ToolResult):
                 if not waiting[block.call_id]:
-                    raise _no_call(door, block.call_id, number, place)
+                    raise DIALECTS[dialect].unmatched_result(block.call_id, number, place)
                 waiting[block.call_id] -= 1
-
-
-def _no_call(door: DialectName, call_id: str, message: int, place: int) -> BadRequest:
-    """In the words of each API, which clients may look for."""
-    match door:
-        case "chat":
-            return BadRequest(
-                "Invalid parameter: messages with role 'tool' must be a response to a preceeding "
-                f"message with 'tool_calls'. No such message calls {call_id}.",
-                param="messages",
-            )
-        case "responses":
-            return BadRequest(
-                f"No tool call found for function call output with call_id {call_id}.",
-                param="input",
-            )
-        case "messages":
-            return BadRequest(
-                f"messages.{message}.content.{place}: unexpected `tool_use_id` found in "
-                f"`tool_result` blocks: {call_id}. Each `tool_result` block must have a "
-                "corresponding `tool_use` block in the previous message.",
-                param=f"messages.{message}.content.{place}",
-            )
 
 
 def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -129,7 +107,7 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
     return tuple(replace(one, blocks=tuple(map(renamed, one.blocks))) for one in messages)
 
 
-def conversation_digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
+def conversation_digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
     """What tells one conversation of one client from every other. Hashes pictures and files.
 
     The same for what a client may change when it sends an answer back: blanks
@@ -137,7 +115,7 @@ def conversation_digest(asked: ApiRequest, door: DialectName, messages: Sequence
     """
     tools: Json = [[tool.name, tool.description, tool.schema, tool.effect] for tool in asked.tools]
     whole: Json = [
-        door,
+        dialect,
         asked.user,
         asked.model,
         asked.instructions.strip(),

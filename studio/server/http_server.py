@@ -31,10 +31,6 @@ from studio.storage.config.server_token import ServerToken
 from studio.storage.sessions.idempotency_keys import IdempotencyStore
 
 from .auth import AccessGuard
-from .contract import Dialect, DialectName
-from .dialects.chat.request import ChatDialect
-from .dialects.messages.request import MessagesDialect
-from .dialects.responses.request import ResponsesDialect
 from .idempotency import IdempotentResponses
 from .responder import Responder
 from .routes import Routes
@@ -209,14 +205,9 @@ class HttpServer:
         studio = self._studio
         store = IdempotencyStore(studio.database)
         self._replays = IdempotentResponses(self._answering, store)
-        dialects: dict[DialectName, Dialect] = {
-            "chat": ChatDialect(),
-            "responses": ResponsesDialect(),
-            "messages": MessagesDialect(),
-        }
         stored = StoredResponses(studio, self._answering.lookup)
         count = TokenCounter(studio, self.folder)
-        routes = Routes(studio, self._replays, dialects, count, stored, self.folder)
+        routes = Routes(studio, self._replays, count, stored, self.folder)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY}
         return AccessGuard(
             routes,

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 
-from .contract import Answers, ApiRequest, BadRequest, DialectName, ResponsePart, TurnRef
+from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
 from .request_body import run_off_loop
+from .responder import Responder
 from .response_stream import STOPPING, ResponseStream
 
 MEMORY = 32_000_000
@@ -40,7 +41,7 @@ class IdempotentResponses:
     """Begins answers, and knows again what was asked before."""
 
     def __init__(
-        self, answers: Answers, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
+        self, answers: Responder, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._answers = answers
         self._store = store
@@ -51,7 +52,7 @@ class IdempotentResponses:
         self._closed = False
 
     async def run(
-        self, asked: ApiRequest, door: DialectName, body: bytes, *, key: str = "", client: str = ""
+        self, asked: ApiRequest, dialect: str, body: bytes, *, key: str = "", client: str = ""
     ) -> ResponseStream:
         """The answer to a request, begun now or before.
 
@@ -62,20 +63,18 @@ class IdempotentResponses:
         if self._closed:
             raise BadRequest(STOPPING.message, status=STOPPING.status, code=STOPPING.code)
         if not key:
-            return self._new(asked, door, self._clock())
+            return self._new(asked, dialect, self._clock())
         if len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
             raise BadRequest(
                 f"An Idempotency-Key is printable ASCII, {LONGEST_KEY} characters at most.",
                 code="invalid_idempotency_key",
             )
-        digest = _digest(client.encode(), door.encode(), key.encode())
+        digest = _digest(client.encode(), dialect.encode(), key.encode())
         async with self._beginning:
             body_digest = await run_off_loop(lambda: _digest(body), big=asked.big)
-            return await self._known(asked, door, digest, body_digest)
+            return await self._known(asked, dialect, digest, body_digest)
 
-    async def _known(
-        self, asked: ApiRequest, door: DialectName, key: str, body: str
-    ) -> ResponseStream:
+    async def _known(self, asked: ApiRequest, dialect: str, key: str, body: str) -> ResponseStream:
         now = self._clock()
         self._forget(now)
         kept = self._kept.get(key)
@@ -91,7 +90,7 @@ class IdempotentResponses:
         if kept is not None:
             await kept.run.settled()  # what it did has to be saved before it is gone on with
         place = TurnRef(row.session_id, row.turn_id) if row.session_id else None
-        run = self._new(asked, door, row.at, key=key, place=place)
+        run = self._new(asked, dialect, row.at, key=key, place=place)
         self._kept.pop(key, None)
         self._kept[key] = _Kept(body, row.at, run)
         return run
@@ -99,7 +98,7 @@ class IdempotentResponses:
     def _new(
         self,
         asked: ApiRequest,
-        door: DialectName,
+        dialect: str,
         at: float,
         *,
         key: str = "",
@@ -112,8 +111,8 @@ class IdempotentResponses:
                     self._store.answered_in(key, where.session_id, where.turn_id)
 
             if place is None:
-                return self._answers.answer(asked, door, begun)
-            return self._answers.again(asked, door, place, at, begun)
+                return self._answers.answer(asked, dialect, begun)
+            return self._answers.repeat(asked, dialect, place, at, begun)
 
         run = ResponseStream(asked, at, begin, place)
         self._runs.add(run)

@@ -1,22 +1,17 @@
-"""Which agent and model a client means by the name it sends.
-
-What clients can ask for: every agent, and every model that is set up (S-3).
-"""
+"""The names of models: what a client's name stands for, and which names there are (S-3)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
-from .contract import BadRequest
+from .contract import BadRequest, ListedModel
 
 AGENT = "agent/"
 """What stands before an agent's name."""
@@ -109,36 +104,6 @@ def _unknown(name: str) -> BadRequest:
 
 
 OWNER = "agent-studio"
-SINCE = 1_767_225_600
-"""2026-01-01: APIs want a time of making, which nobody knows of most models."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedModel:
-    """One name that a client can send as ``model``."""
-
-    id: str
-    title: str
-    owner: str
-
-    def openai(self) -> JsonObject:
-        """OpenAI has no ``name``; what lets people choose shows it, as Open WebUI does."""
-        return {
-            "id": self.id,
-            "object": "model",
-            "created": SINCE,
-            "owned_by": self.owner,
-            "name": self.title,
-        }
-
-    def anthropic(self) -> JsonObject:
-        made = datetime.fromtimestamp(SINCE, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
-            "type": "model",
-            "id": self.id,
-            "display_name": self.title,
-            "created_at": made,
-        }
 
 
 async def list_models(studio: Engine, folder: Path) -> list[ListedModel]:
@@ -162,18 +127,3 @@ def _models(studio: Engine, provider: str) -> list[ListedModel]:
         ListedModel(f"{provider}/{model.id}", f"{model.title} ({title})", provider)
         for model in studio.offered(provider)
     ]
-
-
-def openai_list(models: list[ListedModel]) -> JsonObject:
-    return {"object": "list", "data": [model.openai() for model in models]}
-
-
-def anthropic_list(models: list[ListedModel]) -> JsonObject:
-    data: list[Json] = [model.anthropic() for model in models]
-    ids = [model.id for model in models]
-    return {
-        "data": data,
-        "has_more": False,
-        "first_id": ids[0] if ids else None,
-        "last_id": ids[-1] if ids else None,
-    }

@@ -29,7 +29,7 @@ from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
 
 from . import errors
 from .client_policy import PermissionForwarder, client_policy
-from .contract import ApiRequest, BadRequest, DialectName, ResponsePart, TurnRef
+from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
 from .conversation_match import split_conversation
 from .event_mapper import EventMapper, events_of_response
 from .model_names import resolve_model
@@ -97,7 +97,13 @@ Begun: TypeAlias = Callable[[TurnRef], None]
 
 
 class Responder:
-    """Answers the requests of one server; ``folder`` is where its agents work. See ``Answers``."""
+    """Answers the requests of one server; ``folder`` is where its agents work.
+
+    Before its first part an answer may raise BadRequest or StudioError; after that an
+    error is an ``Outcome``. ``begun`` is called with the turn that makes it, at the latest
+    before the first part. ``dialect`` is the dialect's name. Closing a stream of parts
+    stops its turn.
+    """
 
     def __init__(self, studio: Engine, folder: Path) -> None:
         self._studio = studio
@@ -109,12 +115,12 @@ class Responder:
         return self._placing
 
     async def answer(
-        self, asked: ApiRequest, door: DialectName, begun: Begun
+        self, asked: ApiRequest, dialect: str, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
-        """See ``Answers``."""
+        """Answer a request."""
         runs = await resolve_model(self._studio, asked.model, self._folder)
-        placed = await self._placing.find(asked, door, runs)
-        answer = self._making(asked, door, begun)
+        placed = await self._placing.find(asked, dialect, runs)
+        answer = self._making(asked, dialect, begun)
         try:
             async with aclosing(self._in(placed, answer)) as parts:
                 async for part in parts:
@@ -128,14 +134,20 @@ class Responder:
                 async for part in parts:
                     yield part
 
-    async def again(
-        self, asked: ApiRequest, door: DialectName, place: TurnRef, since: float, begun: Begun
+    async def repeat(
+        self, asked: ApiRequest, dialect: str, place: TurnRef, since: float, begun: Begun
     ) -> AsyncGenerator[ResponsePart, None]:
-        """See ``Answers``."""
+        """Answer a request that was made before, at the time ``since``, and is repeated.
+
+        The answer of a finished turn is read from its transcript, and no tool runs again. A
+        turn that was cut short is continued by a turn of its own after it (``begun`` is
+        called with that one), and what was done before is kept. Where the session is gone,
+        BadRequest is raised if a tool has run, else the request is answered anew.
+        """
         await self._placing.wait_until_free(place.session_id)
         stored = await self._studio.sessions.store.events(place.session_id)
         events = events_of_response(stored, place.turn_id)
-        answer = self._making(asked, door, begun)
+        answer = self._making(asked, dialect, begun)
         earlier = [part for event in events for part in answer.telling.feed(event)]
         if events and answer.telling.reason not in CUT_SHORT:
             begun(place)
@@ -146,7 +158,7 @@ class Responder:
         if placed is None:
             turns = {event.turn_id for event in events if isinstance(event, TurnStarted)}
             await refuse_if_tools_ran(self._studio, place, since, turns)
-            async with aclosing(self.answer(asked, door, begun)) as parts:
+            async with aclosing(self.answer(asked, dialect, begun)) as parts:
                 async for part in parts:
                     yield part
             return
@@ -159,10 +171,10 @@ class Responder:
             async for part in parts:
                 yield part
 
-    def _making(self, asked: ApiRequest, door: DialectName, begun: Begun) -> _Answer:
+    def _making(self, asked: ApiRequest, dialect: str, begun: Begun) -> _Answer:
         structured = asked.generation.schema is not None
         steps = self._studio.settings.values.server_steps
-        return _Answer(asked, door, begun, EventMapper(structured=structured, steps=steps))
+        return _Answer(asked, dialect, begun, EventMapper(structured=structured, steps=steps))
 
     async def _in(
         self, placed: SessionMatch, answer: _Answer
@@ -190,7 +202,7 @@ class Responder:
                     for part in telling.feed(event):
                         yield part
             ends = telling.end()
-            await self._placing.remember(answer.asked, answer.door, telling.message, session)
+            await self._placing.remember(answer.asked, answer.dialect, telling.message, session)
         except Exception as error:
             if answer.place is None:
                 raise
@@ -219,7 +231,7 @@ class _Answer:
     """An answer in the making."""
 
     asked: ApiRequest
-    door: DialectName
+    dialect: str
     begun: Begun
     telling: EventMapper
     earlier: Sequence[ResponsePart] = ()

@@ -1,8 +1,8 @@
-"""The paths of the server, and which API speaks on which."""
+"""The routes of the server: which paths there are, and which dialect is spoken on each."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,41 +17,28 @@ from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
 
 from . import request_body
-from .contract import ApiRequest, BadRequest, Dialect, DialectName
+from .contract import ApiRequest, BadRequest
+from .dialects.base import Dialect
+from .dialects.registry import DIALECTS, dialect_of
 from .errors import ApiError, error_from_exception
 from .idempotency import IdempotentResponses
-from .model_names import ListedModel, anthropic_list, list_models, openai_list
+from .model_names import list_models
 from .response_stream import HttpResponse
 from .stored_responses import StoredResponses
 
-PINGS: Mapping[DialectName, bytes] = {
-    "chat": b": ping\n\n",
-    "responses": b": ping\n\n",
-    "messages": b'event: ping\ndata: {"type": "ping"}\n\n',
-}
-"""What fills a pause: a comment, or the API's own event for that."""
-PATHS: Mapping[str, DialectName] = {
-    "/v1/chat/completions": "chat",
-    "/v1/responses": "responses",
-    "/v1/messages": "messages",
-}
 _LONGEST = 200
 """Characters of a path that are said back."""
-ANTHROPIC = "anthropic-version"
-"""The header that Anthropic's clients send with everything."""
-
 Counting: TypeAlias = Callable[[ApiRequest], Awaitable[int]]
 """How many tokens a request has, about; raises BadRequest."""
 
 
 class Routes:
-    """The application behind the gate (ASGI); see ``Approvals``."""
+    """The application behind the access checks of ``auth`` (ASGI)."""
 
     def __init__(
         self,
         studio: Engine,
         replays: IdempotentResponses,
-        dialects: Mapping[DialectName, Dialect],
         count: Counting,
         stored: StoredResponses,
         folder: Path,
@@ -59,18 +46,18 @@ class Routes:
         """``folder`` is where agents work for clients."""
         self._studio = studio
         self._replays = replays
-        self._dialects = dialects
         self._count = count
         self._stored = stored
         self._folder = folder
+        paths = [dialect.path for dialect in DIALECTS.values()]
+        counts = [dialect.count_path for dialect in DIALECTS.values() if dialect.count_path]
         self._routes = [
             Route("/health", self._health),
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
-            Route("/v1/messages/count_tokens", self._counted, methods=["POST"]),
-            Route("/v1/responses/input_tokens", self._counted, methods=["POST"]),
+            *(Route(path, self._counted, methods=["POST"]) for path in counts),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
-            *(Route(path, _Answered(self._answer), methods=["POST"]) for path in PATHS),
+            *(Route(path, _Answered(self._answer), methods=["POST"]) for path in paths),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,13 +113,15 @@ class Routes:
 
     def refuse(self, scope: Scope, fault: ApiError) -> Response:
         """An error in the shape of the API that was asked."""
-        door = _door(scope)
-        status = 529 if door == "messages" and fault.status == 503 else fault.status
-        body = self._dialects[door].error(
-            fault.message, status=status, code=fault.code, param=fault.param
+        dialect = _dialect(scope)
+        body = dialect.error_body(
+            fault.message,
+            status=(status := dialect.statuses.get(fault.status, fault.status)),
+            code=fault.code,
+            param=fault.param,
         )
-        if door == "messages":
-            body["request_id"] = scope["state"]["request"]
+        if dialect.request_id_field:
+            body[dialect.request_id_field] = scope["state"]["request"]
         headers = fault.headers()
         if status == 401:
             headers["www-authenticate"] = "Bearer"
@@ -142,24 +131,24 @@ class Routes:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request for an answer, in any of the APIs."""
-        headers, door = Headers(scope=scope), PATHS[scope["path"]]
+        headers, dialect = Headers(scope=scope), _dialect(scope)
         data, body = await self._body(receive)
-        dialect, big = self._dialects[door], len(data) > request_body.BIG
+        big = len(data) > request_body.BIG
         asked = await request_body.run_off_loop(
-            lambda: replace(dialect.asked(body), big=big), big=big
+            lambda: replace(dialect.read_request(body), big=big), big=big
         )
         run = await self._replays.run(
             asked,
-            door,
+            dialect.name,
             data,
             key=headers.get("idempotency-key", "").strip(),
             client=scope["state"]["client"],
         )
         delivery = HttpResponse(
             run,
-            lambda: dialect.speak(asked, run.about, body),
+            lambda: dialect.response_writer(asked, run.about, body),
             stream=asked.stream,
-            ping=PINGS[door],
+            ping=dialect.ping,
         )
         fault = await delivery(receive, send)
         if fault is not None:
@@ -174,14 +163,13 @@ class Routes:
 
     async def _models(self, request: Request) -> Response:
         found = await list_models(self._studio, self._folder)
-        body = anthropic_list(found) if ANTHROPIC in request.headers else openai_list(found)
-        return JSONResponse(body)
+        return JSONResponse(_dialect(request.scope).models_body(found))
 
     async def _model(self, request: Request) -> Response:
         name = request.path_params["name"]
         for one in await list_models(self._studio, self._folder):
             if one.id == name:
-                return JSONResponse(_alone(one, request))
+                return JSONResponse(_dialect(request.scope).model_body(one))
         raise BadRequest(
             "There is no such model here.", status=404, param="model", code="model_not_found"
         )
@@ -196,13 +184,9 @@ class Routes:
 
     async def _counted(self, request: Request) -> Response:
         data, body = await self._body(request.receive)
-        door = _door(request.scope)
-        if door == "messages":
-            body = {**body, "max_tokens": 1}  # needed there, and nothing is written
-        asked = await request_body.read_from(data, lambda: self._dialects[door].asked(body))
-        tokens = await self._count(asked)
-        kind = {"object": "response.input_tokens"} if door == "responses" else {}
-        return JSONResponse({**kind, "input_tokens": tokens})
+        dialect = _dialect(request.scope)
+        asked = await request_body.read_from(data, lambda: dialect.read_count_request(body))
+        return JSONResponse(dialect.count_body(await self._count(asked)))
 
 
 class _Answered:
@@ -215,14 +199,5 @@ class _Answered:
         await self._app(scope, receive, send)
 
 
-def _door(scope: Scope) -> DialectName:
-    """Whose shape an error has: the path's API, or the one that the client seems to speak."""
-    path = scope["path"]
-    for known, door in PATHS.items():
-        if path == known or path.startswith(f"{known}/"):
-            return door
-    return "messages" if ANTHROPIC in Headers(scope=scope) else "chat"
-
-
-def _alone(model: ListedModel, request: Request) -> JsonObject:
-    return model.anthropic() if ANTHROPIC in request.headers else model.openai()
+def _dialect(scope: Scope) -> Dialect:
+    return dialect_of(scope["path"], Headers(scope=scope))

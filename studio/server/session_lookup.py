@@ -25,7 +25,7 @@ from studio.domain.messages import Message, Said, Text, ToolResult
 from studio.domain.sessions import SessionInfo
 from studio.storage.sessions.idempotency_keys import IdempotencyStore
 
-from .contract import ApiRequest, BadRequest, DialectName, TurnRef
+from .contract import ApiRequest, BadRequest, TurnRef
 from .conversation_match import (
     KnownConversations,
     SplitConversation,
@@ -73,12 +73,14 @@ class SessionLookup:
         self._answered = KnownConversations()
         self._claims: dict[str, SessionHold] = {}
 
-    async def find(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
+    async def find(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
         """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
         if asked.previous:
-            return await self._after(asked, door, runs)
-        parts = await run_off_loop(lambda: _checked_split(asked.messages, door), big=asked.big)
-        return await self._known(asked, door, runs, parts) or await self.create(asked, runs, parts)
+            return await self._after(asked, dialect, runs)
+        parts = await run_off_loop(lambda: _checked_split(asked.messages, dialect), big=asked.big)
+        return await self._known(asked, dialect, runs, parts) or await self.create(
+            asked, runs, parts
+        )
 
     async def create(
         self, asked: ApiRequest, runs: ModelTarget, parts: SplitConversation | None = None
@@ -142,13 +144,13 @@ class SessionLookup:
         return await self._hold_if(place.session_id, stuck)
 
     async def remember(
-        self, asked: ApiRequest, door: DialectName, answer: Message, session: Session
+        self, asked: ApiRequest, dialect: str, answer: Message, session: Session
     ) -> None:
         """Remember where a conversation stands now."""
         if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
             return
         messages = (*asked.messages, answer)
-        known = await _digest(asked, door, messages)
+        known = await _digest(asked, dialect, messages)
         self._answered.keep(known, TurnRef(session.info.id, session.transcript.turn_id))
 
     async def release(self, session_id: str, *, used: bool = True) -> None:
@@ -165,12 +167,12 @@ class SessionLookup:
             claim.ended.set()
 
     async def _known(
-        self, asked: ApiRequest, door: DialectName, runs: ModelTarget, parts: SplitConversation
+        self, asked: ApiRequest, dialect: str, runs: ModelTarget, parts: SplitConversation
     ) -> SessionMatch | None:
         """The session that stands exactly where the conversation does."""
         if not parts.before:
             return None
-        known = await _digest(asked, door, parts.before)
+        known = await _digest(asked, dialect, parts.before)
         place = self._answered.take(known)
         if place is None:
             return None
@@ -200,7 +202,7 @@ class SessionLookup:
                 await self.release(session_id)
         return placed
 
-    async def _after(self, asked: ApiRequest, door: DialectName, runs: ModelTarget) -> SessionMatch:
+    async def _after(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
         """Goes on from an answer by its number."""
         match = _NUMBER.fullmatch(asked.previous)
         if not self._studio.settings.values.server_keep:
@@ -220,7 +222,7 @@ class SessionLookup:
         mine = False
         try:
             session = await self._studio.sessions.open(place.session_id)
-            placed = await self._gone_on(asked, door, runs, session, place, claim)
+            placed = await self._gone_on(asked, dialect, runs, session, place, claim)
             mine = placed.session is session
             return placed
         finally:
@@ -230,7 +232,7 @@ class SessionLookup:
     async def _gone_on(
         self,
         asked: ApiRequest,
-        door: DialectName,
+        dialect: str,
         runs: ModelTarget,
         session: Session,
         place: TurnRef,
@@ -253,7 +255,7 @@ class SessionLookup:
         if self._fits(session.info, asked, runs) and not new.before:
             if last and claim is not None:
                 check_tool_results(
-                    asked.messages, door, [call.call_id for call in transcript.handed_over]
+                    asked.messages, dialect, [call.call_id for call in transcript.handed_over]
                 )
                 return SessionMatch(session, claim, new.said, new.results, found=True)
             if not new.results:
@@ -261,7 +263,7 @@ class SessionLookup:
                 branch = await self._studio.sessions.branch(session.info.id, turn_id)
                 return SessionMatch(branch, self._claim(branch.info.id), new.said)
         whole = (*_open_ended(transcript.blocks[:after]), *asked.messages)
-        check_tool_results(whole, door)
+        check_tool_results(whole, dialect)
         return await self.create(asked, runs, _sound(split_conversation(whole)))
 
     def _claim(self, session_id: str, *, keeps: bool = True) -> SessionHold:
@@ -279,13 +281,13 @@ class SessionLookup:
         )
 
 
-async def _digest(asked: ApiRequest, door: DialectName, messages: Sequence[Message]) -> bytes:
-    return await run_off_loop(lambda: conversation_digest(asked, door, messages), big=asked.big)
+async def _digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
+    return await run_off_loop(lambda: conversation_digest(asked, dialect, messages), big=asked.big)
 
 
-def _checked_split(messages: Sequence[Message], door: DialectName) -> SplitConversation:
+def _checked_split(messages: Sequence[Message], dialect: str) -> SplitConversation:
     """Where a conversation stands; raises BadRequest for one that cannot be."""
-    check_tool_results(messages, door)
+    check_tool_results(messages, dialect)
     return _sound(split_conversation(messages))
 
 

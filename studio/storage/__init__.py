@@ -1,12 +1,12 @@
-"""What is kept: sessions in SQLite, settings in a file, keys in the system's keychain.
+"""Storage: keeps sessions in SQLite, settings in a file and keys in the system's keychain.
 
-- ``completion_index``: A look at what is stored, without opening any of it.
-- ``config``: To be described.
-- ``database``: One SQLite file, written by one thread and read by a few.
-- ``files``: Small files that are replaced whole, or set aside, and never half written.
-- ``ipc``: To be described.
-- ``migrations``: The database's shape, one numbered step after the other.
-- ``paths``: Where things are kept on this computer.
-- ``sessions``: To be described.
-- ``snapshots``: To be described.
+- ``completion_index``: reads names for shell completion, without opening the database for writing.
+- ``config``: what a person has set up, from settings and rules to API keys.
+- ``database``: opens one file, writes it in one thread and reads it in a few.
+- ``files``: replaces them atomically, and sets damaged ones aside.
+- ``ipc``: locks, notices, approvals.
+- ``migrations``: numbered steps that give the program's database its shape.
+- ``paths``: says where data, settings, cache and logs are kept on this computer.
+- ``sessions``: their events, native histories, and everything derived from them.
+- ``snapshots``: record what a turn changes in files, and restore it.
 """

@@ -1,4 +1,4 @@
-"""A look at what is stored, without opening any of it: names for a shell to complete.
+"""Completion index: reads names for shell completion, without opening the database for writing.
 
 As quick as can be, so it imports little and asks nobody. Whatever cannot be
 read is left out.

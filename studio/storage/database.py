@@ -1,4 +1,4 @@
-"""One SQLite file, written by one thread and read by a few.
+"""SQLite database: opens one file, writes it in one thread and reads it in a few.
 
 Opening the database file, whatever state it is in.
 """

@@ -1,4 +1,4 @@
-"""Small files that are replaced whole, or set aside, and never half written."""
+"""Small files: replaces them atomically, and sets damaged ones aside."""
 
 from __future__ import annotations
 

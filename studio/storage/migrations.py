@@ -1,4 +1,4 @@
-"""The database's shape, one numbered step after the other.
+"""Database migrations: numbered steps that give the program's database its shape.
 
 A step is never edited once a version with it is out: a change is a new step at
 the end. ``PRAGMA user_version`` counts the steps a file has had. All of them

@@ -1,4 +1,4 @@
-"""Where things are kept on this computer."""
+"""Paths: says where data, settings, cache and logs are kept on this computer."""
 
 from __future__ import annotations
 

@@ -10,22 +10,25 @@ A tool is one function with type hints and a docstring (T-1)::
         first_line: Where to begin, counting from 1.
         '''
 
-- ``builtin``: The tools that come with the program, one file each.
-- ``discovery``: Finding tools.
-- ``drafts``: To be described.
-- ``sdk``: To be described.
-- ``web``: The web, as tools use it.
-- ``workspace``: To be described.
+- ``builtin``: those that come with the program, one file each.
+- ``discovery``: finds built-in tools, a person's tool files and installed packages (T-1).
+- ``drafts``: makes, compares, applies and undoes changes that wait for the person (T-5).
+- ``sdk``: turns a function into a tool, checks its arguments, renders its result.
+- ``web``: fetches pages and searches, and guards the way there (T-8).
+- ``workspace``: reads, finds and searches files in the folder an agent works in.
 """
 
 from __future__ import annotations
 
+from studio.domain.drafts import Draft, FileDraft, RecordDraft
 from studio.domain.errors import ToolFailed
-from studio.domain.tools import Draft, ToolSpec
+from studio.domain.tools import ToolSpec
 
 from .drafts.atomic_files import DraftConflict
 from .drafts.draft_apply import undo_draft, write_draft
-from .drafts.draft_make import make_delete, make_draft, make_move
+from .drafts.draft_make import make_delete, make_draft, make_move, propose
+from .drafts.records import RecordStore, make_record_draft
+from .drafts.targets import DraftTargets
 from .sdk.context import Context, Drafts
 from .sdk.definition import Tool, tool
 from .sdk.result import Result, render, shorten
@@ -35,7 +38,11 @@ __all__ = [
     "Context",
     "Draft",
     "DraftConflict",
+    "DraftTargets",
     "Drafts",
+    "FileDraft",
+    "RecordDraft",
+    "RecordStore",
     "Result",
     "Tool",
     "ToolFailed",
@@ -44,6 +51,8 @@ __all__ = [
     "make_delete",
     "make_draft",
     "make_move",
+    "make_record_draft",
+    "propose",
     "render",
     "shorten",
     "tool",

@@ -1,4 +1,4 @@
-"""Finding tools: built in, the person's own files, installed packages (T-1)."""
+"""Tool discovery: finds built-in tools, a person's tool files and installed packages (T-1)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
+from .drafts.records import RecordStore
 from .sdk.definition import Tool
 
 ENTRY_POINTS = "agent_studio.tools"
@@ -23,9 +24,10 @@ _BUILTIN = "studio.tools.builtin"
 
 @dataclass
 class Toolbox:
-    """Tools by name, and what could not be loaded, one line each for the person."""
+    """Tools and record stores by name, and what could not be loaded, a line each."""
 
     tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    stores: dict[str, RecordStore] = field(default_factory=dict[str, RecordStore])
     problems: list[str] = field(default_factory=list[str])
 
     def add(self, tool: Tool, origin: str) -> None:
@@ -52,12 +54,14 @@ class _Source:
     origin: str
     signature: object = "unread"
     tools: list[Tool] = field(default_factory=list[Tool])
+    stores: list[RecordStore] = field(default_factory=list[RecordStore])
     problem: str = ""
 
     def load(self, file: str, run: Callable[[], object]) -> None:
         """Take its tools, or keep the ones there are and say what is wrong."""
         try:
-            found = _tools(run())
+            module = run()
+            found = _tools(module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool file may even call exit()
@@ -66,7 +70,7 @@ class _Source:
             nothing = f"{self.origin}: there is no tool in it, no function with @tool."
             self.problem = "" if found else nothing
             if found:
-                self.tools = found
+                self.tools, self.stores = found, _record_stores(module)
                 return
         if self.tools:
             self.problem += " What it was before is still used."
@@ -113,6 +117,8 @@ class ToolDiscovery:
                 box.problems.extend([source.problem] if source.problem else [])
                 for tool in source.tools:
                     box.add(tool, source.origin)
+                for store in source.stores:
+                    box.stores.setdefault(store.name, store)
             self._box = box  # whole: others may look at it already
         return self._box
 
@@ -166,6 +172,14 @@ def _tools(found: object) -> list[Tool]:
     here = [value for value in vars(found).values() if isinstance(value, Tool)]
     own = [tool for tool in here if tool.module in ("", found.__name__)]
     return list(dict.fromkeys(own))
+
+
+def _record_stores(found: object) -> list[RecordStore]:
+    """The record stores of a module; a tool that is installed alone has those of its module."""
+    if isinstance(found, Tool):
+        found = sys.modules.get(found.module)
+    values = vars(found).values() if isinstance(found, ModuleType) else ()
+    return [value for value in values if isinstance(value, RecordStore)]
 
 
 def _run_file(path: Path) -> ModuleType:

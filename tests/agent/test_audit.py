@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from studio.agent.audit_export import export, pages
 from studio.domain import events as ev
+from studio.domain.drafts import FileDraft
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Question, Rule
 from studio.domain.redaction import (
@@ -28,7 +29,6 @@ from studio.domain.redaction import (
     without_secrets,
 )
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft
 from studio.simulator import Call, Text, Turn
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
@@ -255,7 +255,7 @@ async def test_a_draft_says_whether_it_was_approved(store: SessionStore) -> None
         "s",
         write,
         ev.ToolStarted("c1"),
-        ev.DraftCreated("c1", Draft("d", "a", None, "x", "")),
+        ev.DraftCreated("c1", FileDraft("d", "a", None, "x", "")),
     )
     [entry] = await store.audit()
     assert (entry.draft, entry.draft_at) == ("waiting", None)

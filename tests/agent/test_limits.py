@@ -349,7 +349,7 @@ async def test_t6_a_child_may_never_do_more_and_tells_what_it_met(tmp_path: Path
             parent = await studio.sessions.open(context.session_id)
             child = await home.session()
             turn = child.turn([Text("You")], rules=[Rule.parse("run")], parent=parent.as_parent)
-            children.append([event async for event in turn])
+            children.append([envelope.event async for envelope in turn])
             return "It is done."
 
         studio.toolbox.tools["hand_over"] = hand_over

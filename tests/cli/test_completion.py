@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from studio.cli import build_parser
 from studio.cli.commands.completion import FILES, SCRIPTS, offered
-from studio.domain.models import PROVIDER_TITLES
 from studio.domain.sessions import SessionInfo
+from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.database import Database
 from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore

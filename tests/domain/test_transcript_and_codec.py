@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from studio.domain import events as ev
 from studio.domain.blocks import TextBlock, ToolBlock
 from studio.domain.codec import decode_event, encode_event
+from studio.domain.drafts import FileDraft, RecordDraft
 from studio.domain.events import Event
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.models import Usage
@@ -114,3 +115,21 @@ def test_a_rule_is_a_tool_and_a_pattern() -> None:
 
 def test_a_pattern_of_many_stars_is_fitted_at_once() -> None:
     assert not Rule.parse("read(" + "*a" * 30 + "*b)").fits("a" * 5000)
+
+
+def test_drafts_are_stored_by_kind_and_a_file_draft_under_its_first_name() -> None:
+    """What version 0.1.0 stored opens as before, and it can read what is stored now."""
+    file = ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", ""))
+    record = {"type": "dict", "age": 36, "tags": ["a", {"b": None}]}
+    drafts = [
+        RecordDraft("d2", "people", "ada", None, record),
+        RecordDraft("d3", "people", "ada", record, None, "approved"),
+    ]
+    stored = encode_event(file)
+    assert stored["draft"] == {
+        "type": "Draft", "id": "d1", "path": "a.txt", "before": None, "after": "new\n",
+        "base_digest": "", "encoding": "utf-8", "status": "waiting", "action": "write",
+        "target": "",
+    }  # fmt: skip
+    for event in (file, *(ev.DraftCreated("c1", draft) for draft in drafts)):
+        assert decode_event(json.loads(json.dumps(encode_event(event)))) == event

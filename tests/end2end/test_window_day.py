@@ -510,7 +510,7 @@ async def test_a_whole_conversation_by_keyboard(tmp_path: Path) -> None:
         assert person.composer.editor.hasFocus()
         person.press(Key.Key_Up)  # what was said last
         assert person.composer.text == "Choose\na colour"
-        person.composer.clear()
+        person.composer.set_text("")
         person.say("And now")
         await person.done(2)
 

@@ -24,10 +24,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.folder_tracker import FolderTracker
 from studio.agent.changes.undo import Undo
+from studio.domain.drafts import Draft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Event, FilesChanged, TurnStarted
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.storage.database import Database
 from studio.storage.sessions.store import SessionStore

@@ -29,7 +29,7 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
-from studio.server.dialects.chat.request import ChatDialect
+from studio.server.dialects.chat import ChatDialect
 from support import dialect_cases, local_site
 from support.dialect_cases import ABOUT, NUMBER, USED
 
@@ -107,7 +107,7 @@ FULL: dict[str, Any] = {
 
 
 def asked(**body: Any) -> ApiRequest:
-    return ChatDialect().asked({"model": "agent/Coder", "messages": HELLO, **body})
+    return ChatDialect().read_request({"model": "agent/Coder", "messages": HELLO, **body})
 
 
 def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
@@ -119,7 +119,7 @@ def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
 
 def test_the_whole_conversation_arrives_in_order() -> None:
     """S-1: text, pictures, files, calls, their results, instructions in their place."""
-    got = ChatDialect().asked(FULL)
+    got = ChatDialect().read_request(FULL)
     assert got.instructions == "You are a cook.\n\nIn metric."
     assert got.messages == (
         Message(
@@ -152,7 +152,7 @@ def test_the_whole_conversation_arrives_in_order() -> None:
 
 
 def test_what_is_asked_of_the_model_arrives() -> None:
-    got = ChatDialect().asked(FULL)
+    got = ChatDialect().read_request(FULL)
     assert got.model == "agent/Coder"
     assert got.generation == Generation(
         output_limit=500,
@@ -510,13 +510,15 @@ def test_any_json_is_read_or_refused(body: dict[str, Any]) -> None:
 @given(dialect_cases.broken(FULL))
 def test_a_request_that_is_nearly_right_is_read_or_refused(body: dict[str, Any]) -> None:
     try:
-        got = ChatDialect().asked(body)
+        got = ChatDialect().read_request(body)
     except BadRequest as wrong:
         assert f"{wrong}{wrong.param}".encode()  # no half of a character
     else:
         assert got.messages
         assert "\\ud83d" not in repr(got)
-        assert isinstance(ChatDialect().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
+        assert isinstance(
+            ChatDialect().response_writer(got, ABOUT, body).frames(Outcome("end")), bytes
+        )
 
 
 # Answers

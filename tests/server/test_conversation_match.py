@@ -25,7 +25,7 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.domain.tools import ToolSpec
-from studio.server.contract import ApiRequest, BadRequest, DialectName, TurnRef
+from studio.server.contract import ApiRequest, BadRequest, TurnRef
 from studio.server.conversation_match import KnownConversations, conversation_digest
 from studio.server.responder import Responder
 from studio.simulator import Call, Think, Turn, cut, stall, status
@@ -59,7 +59,7 @@ def base() -> ApiRequest:
     return ApiRequest("m", messages, "Be brief.", (WEATHER,), user="ann")
 
 
-def known(asked: ApiRequest, door: DialectName = "chat") -> bytes:
+def known(asked: ApiRequest, door: str = "chat") -> bytes:
     return conversation_digest(asked, door, asked.messages)
 
 
@@ -77,7 +77,7 @@ def test_what_a_client_may_change_when_it_sends_an_answer_back() -> None:
 
 def test_what_makes_another_conversation() -> None:
     call = ToolCall("c1", "weather", {"a": 1, "b": 2})
-    others: list[tuple[ApiRequest, DialectName]] = [
+    others: list[tuple[ApiRequest, str]] = [
         (base(), "responses"),
         (replace(base(), user="bob"), "chat"),
         (replace(base(), model="n"), "chat"),
@@ -459,7 +459,7 @@ async def _drained(answering: Responder, asked: ApiRequest, places: list[TurnRef
 
 async def repeated(answering: Responder, asked: ApiRequest, place: TurnRef) -> Answer:
     answer = Answer()
-    async for part in answering.again(asked, "chat", place, 0.0, answer.places.append):
+    async for part in answering.repeat(asked, "chat", place, 0.0, answer.places.append):
         answer.parts.append(part)
     return answer
 

@@ -32,7 +32,7 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
-from studio.server.dialects.messages.request import MessagesDialect
+from studio.server.dialects.messages import MessagesDialect
 from studio.server.token_count import tokens
 from support import dialect_cases, local_site
 from support.dialect_cases import ABOUT, NUMBER, USED
@@ -123,7 +123,9 @@ FULL: dict[str, Any] = {
 
 
 def asked(**body: Any) -> ApiRequest:
-    return MessagesDialect().asked({"model": "m", "max_tokens": 10, "messages": HELLO, **body})
+    return MessagesDialect().read_request(
+        {"model": "m", "max_tokens": 10, "messages": HELLO, **body}
+    )
 
 
 def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
@@ -135,7 +137,7 @@ def told(*messages: dict[str, Any]) -> tuple[Message, ...]:
 
 def test_the_whole_conversation_arrives_in_order() -> None:
     """S-1: text, pictures, documents, calls, their results, instructions in their place."""
-    got = MessagesDialect().asked(FULL)
+    got = MessagesDialect().read_request(FULL)
     assert got.instructions == "You are a cook.\n\nIn metric."
     assert got.messages == (
         Message(
@@ -173,7 +175,7 @@ def test_the_whole_conversation_arrives_in_order() -> None:
 
 
 def test_what_is_asked_of_the_model_arrives() -> None:
-    got = MessagesDialect().asked(FULL)
+    got = MessagesDialect().read_request(FULL)
     assert got.generation == Generation(
         output_limit=500,
         effort="high",
@@ -421,14 +423,16 @@ def test_any_json_is_read_or_refused(body: dict[str, Any]) -> None:
 @given(dialect_cases.broken(FULL))
 def test_a_request_that_is_nearly_right_is_read_or_refused(body: dict[str, Any]) -> None:
     try:
-        got = MessagesDialect().asked(body)
+        got = MessagesDialect().read_request(body)
     except BadRequest as wrong:
         assert f"{wrong}{wrong.param}".encode()  # no half of a character
     else:
         assert got.messages
         assert "\\ud83d" not in repr(got)
         assert tokens(got) > 0
-        assert isinstance(MessagesDialect().speak(got, ABOUT, body).frames(Outcome("end")), bytes)
+        assert isinstance(
+            MessagesDialect().response_writer(got, ABOUT, body).frames(Outcome("end")), bytes
+        )
 
 
 # Answers
@@ -700,7 +704,7 @@ def test_every_part_of_a_request_counts() -> None:
     assert tokens(asked(**of_user({"type": "text", "text": "Hello"}, image))) - hello == 400
     page = {"type": "document", "source": base64_source("application/pdf", PDF + b"\n" * 60)}
     assert tokens(asked(**of_user({"type": "text", "text": "Hello"}, page))) - hello == 2_000
-    exchange = MessagesDialect().asked(FULL)
+    exchange = MessagesDialect().read_request(FULL)
     without = replace(exchange, messages=exchange.messages[:2])
     assert hello < tokens(without) < tokens(exchange)
 

@@ -30,13 +30,13 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
-from studio.server.dialects.responses.request import (
-    ResponsesDialect,
+from studio.server.dialects.responses import ResponsesDialect
+from studio.server.dialects.responses.response import (
+    ResponsesResponse,
     deleted_response,
     echoed_settings,
     stored_response,
 )
-from studio.server.dialects.responses.response import ResponsesResponse
 from support.local_site import SiteRequest as Heard
 from support.local_site import answer, site
 
@@ -54,7 +54,7 @@ WEATHER: JsonObject = {
 
 
 def asked(**body: Any):
-    return ResponsesDialect().asked({"model": "agent/Coder", "input": "Hello", **body})
+    return ResponsesDialect().read_request({"model": "agent/Coder", "input": "Hello", **body})
 
 
 def wrong(**body: Any) -> BadRequest:
@@ -383,11 +383,11 @@ BODY = st.fixed_dictionaries(
 def test_no_body_is_worse_than_a_bad_request(body: JsonObject) -> None:
     """What can be read can also be repeated, in JSON that everybody reads."""
     try:
-        got = ResponsesDialect().asked(body)
+        got = ResponsesDialect().read_request(body)
     except BadRequest as error:
-        told = ResponsesDialect().error(str(error), status=400, param=error.param)
+        told = ResponsesDialect().error_body(str(error), status=400, param=error.param)
     else:
-        spoken = ResponsesDialect().speak(got, ABOUT, body)
+        spoken = ResponsesDialect().response_writer(got, ABOUT, body)
         spoken.frames(Outcome("end"))
         told = spoken.body()
         for message in got.messages:
@@ -606,7 +606,7 @@ def test_a_cut_answer_says_so() -> None:
 
 
 def test_an_answer_of_before_is_the_object_that_it_was() -> None:
-    made = ResponsesDialect().speak(asked(), ABOUT, {})
+    made = ResponsesDialect().response_writer(asked(), ABOUT, {})
     for part in ANSWER:
         made.frames(part)
     again = stored_response(ANSWER, ABOUT, 5.0)
@@ -649,7 +649,7 @@ def test_halves_of_characters_never_leave() -> None:
 
 
 def test_an_error_has_the_shape_of_openai() -> None:
-    assert ResponsesDialect().error("No such model.", status=404, code="model_not_found") == {
+    assert ResponsesDialect().error_body("No such model.", status=404, code="model_not_found") == {
         "error": {
             "message": "No such model.",
             "type": "invalid_request_error",
@@ -673,8 +673,8 @@ async def client_of(
     async def serve(request: Heard, writer: asyncio.StreamWriter) -> None:
         body = json.loads(request.body)
         heard.append(body)
-        got = dialect.asked(body)
-        spoken = dialect.speak(got, ABOUT, body)
+        got = dialect.read_request(body)
+        spoken = dialect.response_writer(got, ABOUT, body)
         if got.stream:
             writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n")
             writer.write(b"Content-Type: text/event-stream\r\n\r\n")
@@ -689,7 +689,7 @@ async def client_of(
 
     async with site() as pages:
         pages.pages["/v1/responses"] = serve
-        error = dialect.error("No such answer.", status=404, code="not_found")
+        error = dialect.error_body("No such answer.", status=404, code="not_found")
         pages.page("/v1/responses/resp_0", json.dumps(error), "application/json", 404)
         async with AsyncOpenAI(api_key="sk", base_url=f"{pages.url}/v1", max_retries=0) as client:
             yield client, heard
@@ -742,7 +742,7 @@ async def test_the_sdk_folds_a_stream_with_a_call_and_sends_what_it_got() -> Non
         again = [*asked, *(item.to_dict() for item in first.output), output]
         second = await client.responses.create(model="m", input=again, tools=[WEATHER])
         assert second.output_text == "It is sunny."
-        got = ResponsesDialect().asked(heard[-1])
+        got = ResponsesDialect().read_request(heard[-1])
     assert [(m.role, [type(b).__name__ for b in m.blocks]) for m in got.messages] == [
         ("user", ["Text"]),
         ("assistant", ["Text", "ToolCall"]),
@@ -770,7 +770,7 @@ async def test_the_sdk_parses_structured_output() -> None:
         ) as stream:
             streamed = await stream.get_final_response()
         assert streamed.output_parsed == whole.output_parsed
-    got = ResponsesDialect().asked(heard[0])
+    got = ResponsesDialect().read_request(heard[0])
     assert got.generation.schema == heard[0]["text"]["format"]["schema"]
 
 

@@ -14,7 +14,6 @@ from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
 from studio.server.contract import (
     BadRequest,
-    Dialect,
     Outcome,
     ProgressPart,
     ReasoningPart,
@@ -24,6 +23,7 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
+from studio.server.dialects.base import Dialect
 from support import local_site
 
 NUMBER = "0123456789abcdef0123456789abcdef"
@@ -68,7 +68,7 @@ def answers(draw: st.DrawFn) -> list[ResponsePart]:
 
 
 def spoken(dialect: Dialect, body: dict[str, Any]) -> ResponseWriter:
-    return dialect.speak(dialect.asked(body), ABOUT, body)
+    return dialect.response_writer(dialect.read_request(body), ABOUT, body)
 
 
 def frames(spoken: ResponseWriter, parts: Sequence[ResponsePart]) -> list[tuple[str, str]]:
@@ -128,12 +128,12 @@ def play(dialect: Dialect, parts: Sequence[ResponsePart]) -> local_site.Handler:
     async def write(asked: local_site.SiteRequest, writer: asyncio.StreamWriter) -> None:
         body = json.loads(asked.body)
         try:
-            request = dialect.asked(body)
+            request = dialect.read_request(body)
         except BadRequest as wrong:
             found = {"status": wrong.status, "code": wrong.code, "param": wrong.param}
             await refuse(dialect, str(wrong), **found)(asked, writer)
             return
-        spoken = dialect.speak(request, ABOUT, body)
+        spoken = dialect.response_writer(request, ABOUT, body)
         if not request.stream:
             for part in parts:
                 spoken.frames(part)
@@ -149,5 +149,5 @@ def play(dialect: Dialect, parts: Sequence[ResponsePart]) -> local_site.Handler:
 
 
 def refuse(dialect: Dialect, message: str, *, status: int, **more: str) -> local_site.Handler:
-    data = json.dumps(dialect.error(message, status=status, **more)).encode()
+    data = json.dumps(dialect.error_body(message, status=status, **more)).encode()
     return local_site.answer(data, "application/json", status)

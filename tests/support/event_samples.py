@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from studio.domain import events as ev
+from studio.domain.drafts import FileDraft
 from studio.domain.events import Event
 from studio.domain.ledger import Sent
 from studio.domain.messages import Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
-from studio.domain.tools import Draft
 
 QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=(Rule("allow", "run", "ls *"),)
@@ -47,7 +47,7 @@ SAMPLES: list[Event] = [
     ev.ToolOutput("c1", "a.txt\n"),
     ev.AwaitingReply("c1", "Which?", ("a", "b")),
     ev.ReplyGiven("c1", "a"),
-    ev.DraftCreated("c1", Draft("d1", "a.txt", None, "new\n", "")),
+    ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", "")),
     ev.ToolFinished("c1", "a.txt", False, 0.1, "1 file", ("a.txt:1-2",)),
     ev.DraftResolved("d1", "approved"),
     ev.MessageQueued("m1", (Text("later"),)),

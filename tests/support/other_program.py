@@ -19,13 +19,13 @@ import asyncio, json, sys
 from pathlib import Path
 from studio.domain.permissions import Question
 from studio.storage.database import Database
-from studio.storage.ipc.remote_approvals import Questions
+from studio.storage.ipc.remote_approvals import RemoteApprovals
 
 async def main():
     home, session_id, through = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     database = Database(home / "studio.db")
     await database.open()
-    questions = Questions(database, home / "bells")
+    questions = RemoteApprovals(database, home / "bells")
     loop = asyncio.get_running_loop()
     asked = {}
     say = lambda *words: print(*words, flush=True)
@@ -34,7 +34,7 @@ async def main():
         question = Question(id=name, call_id="c", tool="run", **fields)
         say("asking", name)
         try:
-            say(name, await questions.put(session_id, question, through=through))
+            say(name, await questions.ask(session_id, question, through=through))
         except asyncio.CancelledError:
             say(name, "withdrawn")
 
@@ -45,7 +45,7 @@ async def main():
         elif word == "cancel":
             asked[name].cancel()
         elif word == "window":
-            say("window", await questions.window())
+            say("window", await questions.has_window())
     await asyncio.gather(*asked.values())
     await database.close()
 

@@ -10,7 +10,6 @@ from studio.domain.messages import Block, Message, Text, ToolCall
 from studio.domain.models import Generation
 from studio.server.contract import (
     ApiRequest,
-    DialectName,
     Outcome,
     ProgressPart,
     ReasoningPart,
@@ -87,7 +86,7 @@ def call_of(home: EngineHome, *messages: Message | str, model: str = "", **more:
     )
 
 
-async def answered(answering: Responder, asked: ApiRequest, door: DialectName = "chat") -> Answer:
+async def answered(answering: Responder, asked: ApiRequest, door: str = "chat") -> Answer:
     answer = Answer()
     async for part in answering.answer(asked, door, answer.places.append):
         assert answer.places, "begun comes before the first part"

@@ -31,6 +31,7 @@ from studio.agent.session.system_prompt import dated
 from studio.app import build
 from studio.domain.agents import Limits
 from studio.domain.blocks import FilesBlock, SummaryBlock, TextBlock, ToolBlock, UserBlock
+from studio.domain.drafts import Draft
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
@@ -51,7 +52,6 @@ from studio.domain.events import (
 from studio.domain.messages import Said
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Answer
-from studio.domain.tools import Draft
 from studio.simulator import RequestView, Simulator, Text, Turn, every, scattered, transport
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from studio.tools import Context, Draft, Result, Workspace
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
+from studio.tools import Context, Result, Workspace
 
 
 class Waiting:
@@ -14,11 +15,11 @@ class Waiting:
     def __init__(self, **texts: str) -> None:
         self.texts = texts
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         text = self.texts.get(path)
-        return None if text is None else Draft("d", path, None, text, "")
+        return None if text is None else FileDraft("d", path, None, text, "")
 
-    async def propose(self, draft: Draft) -> None:
+    async def propose(self, draft: Draft) -> DraftStatus:
         raise AssertionError
 
 

@@ -13,7 +13,7 @@ from studio.domain.events import Event, TurnStarted
 from studio.domain.messages import Text
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
-from studio.ui.transcript import TranscriptView
+from studio.ui.transcript.view import TranscriptView
 
 
 class TranscriptWindow:

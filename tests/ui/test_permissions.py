@@ -283,7 +283,7 @@ async def test_t7_the_rules_of_the_open_chat_are_listed_and_taken_back(tmp_path:
         file.write_text("---\nname: Coder\npermissions: {ask: [run(rm *)]}\n---\nWork.\n")
         page = await page_of(person)
         line = page.standing
-        await until(lambda: person.window.chat.choices.folder and line._shown)
+        await until(lambda: person.window.chat.model.options.folder and line._shown)
         assert "This chat" not in [item.text for item in line.where._items]
         person.window.activateWindow()
         person.composer.setFocus()
@@ -401,15 +401,15 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
         person.say("Go")
         await person.done()
         await until(lambda: "cannot widen rights until you trust it." in strip.text)
-        chat.ways.do("not_now")
+        chat.do("not_now")
         assert not strip.text
         person.say("On")
         await person.done(2)
         assert not strip.text  # once for each opening of a chat
         person.window.open_session(person.session.info.id)
         await until(lambda: strip.text)
-        chat.ways.do("trust_folder")
-        box = await until(lambda: chat.trusting.question)
+        chat.do("trust_folder")
+        box = await until(lambda: chat.trust_question)
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: not strip.text)
         assert await person.studio.rules.trusted(person.folder) == "trusted"
@@ -447,7 +447,9 @@ async def test_t6_the_role_of_an_agent_is_shown(tmp_path: Path) -> None:
             )
         )
         person.window.new_chat()
-        await until(lambda: any(a.name == "Looker" for a in person.window.chat.choices._agents))
+        await until(
+            lambda: any(a.name == "Looker" for a in person.window.chat.model.options.agents)
+        )
         person.composer.agent_chosen.emit("Looker")
         await until(lambda: person.composer.agent.toolTip() == "Only reads")
 

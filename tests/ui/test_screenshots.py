@@ -305,7 +305,7 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         await until(lambda: person.says("knock again"))
         await person.session.change(title="Fix flaky retry test")
         await person.window.listing.refresh()
-        person.window.chat.show_choices()
+        person.window.chat.model.options_changed()
         assert person.blocks(TextBlock)[-1].live
         taken = await pictures.take("01-main", (LARGE, SMALL))
         send = place_in_window(person, person.composer.send)
@@ -357,7 +357,7 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
         await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
         await person.session.change(title="Fix flaky retry test")
         await person.window.listing.refresh()
-        person.window.chat.show_choices()
+        person.window.chat.model.options_changed()
         taken = await Photographer(person).take("03-permission-diff", (LARGE, SMALL))
         view = place_in_window(person, person.view)
         for token in ("add_bg", "del_bg", "warn_line", "accent"):
@@ -671,8 +671,8 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         await person.window.listing.refresh()
         rows = [item for item in person.view.canvas.items if isinstance(item, FilesItem)]
         await pictures.take("20-undo")
-        restoring = person.window.chat.restoring
-        restoring.do(rows[0].files.turn_id, "undo")
+        undo = person.window.chat.model.undo
+        undo.do(rows[0].files.turn_id, "undo")
         await until(lambda: rows[0].files.left)
         person.view.context.opened.add(id(rows[0].block))
         person.view.stage.relay(rows[0])
@@ -680,7 +680,7 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("20-undo-left", (LARGE, SMALL))
         person.view.context.opened.clear()
         person.view.stage.restyle()
-        restoring.do(rows[1].files.turn_id, "undo")
+        undo.do(rows[1].files.turn_id, "undo")
         await until(lambda: rows[1].files.undone)
         inspector = person.window.inspector
         assert inspector is not None
@@ -731,7 +731,7 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("21-queue-stopped")
         for _ in range(2):
             person.click(person.window.chat.queue.rows[0].remove)
-        person.composer.clear()
+        person.composer.set_text("")
         person.composer.setFocus()
         person.say("Go on")
         await person.done(2)
@@ -782,8 +782,8 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         person.press(Key.Key_I, CTRL)
         window.sidebar.show_server("running", "http://127.0.0.1:8765")
         await pictures.take("22-told")
-        window.chat.following.state = "went_on"
-        window.chat.ways.show()
+        window.chat.model.external.state = "went_on"
+        window.chat.strip.refresh()
         await pictures.take("22-went-on", (LARGE, SMALL))
         person.press(Key.Key_I, CTRL)
 

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from studio.agent.session.session_state import SessionState
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
-from studio.domain.tools import Draft, DraftStatus
-from studio.tools import DraftConflict, Workspace, make_delete, make_draft, make_move
-from studio.tools.drafts.atomic_files import read_stamp
-from studio.tools.drafts.draft_apply import as_named
-from studio.tools.drafts.draft_make import current, make_further
-from studio.tools.drafts.three_way_merge import Merge, three_way
+from studio.tools import DraftConflict, Workspace
+from studio.tools.drafts.draft_conflict import Conflict
+from studio.tools.drafts.draft_make import make_further
 
 from .draft_store import OPEN
 
 DraftDecision: TypeAlias = Literal["approve", "discard", "undo"]
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """The three sides of a draft whose file changed meanwhile.
-
-    ``base`` is what the draft was made of, ``theirs`` the file as it is now,
-    ``ours`` the draft's text; None where there is no file, or no text in it.
-    ``merge`` brings the two changes together, where all three are text.
-    ``digest`` is the SHA-256 hex of the file's bytes, empty where there is no
-    file, None where something else is; ``unread`` says why there is no text.
-    """
-
-    draft: Draft
-    base: str | None
-    theirs: str | None
-    ours: str | None
-    merge: Merge | None
-    digest: str | None = ""
-    unread: str = ""
 
 
 class DraftReview:
@@ -87,50 +63,51 @@ class DraftReview:
         old = self._drafts.get(draft_id)
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
-        if old.action == "delete":
-            raise ConfigurationError("This draft deletes a file. There is no text to edit.")
+        about = old.describe()
+        if about.action == "delete":
+            raise ConfigurationError(
+                f"This draft deletes a {about.noun}. There is no text to edit."
+            )
+        if not isinstance(old, FileDraft):
+            raise ConfigurationError(f"The draft of a {about.noun} cannot be edited by hand.")
         try:
             draft = make_further(old, text)
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
-        self._pending.draft_told(f"The person edited the draft of {draft.path} by hand.")
+        self._pending.draft_told(f"The person edited the draft of {about.name} by hand.")
         await self._session.flush()
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
-        """A draft beside its file as it is now; raises ConfigurationError."""
+        """A draft beside its file or record as it is now; raises ConfigurationError."""
         draft = self._open(draft_id)
         workspace = await self._workspace()
-        ours = None if draft.action == "delete" else draft.after
-
-        def sides() -> Conflict:
-            theirs, digest, unread = _now(workspace, draft.path)
-            merge = None
-            text = draft.before is not None or not draft.base_digest
-            if theirs is not None and ours is not None and text:
-                merge = three_way(draft.before or "", theirs, ours)
-            return Conflict(draft, draft.before, theirs, ours, merge, digest, unread)
-
-        return await asyncio.to_thread(sides)
+        try:
+            return await asyncio.to_thread(lambda: self._drafts.targets(workspace).compare(draft))
+        except ToolFailed as failure:
+            raise ConfigurationError(str(failure)) from failure
 
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
-        """Make a draft anew on top of the file as it is now; it waits again.
+        """Make a draft anew on top of its file or record as it is now; it waits again.
 
-        ``text`` is what the file is to hold, None to delete it or to move it as
-        it is. ``on`` is what the person saw of the file when they chose it.
-        Raises ConfigurationError if it cannot be done, or the file is another by now.
+        ``text`` is what a file is to hold, None to delete it or to move it as
+        it is. ``on`` is what the person saw of it when they chose that. Raises
+        ConfigurationError if it cannot be done, or the file is another by now.
         """
         old = self._open(draft_id)
         workspace = await self._workspace()
         try:
-            draft = await asyncio.to_thread(_anew, workspace, old, text, on)
+            draft = await asyncio.to_thread(
+                lambda: self._drafts.targets(workspace).remake(old, text, on)
+            )
         except (ToolFailed, DraftConflict) as failure:
             raise ConfigurationError(str(failure)) from failure
         await self._add(draft)
+        about = draft.describe()
         self._pending.draft_told(
-            f"{draft.path} had changed, so the person made your draft of it anew, on top of the "
-            "file as it is now. Read it before you change it further."
+            f"{about.name} had changed, so the person made your draft of it anew, on top of the "
+            f"{about.noun} as it is now. Read it before you change it further."
         )
         await self._session.flush()
         return draft
@@ -144,46 +121,3 @@ class DraftReview:
     async def _add(self, draft: Draft) -> None:
         workspace = await self._workspace()
         await self._drafts.add("", draft, workspace, self._session.record, approve=False)
-
-
-def _now(workspace: Workspace, path: str) -> tuple[str | None, str | None, str]:
-    """Text, digest and what is wrong with the file of a draft, as ``Conflict`` has them."""
-    try:
-        place = as_named(workspace, workspace.resolve(path, write=True), path)
-    except (ToolFailed, DraftConflict) as failure:
-        return None, None, str(failure)
-    try:
-        _, theirs, digest, _ = current(workspace, path)
-    except ToolFailed as failure:
-        with suppress(ToolFailed, DraftConflict):
-            seen = read_stamp(place, path)  # a file without text has a digest too
-            return None, seen.digest if seen else "", str(failure)
-        return None, None, str(failure)
-    return theirs, digest, ""
-
-
-def _anew(workspace: Workspace, old: Draft, text: str | None, on: Conflict | None) -> Draft:
-    draft = _made(workspace, old, text)
-    if draft.path == old.path:
-        changed = on is not None and draft.base_digest != on.digest
-    else:  # its file is gone, so the text goes to where that would have moved
-        changed = on is not None and draft.base_digest != ""
-    if changed:
-        raise ToolFailed(f"{draft.path} changed again. Nothing was done.")
-    return draft
-
-
-def _made(workspace: Workspace, old: Draft, text: str | None) -> Draft:
-    if text is None and old.action == "delete":
-        return make_delete(workspace, old.path)
-    if old.action == "move" and (workspace.root / old.path).exists():
-        draft = make_move(workspace, old.path, old.target)
-        return draft if text is None else make_further(draft, text)
-    if text is None:
-        raise ToolFailed(f"There is no file {old.path} any more.")
-    name = old.target or old.path
-    as_named(workspace, workspace.resolve(name, write=True), name)
-    draft = make_draft(workspace, name, text)
-    if draft.before == draft.after:
-        raise ToolFailed(f"{draft.path} has this text already. Discard the draft.")
-    return draft

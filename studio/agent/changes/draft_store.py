@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
-from pathlib import Path
 
 from studio.domain.aio import BackgroundTasks
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import DraftCreated, DraftResolved, Event
-from studio.domain.tools import Draft, DraftStatus
-from studio.tools import DraftConflict, Workspace, undo_draft, write_draft
+from studio.tools import DraftConflict, DraftTargets, Workspace
 
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 """States in which the person still has to decide."""
@@ -21,19 +20,21 @@ OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 class DraftStore:
     """Keeps the latest state of each draft, and emits an event for each change of it.
 
-    ``trash`` is the folder where deleted files are kept; it may touch the disk.
+    ``targets`` says where the drafts of a workspace are carried out; it may touch the disk.
     """
 
     def __init__(
-        self, drafts: Iterable[Draft] = (), trash: Callable[[], Path | None] = lambda: None
+        self,
+        drafts: Iterable[Draft] = (),
+        targets: Callable[[Workspace], DraftTargets] = DraftTargets,
     ) -> None:
         self._drafts = {draft.id: draft for draft in drafts}
-        self._trash = trash
+        self.targets = targets
         self._writing = asyncio.Lock()
         self._tasks = BackgroundTasks()
         self.settled = self._tasks.settled
         self.around: Callable[[Draft], AbstractAsyncContextManager[None]] = lambda _: nullcontext()
-        """Entered around each change of a file, so that it is known whose it was."""
+        """Entered around each draft that is applied or undone, so that it is known whose it was."""
 
     @property
     def all(self) -> list[Draft]:
@@ -46,9 +47,10 @@ class DraftStore:
     def get(self, draft_id: str) -> Draft | None:
         return self._drafts.get(draft_id)
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         """The draft that waits for a file, by its old or its new path, if one does."""
-        return next((draft for draft in self.waiting() if path in _paths(draft)), None)
+        files = (draft for draft in self.waiting() if isinstance(draft, FileDraft))
+        return next((draft for draft in files if path in draft.paths), None)
 
     async def add(
         self,
@@ -59,10 +61,10 @@ class DraftStore:
         *,
         approve: bool,
     ) -> DraftStatus:
-        """Take a new draft; an earlier one of the same file is superseded by it."""
+        """Take a new draft; an earlier one that changes the same thing is superseded by it."""
         async with self._writing:  # one that is being written at this moment is no longer waiting
             for old in self.all:
-                if old.status in OPEN and _paths(old) & _paths(draft):
+                if old.status in OPEN and old.keys & draft.keys:
                     self._settle(old.id, "superseded", "", emit)
             self._drafts[draft.id] = draft
             emit(DraftCreated(call_id, draft))
@@ -73,17 +75,17 @@ class DraftStore:
     async def approve(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Write a draft to its file, unless the file changed meanwhile."""
+        """Apply a draft, unless what it changes has changed meanwhile."""
         return await self._tasks.run(
-            self._attempt(draft_id, workspace, emit, write_draft, "approved", "waiting")
+            self._attempt(draft_id, workspace, emit, DraftTargets.apply, "approved", "waiting")
         )
 
     async def undo(
         self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
     ) -> DraftStatus:
-        """Restore what an approved draft replaced, unless the file changed meanwhile."""
+        """Restore what an approved draft replaced, unless it has changed meanwhile."""
         return await self._tasks.run(
-            self._attempt(draft_id, workspace, emit, undo_draft, "undone", "approved")
+            self._attempt(draft_id, workspace, emit, DraftTargets.undo, "undone", "approved")
         )
 
     async def settle(
@@ -101,7 +103,7 @@ class DraftStore:
         draft_id: str,
         workspace: Workspace,
         emit: Callable[[Event], None],
-        action: Callable[[Workspace, Draft, Path | None], object],
+        action: Callable[[DraftTargets, Draft], None],
         status: DraftStatus,
         expected: DraftStatus,
     ) -> DraftStatus:
@@ -112,7 +114,7 @@ class DraftStore:
                 return draft.status
             try:
                 async with self.around(draft):
-                    await asyncio.to_thread(lambda: action(workspace, draft, self._trash()))
+                    await asyncio.to_thread(lambda: action(self.targets(workspace), draft))
             except DraftConflict as conflict:
                 if status == "approved":
                     self._settle(draft_id, "conflict", str(conflict), emit)
@@ -134,30 +136,32 @@ class DraftStore:
         draft = self._drafts.get(draft_id)
         if draft is None:
             return ""
-        the_draft, done = _words(draft)
+        (the_draft, done), noun = _words(draft), draft.describe().noun
         return {
             "approved": f"The person approved {the_draft}. {done}.",
-            "discarded": f"The person discarded {the_draft}. The file is unchanged.",
-            "undone": f"The person undid {_change(draft)}. The file is as it was before.",
+            "discarded": f"The person discarded {the_draft}. The {noun} is unchanged.",
+            "undone": f"The person undid {_change(draft)}. The {noun} is as it was before.",
             "conflict": f"{the_draft[:1].upper()}{the_draft[1:]} was not carried out: "
-            "the file had changed meanwhile.",
+            f"the {noun} had changed meanwhile.",
         }.get(status, "")
 
     def ends(self) -> str:
-        """What a model that joins later is told: how the newest draft of each file ended."""
+        """What a model that joins later is told: how each newest draft ended."""
         ends = {
-            "approved": "is {}",
-            "discarded": "was discarded, and the file is unchanged",
-            "undone": "was undone, and the file is as it was before",
-            "conflict": "was not carried out, because the file had changed meanwhile",
+            "approved": "is {done}",
+            "discarded": "was discarded, and the {noun} is unchanged",
+            "undone": "was undone, and the {noun} is as it was before",
+            "conflict": "was not carried out, because the {noun} had changed meanwhile",
         }
-        newest = {draft.path: draft for draft in self.all if draft.status != "superseded"}
+        known = [(draft, draft.describe()) for draft in self.all if draft.status != "superseded"]
+        newest = {(about.noun, about.name): (draft, about) for draft, about in known}
         told: list[str] = []
-        for draft in newest.values():
+        for draft, about in newest.values():
             if end := ends.get(draft.status):
-                the_draft, done = _words(draft)
-                done = "written" if draft.action == "write" else "carried out"
-                told.append(f"{the_draft[:1].upper()}{the_draft[1:]} {end.format(done)}.")
+                the_draft, _ = _words(draft)
+                done = "written" if about.action == "write" else "carried out"
+                end = end.format(done=done, noun=about.noun)
+                told.append(f"{the_draft[:1].upper()}{the_draft[1:]} {end}.")
         return "\n".join(told)
 
     def _settle(
@@ -177,29 +181,26 @@ class TurnDrafts:
         self._workspace = workspace
         self._emit = emit
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         return self._drafts.draft_of(path)
 
-    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> None:
-        await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
+    async def propose(self, call_id: str, draft: Draft, *, approve: bool) -> DraftStatus:
+        return await self._drafts.add(call_id, draft, self._workspace, self._emit, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
         await self._drafts.settle(draft.id, "superseded", self._emit)
 
 
-def _paths(draft: Draft) -> set[str]:
-    return {draft.path, draft.target} if draft.target else {draft.path}
-
-
 def _words(draft: Draft) -> tuple[str, str]:
     """How a note to the model names a draft, and what is true once the draft is approved."""
-    if draft.action == "delete":
-        return f"the draft that deletes {draft.path}", "It is deleted"
-    if draft.action == "move":
-        return f"the draft that moves {draft.path} to {draft.target}", "It is moved"
-    return f"the draft of {draft.path}", "It is written"
+    about = draft.describe()
+    if about.action == "delete":
+        return f"the draft that deletes {about.name}", "It is deleted"
+    if about.action == "move":
+        return f"the draft that moves {about.name} to {about.target}", "It is moved"
+    return f"the draft of {about.name}", "It is written"
 
 
 def _change(draft: Draft) -> str:
     doing = {"write": "change", "delete": "deletion", "move": "move"}[draft.action]
-    return f"the {doing} of {draft.path}"
+    return f"the {doing} of {draft.describe().name}"

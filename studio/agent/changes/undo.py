@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from studio.agent.session.session_state import SessionState
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import DraftBlock, FilesBlock
+from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, FilesChanged, FilesRestored, Notice
-from studio.domain.tools import Draft
 from studio.storage.snapshots.file_changes import FileChange, FileChangeStore
 
 from .folder_tracker import FolderTracker, Owner, Watched
@@ -57,11 +57,17 @@ class Undo:
 
     @asynccontextmanager
     async def writing(self, draft: Draft) -> AsyncGenerator[None, None]:
-        """Around a draft that is carried out or undone, whenever that is."""
+        """Around a draft that is carried out or undone, whenever that is.
+
+        A draft that changes no file is not watched: it is undone by itself.
+        """
+        if not isinstance(draft, FileDraft):
+            yield
+            return
         turn_id = self._turn_of(draft.id)
         self._wrote = self._wrote or turn_id == self._turn_id
         watched = await self._watched()
-        async with watched.writing(self._owner(turn_id), draft_paths(draft)):
+        async with watched.writing(self._owner(turn_id), draft.paths):
             yield
         if turn_id != self._turn_id:
             for event in await self._changed(turn_id):
@@ -149,7 +155,8 @@ class Undo:
             for block in blocks
             if isinstance(block, DraftBlock)
             and block.turn_id == turn_id
-            and done.issuperset(draft_paths(block.draft))
+            and isinstance(block.draft, FileDraft)
+            and done.issuperset(block.draft.paths)
             and (
                 block.draft.status == "approved"
                 if undo
@@ -182,11 +189,6 @@ class Undo:
 
     def _owner(self, turn_id: str) -> Owner:
         return Owner(self._session.info.id, turn_id)
-
-
-def draft_paths(draft: Draft) -> list[str]:
-    """What a draft changes when it is carried out."""
-    return [draft.path, draft.target] if draft.target else [draft.path]
 
 
 def shown(changes: Iterable[FileChange]) -> tuple[str, ...]:

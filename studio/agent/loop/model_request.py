@@ -28,8 +28,8 @@ from studio.domain.events import (
     StepEnded,
 )
 from studio.domain.ledger import Sent
-from studio.domain.models import PROVIDER_TITLES
 from studio.providers.base import Reply, ReplyStream, Request
+from studio.providers.registry import PROVIDER_TITLES
 
 from .prompts import CALL_BROKEN_OFF
 from .turn_context import TurnContext, TurnState

@@ -19,6 +19,7 @@ from studio.agent.permission.policy import target_of
 from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.services import Services
 from studio.domain.agents import Limits
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
     Event,
@@ -28,7 +29,7 @@ from studio.domain.events import (
     ToolStarted,
 )
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.tools import Draft, Effect, ToolSpec
+from studio.domain.tools import Effect, ToolSpec
 from studio.tools import Context, Drafts, Result, Tool
 from studio.tools.sdk.result import render, shorten
 
@@ -374,12 +375,12 @@ class _CallDrafts(Drafts):
         self._call_id = call_id
         self._approve = approve
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         return self._drafts.draft_of(path)
 
-    async def propose(self, draft: Draft) -> None:
+    async def propose(self, draft: Draft) -> DraftStatus:
         approve = await self._approvals.covers(self._spec, draft) and self._approve
-        await self._drafts.propose(self._call_id, draft, approve=approve)
+        return await self._drafts.propose(self._call_id, draft, approve=approve)
 
     async def withdraw(self, draft: Draft) -> None:
         await self._drafts.withdraw(draft)

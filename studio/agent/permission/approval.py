@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.limits import WorkClock
+from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import (
     AwaitingPermission,
@@ -20,7 +21,7 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
-from studio.domain.tools import Draft, ToolSpec
+from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools.sdk.result import render
 
@@ -107,11 +108,13 @@ class Approvals:
         return Permit(decision.verdict == "allow", decision.by, decision.opens)
 
     async def covers(self, spec: ToolSpec, draft: Draft) -> bool:
-        """Whether a draft may be written at once, by every place it touches.
+        """Whether a draft may be applied at once, by every place it touches.
 
-        These may be others than the call names: it may go on from a draft that
+        These may be others than the call names: a file draft may go on from one that
         waits. ToolFailed if one of them is refused.
         """
+        if not isinstance(draft, FileDraft):
+            return True  # it touches what the call names, and that is decided already
         places: JsonObject = {PATH: draft.path}
         if draft.target:
             places["to"] = draft.target

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from studio.agent.changes.draft_store import DraftStore
+from studio.domain.drafts import DraftStatus
 from studio.domain.events import (
     DraftResolved,
     Event,
@@ -16,7 +17,6 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.messages import Said, Text
-from studio.domain.tools import DraftStatus
 
 NAMED = 40
 """Paths that a note names; it counts the others."""

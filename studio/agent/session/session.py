@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from studio.agent.attachments import whole
-from studio.agent.changes.draft_review import Conflict, DraftDecision, DraftReview
+from studio.agent.changes.draft_review import DraftDecision, DraftReview
 from studio.agent.changes.draft_store import DraftStore
 from studio.agent.changes.undo import Undo
 from studio.agent.loop.turn import Turn
@@ -24,6 +24,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.services import Services
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
+from studio.domain.drafts import Draft, DraftStatus
 from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
@@ -45,8 +46,9 @@ from studio.domain.messages import Message, Said, ToolResult
 from studio.domain.models import AS_IT_IS, Generation
 from studio.domain.permissions import Answer, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft, DraftStatus, ToolSpec
+from studio.domain.tools import ToolSpec
 from studio.storage.sessions.store import SessionStore
+from studio.tools.drafts.draft_conflict import Conflict
 
 from .context_control import ContextControl
 from .event_channel import EventChannel, Subscriber
@@ -81,7 +83,7 @@ class Session:
             info,
             store,
             channel,
-            lambda transcript: DraftStore(transcript.drafts, services.trash),
+            lambda transcript: DraftStore(transcript.drafts, services.draft_targets),
             events,
             damage,
         )

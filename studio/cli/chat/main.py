@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from prompt_toolkit.patch_stdout import patch_stdout
+
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.cli.console import Console
@@ -15,6 +17,11 @@ from studio.cli.exit_codes import DONE
 from studio.cli.terminal_io import on_signals
 
 from .chat_loop import ChatLoop
+from .completion import ChatCompleter
+from .history import ChatHistory
+from .printer import ChatPrinter
+from .screen import PromptScreen
+from .slash_commands import SlashCommands
 
 
 class PlainScreen(Console):
@@ -72,14 +79,6 @@ async def open_chat(engine: Engine, session: Session) -> int:
 
 
 async def _with_screen(engine: Engine, session: Session) -> int:
-    from prompt_toolkit.patch_stdout import patch_stdout
-
-    from .completion import ChatCompleter
-    from .history import ChatHistory
-    from .printer import ChatPrinter
-    from .screen import PromptScreen
-    from .slash_commands import SlashCommands
-
     history = ChatHistory(engine.paths.data / "chat-history.jsonl", engine.keychain.known)
     await history.read()
     screen = PromptScreen(history)
@@ -104,8 +103,6 @@ async def _with_screen(engine: Engine, session: Session) -> int:
 
 
 async def _with_lines(engine: Engine, session: Session) -> int:
-    from .slash_commands import SlashCommands
-
     screen = PlainScreen()
     chat = ChatLoop(engine, session, screen, screen, lambda: TextPrinter(screen))
     commands = SlashCommands(chat)

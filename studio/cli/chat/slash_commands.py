@@ -27,7 +27,7 @@ from studio.domain.envelope import EventEnvelope
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Notice, Summarised
 from studio.domain.messages import Text
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
 from .chat_loop import ChatLoop
 from .completion import Kind, Offer

@@ -32,13 +32,11 @@ import argparse
 from collections.abc import Callable
 from importlib import import_module
 from keyword import iskeyword
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from studio import __version__
+from studio.cli.command_context import CommandContext
 from studio.cli.parser import CommandParser, HelpFormatter
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
 
 COMMANDS = {
     "run": "say something to an agent: one turn",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.command_context import CommandContext
+from studio.cli.parser import CommandParser
 
 
 def arguments(parser: CommandParser) -> None:

@@ -8,14 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.domain.agents import Agent
     from studio.domain.permissions import Rule
 
@@ -83,7 +83,7 @@ async def _list(engine: Engine, folder: Path, options: argparse.Namespace, conso
 
 
 async def _show(engine: Engine, folder: Path, options: argparse.Namespace, console: Console) -> int:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     one = await engine.agent(options.name, folder)
     tools = _tools(engine, one)
@@ -175,7 +175,7 @@ def _files(folder: Path) -> int:
 def _mistakes(one: Agent, tools: set[str]) -> list[str]:
     """Find agents that name something that does not exist."""
     from studio.agent.permission.content_filter import kinds_of
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     lines = Path(one.source).read_text("utf-8-sig").splitlines()
     found: list[str] = []

@@ -8,14 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import SESSION, day
+from studio.cli.parser import SESSION, CommandParser, day
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
     from studio.storage.sessions.audit_log import AuditEntry
 
 _LONG = 60

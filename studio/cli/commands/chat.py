@@ -5,18 +5,14 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import USAGE
-from studio.cli.parser import SESSION
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.parser import SESSION, CommandParser
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.description = "Talk with an agent until you leave with Ctrl-D; /help lists the commands."
     parser.add_argument(

@@ -14,17 +14,15 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from studio.cli.command_context import CommandContext
 from studio.cli.parser import CommandParser
 from studio.storage import completion_index
 from studio.storage.completion_index import Named
 from studio.storage.paths import Paths
 
 from . import build_parser
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
 
 FILES = ":files"
 """The line that asks the shell to complete names of files."""

@@ -10,14 +10,14 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 
 if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.storage.config.settings import Settings, SettingsFile
     from studio.storage.paths import Paths
 
@@ -206,7 +206,7 @@ def _check(name: str, value: object, entry: str, paths: Paths) -> None:
 
 
 def _provider(name: str) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     if name and name not in PROVIDER_TITLES:
         raise ConfigurationError(

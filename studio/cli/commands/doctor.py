@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
     from studio.cli.doctor.finding import Check, Finding
-    from studio.cli.parser import CommandParser
 
 WIDTH = 18
 """The width of a check's name."""

@@ -9,15 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import SESSION
+from studio.cli.parser import SESSION, CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.domain.sessions import DraftEntry
 
 
@@ -116,7 +115,8 @@ async def _show(
     conflict = await session.conflict(draft.id) if draft.status == "conflict" else None
     if options.json:
         told = conflict_json(conflict) if conflict else None
-        texts = {"before": draft.before, "after": draft.after, "conflict": told}
+        about = draft.describe()
+        texts = {"before": about.before, "after": about.after, "conflict": told}
         console.write_json({**asdict(entry), **texts})
         return DONE
     lines = await asyncio.to_thread(draft_lines, draft)

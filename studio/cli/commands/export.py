@@ -7,14 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.import_export import PortableConversation
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
 
 SHORTEST = 8
 """The fewest characters of a key; shorter ones could be ordinary words."""
@@ -86,7 +86,7 @@ async def _markdown(engine: Engine, ids: list[str]) -> str:
 
 async def _keys(engine: Engine) -> list[str]:
     """The keys and the server's token, longer ones first: one may be a part of another."""
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
     from studio.storage.config.server_token import ENTRY
 
     found = [await engine.connections.key(name) for name in PROVIDER_TITLES]

@@ -7,7 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import StudioError
 
 from .export import count_conversations
@@ -15,9 +17,7 @@ from .export import count_conversations
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.import_export import PortableConversation
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
 
 LARGEST = 500_000_000
 """The most bytes of a file."""
@@ -111,7 +111,7 @@ class _Importer:
     async def _create(self, one: PortableConversation, digest: str) -> str:
         import asyncio
 
-        from studio.domain.models import PROVIDER_TITLES
+        from studio.providers.registry import PROVIDER_TITLES
 
         engine = self._engine
         folder = self._options.folder or Path(one.folder or ".")

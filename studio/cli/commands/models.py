@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE, PROVIDER
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.parser import CommandParser
 
 
 def arguments(parser: CommandParser) -> None:
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.add_argument(
         "--provider",

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from studio.cli.parser import SESSION, caps, steps
+from studio.cli.command_context import CommandContext
+from studio.cli.parser import SESSION, CommandParser, caps, steps
 
 if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.cli.turn_driver import Printer
 
 _NO_FILE = (None, Path("-"))
@@ -22,7 +21,8 @@ _NO_FILE = (None, Path("-"))
 
 def arguments(parser: CommandParser) -> None:
     from studio.domain.agents import NO_CAPS, Mode
-    from studio.domain.models import EFFORTS, PROVIDER_TITLES
+    from studio.domain.models import EFFORTS
+    from studio.providers.registry import PROVIDER_TITLES
 
     parser.too_many_hint = "A message of several words is put in quotes."
     parser.description = (
@@ -155,7 +155,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if options.quiet:
         return CANCELLED if driver.stopped else code
     if waiting := session.drafts.waiting():
-        paths = ", ".join(dict.fromkeys(draft.place for draft in waiting))
+        paths = ", ".join(dict.fromkeys(draft.label for draft in waiting))
         console.say(f"Not written yet, waiting for your approval: {paths}")
     if not options.json:
         console.say(f"To go on: --session {session.info.id[:8]}")

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from studio.cli.parser import port
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
+from studio.cli.command_context import CommandContext
+from studio.cli.parser import CommandParser, port
 
 
 def arguments(parser: CommandParser) -> None:

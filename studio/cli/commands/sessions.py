@@ -5,15 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import SESSION
+from studio.cli.parser import SESSION, CommandParser
 from studio.domain.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from studio.cli.command_context import CommandContext
-    from studio.cli.parser import CommandParser
 
 
 def arguments(parser: CommandParser) -> None:

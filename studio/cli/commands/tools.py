@@ -9,16 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DENIED, DONE, USAGE
+from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
-    from studio.domain.tools import Draft, Effect
+    from studio.domain.drafts import Draft, DraftStatus, FileDraft
+    from studio.domain.tools import Effect
     from studio.tools import Context, Result, Tool
 
 EFFECTS: dict[Effect, str] = {
@@ -139,11 +140,15 @@ class _Proposed:
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
 
-    def draft_of(self, path: str) -> Draft | None:
-        return next((d for d in self.drafts if path in (d.path, d.target)), None)
+    def draft_of(self, path: str) -> FileDraft | None:
+        from studio.domain.drafts import FileDraft
 
-    async def propose(self, draft: Draft) -> None:
-        self.drafts = [*(one for one in self.drafts if one.path != draft.path), draft]
+        files = (one for one in self.drafts if isinstance(one, FileDraft))
+        return next((one for one in files if path in one.paths), None)
+
+    async def propose(self, draft: Draft) -> DraftStatus:
+        self.drafts = [*(one for one in self.drafts if not one.keys & draft.keys), draft]
+        return "waiting"
 
     async def withdraw(self, draft: Draft) -> None:
         self.drafts = [one for one in self.drafts if one.id != draft.id]
@@ -216,7 +221,7 @@ class _Trial:
     async def _print(self, result: Result, seconds: float, drafts: Sequence[Draft]) -> None:
         import asyncio
 
-        from studio.domain.tools import draft_label
+        from studio.domain.drafts import draft_label
 
         text = await asyncio.to_thread(lambda: result.text)
         changes = [await asyncio.to_thread(_change, draft) for draft in drafts]
@@ -276,11 +281,12 @@ def _arguments(text: str) -> JsonObject:
 def _change(draft: Draft) -> dict[str, str]:
     from studio.tools.drafts.diff import unified_diff
 
+    about = draft.describe()
     signs = {"add": "+", "del": "-", "fold": ""}
     lines = [f"{signs.get(row.kind, ' ')}{row.text}" for row in unified_diff(draft)]
     return {
-        "path": draft.path,
-        "action": draft.action,
-        "target": draft.target,
+        "path": about.name,
+        "action": about.action,
+        "target": about.target,
         "diff": "\n".join(lines),
     }

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, get_args
 
+from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import SESSION, day
+from studio.cli.parser import SESSION, CommandParser, day
 
 if TYPE_CHECKING:
     from studio.agent.usage_costs import UsageTotal
-    from studio.cli.command_context import CommandContext
     from studio.cli.console import Console
-    from studio.cli.parser import CommandParser
     from studio.storage.sessions.usage import UsageKey
 
 _COUNTS = ("Requests", "Input", "Cached", "Written", "Output", "Thinking")

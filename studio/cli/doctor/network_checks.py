@@ -8,21 +8,21 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from studio.agent.provider_factory import KEYED, ProviderFactory
+from studio.agent.provider_factory import ProviderFactory
 from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault
-from studio.domain.models import PROVIDER_TITLES
 from studio.domain.redaction import redact
 from studio.processes.daemon_thread import in_daemon_thread
+from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.errors import ErrorFactory
 from studio.providers.http import Http
+from studio.providers.registry import KEY_VARIABLES, KEYED, PROVIDERS
 from studio.providers.sse import Endpoint
-from studio.storage.config.keychain import ENVIRONMENT, Keychain, Status
+from studio.storage.config.keychain import Keychain, Status
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
 
@@ -31,29 +31,6 @@ from .finding import Check, Finding, State
 LIMIT = 5.0
 """Seconds for a provider."""
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
-
-
-@dataclass(frozen=True)
-class Cloud:
-    """The address of a provider's API, and the header for the key with its prefix."""
-
-    base: str
-    version: str
-    header: str
-    prefix: str = ""
-    others: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-CLOUDS = {
-    "anthropic": Cloud(
-        "https://api.anthropic.com",
-        "/v1",
-        "x-api-key",
-        others={"anthropic-version": "2023-06-01"},
-    ),
-    "openai": Cloud("https://api.openai.com", "/v1", "authorization", "Bearer "),
-    "gemini": Cloud("https://generativelanguage.googleapis.com", "/v1beta", "x-goog-api-key"),
-}
 _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
     "ready": ("ok", "works", ""),
     "none": (
@@ -102,7 +79,7 @@ class NetworkChecks:
         """Pairs of this computer's time and a provider's at the same moment."""
         self._values = values
         self._offline = offline
-        self._keychain = Keychain(deadline=2.5)
+        self._keychain = Keychain(deadline=2.5, variables=KEY_VARIABLES)
         self._http = Http(connect_seconds=LIMIT, read_seconds=LIMIT)
         self._connections = ProviderFactory(settings, self._keychain, self._http, {})
         self._records_times = False
@@ -117,80 +94,79 @@ class NetworkChecks:
 
     def providers(self) -> list[Check]:
         """A check for each provider outside of the program."""
-        names = [*KEYED, "openai-compatible", "ollama"]
         late = "Look at the network, and at the address in the settings."
         return [
-            Check(PROVIDER_TITLES[name], partial(self._provider, name), seconds=LIMIT, late=late)
-            for name in names
+            Check(one.title, partial(self._provider, one), seconds=LIMIT, late=late)
+            for one in PROVIDERS.values()
+            if one.adapter
         ]
 
-    async def _provider(self, name: str) -> Finding:
-        title = PROVIDER_TITLES[name]
+    async def _provider(self, one: ProviderDescriptor) -> Finding:
+        name, title = one.name, one.title
         key, address = await self._connections.key(name), self._connections.base_url(name)
         chosen = self._values.default_provider == name
-        if not key and name in KEYED:
-            advice = f"Add one in the settings, or set {ENVIRONMENT[name][0]}." if chosen else ""
+        if not key and one.key == "needed":
+            advice = f"Add one in the settings, or set {one.key_variables[0]}." if chosen else ""
             return Finding(title, "warning" if chosen else "note", "no key", advice)
-        if name == "openai-compatible" and not address:
-            advice = "Set its base URL in the settings, or OPENAI_BASE_URL." if chosen else ""
-            return Finding(title, "warning" if chosen else "note", "no address", advice)
-        told = ", ".join(filter(None, [self._source(name, key), address and _host(address)]))
+        if one.address_needed and not address:
+            advice = f"Set its base URL in the settings, or {one.address_variable}."
+            shown = advice if chosen else ""
+            return Finding(title, "warning" if chosen else "note", "no address", shown)
+        told = ", ".join(filter(None, [self._source(one, key), address and _host(address)]))
         if self._offline:
             return Finding(title, "note", f"{told or 'usual address'}; not asked (--offline)")
-        return await self._ask(name, key, address, told)
+        return await self._ask(one, key, address, told)
 
-    async def _ask(self, name: str, key: str, address: str, told: str) -> Finding:
+    async def _ask(self, one: ProviderDescriptor, key: str, address: str, told: str) -> Finding:
         """Ask a provider for its models."""
-        title, told = PROVIDER_TITLES[name], f"{told}; " if told else ""
+        title, told = one.title, f"{told}; " if told else ""
         await self._record_times()
         try:
-            models = await self._models(name, key, address)
+            models = await self._models(one, key, address)
         except (ProviderError, ConfigurationError) as error:
             text = redact(f"{told}{error}", key)
-            used = self._values.ollama_connected or address or name != "ollama"
+            used = self._values.ollama_connected or address or not one.local
             if not used:
                 return Finding(title, "note", "not running here")
-            return Finding(title, "warning", text, self._advice(name, error))
+            return Finding(title, "warning", text, self._advice(one, error))
         return Finding(title, "ok", f"{told}answers" + (f": {models}" if models else ""))
 
-    async def _models(self, name: str, key: str, address: str) -> str:
-        """The number of models in words; empty for a cloud that answers.
+    async def _models(self, one: ProviderDescriptor, key: str, address: str) -> str:
+        """The number of models in words; empty for a provider with a probe that answers.
 
-        The clouds are asked without their SDKs, which take longer to import than the
-        answer takes. Raises ProviderError or ConfigurationError.
+        Raises ProviderError or ConfigurationError.
         """
-        if (cloud := CLOUDS.get(name)) is not None:
-            base = (address or cloud.base).rstrip("/").removesuffix(cloud.version) + cloud.version
-            border = ErrorFactory(name, PROVIDER_TITLES[name], base, key)
-            headers = {cloud.header: f"{cloud.prefix}{key}", **cloud.others}
-            await _Plain(border, self._http, headers).get("/models")
+        if (probe := one.probe) is not None:
+            base = (address or one.address).rstrip("/").removesuffix(probe.path) + probe.path
+            errors = ErrorFactory(one.name, one.title, base, key)
+            headers = {probe.header: f"{probe.prefix}{key}", **probe.headers}
+            await _Plain(errors, self._http, headers).get("/models")
             return ""
-        models = await self._connections.make(name, key, address).models()
+        models = await self._connections.make(one.name, key, address).models()
         return "1 model" if len(models) == 1 else f"{len(models)} models"
 
-    def _source(self, name: str, key: str) -> str:
+    def _source(self, one: ProviderDescriptor, key: str) -> str:
         """Where the key comes from, in words."""
         if not key:
             return ""
-        if self._keychain.source(name) == "keychain":
+        if self._keychain.source(one.name) == "keychain":
             return "key from the keychain"
-        names = ENVIRONMENT.get(name, ENVIRONMENT["openai"])
-        variable = next((one for one in names if os.environ.get(one, "").strip()), names[0])
+        names = _variables(one)
+        variable = next((name for name in names if os.environ.get(name, "").strip()), names[0])
         return f"key from {variable}"
 
-    def _advice(self, name: str, error: Exception) -> str:
+    def _advice(self, one: ProviderDescriptor, error: Exception) -> str:
         fault = error.fault if isinstance(error, ProviderError) else ""
         if fault in ("bad_key", "forbidden", "no_key"):
-            variable = ENVIRONMENT.get(name, ENVIRONMENT["openai"])[0]
             where = "in the settings"
-            if self._keychain.source(name) != "keychain":
-                where = f"in {variable}"
+            if self._keychain.source(one.name) != "keychain":
+                where = f"in {_variables(one)[0]}"
             return f"Put another key {where}."
         if fault == "no_credit":
             return "Add credit to the account."
         if fault in ("network", "protocol", "not_found"):
-            if name == "ollama":
-                return "Start it: ollama serve"
+            if one.start_command:
+                return f"Start it: {one.start_command}"
             return "Look at the network, and at the address in the settings."
         return "Try again in a while." if fault else ""
 
@@ -224,18 +200,12 @@ class NetworkChecks:
     async def _hosts(self) -> list[str]:
         """The host names of the providers in use, without addresses that need no DNS."""
         hosts: list[str] = []
-        for name in (*KEYED, "openai-compatible", "ollama"):
-            address = self._connections.base_url(name)
-            if name in KEYED and not address and not await self._connections.key(name):
+        for one in PROVIDERS.values():
+            address, keyed = self._connections.base_url(one.name), one.key == "needed"
+            if not address and not (keyed and await self._connections.key(one.name)):
                 continue
             with suppress(ValueError):
-                host = (
-                    urlsplit(address).hostname
-                    if address
-                    else urlsplit(CLOUDS[name].base).hostname
-                    if name in CLOUDS
-                    else ""
-                )
+                host = urlsplit(address or one.address).hostname
                 if host and host != "localhost" and not _is_number(host):
                     hosts.append(host)
         return list(dict.fromkeys(hosts))
@@ -253,6 +223,12 @@ class NetworkChecks:
                 self.dates.append((time.time(), theirs))
 
         client.event_hooks["response"].append(note)
+
+
+def _variables(one: ProviderDescriptor) -> tuple[str, ...]:
+    """Environment variables to name; OpenAI's for a provider that has none."""
+    own = (*one.key_variables, *one.address_key_variables)
+    return own or PROVIDERS["openai"].key_variables
 
 
 def _host(address: str) -> str:

@@ -1,8 +1,22 @@
-"""Anthropic.
+"""Anthropic: the Messages API.
 
-- ``adapter``: Anthropic's Messages API, through its SDK.
-- ``models``: What Claude models take, by their names and by what is known of them.
-- ``stream``: Events of Anthropic's Messages stream in, deltas and one assistant message out.
-- ``validate``: The order of a history's messages on the wire, and what makes one unacceptable
-  (H-5).
+``adapter`` sends requests through Anthropic's SDK and maps its errors.
+``stream`` adds the events of a stream up to deltas and one assistant message.
+``validate`` orders a history for the request and says what makes one invalid.
+``models`` knows which parameters a Claude model takes.
 """
+
+from studio.providers.descriptor import Probe, ProviderDescriptor
+
+PROVIDER = ProviderDescriptor(
+    name="anthropic",
+    title="Anthropic",
+    adapter="studio.providers.anthropic.adapter:AnthropicProvider",
+    key_variables=("ANTHROPIC_API_KEY",),
+    key_hint="sk-ant-…",
+    key_prefixes=("sk-ant-",),
+    address="https://api.anthropic.com",
+    address_variable="ANTHROPIC_BASE_URL",
+    probe=Probe("/v1", "x-api-key", headers={"anthropic-version": "2023-06-01"}),
+    price_table="anthropic",
+)

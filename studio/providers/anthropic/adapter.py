@@ -44,7 +44,7 @@ from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
 
-from . import validate
+from . import PROVIDER, validate
 from .models import (
     beta_headers,
     facts_of,
@@ -59,9 +59,8 @@ if TYPE_CHECKING:
     import httpx2
     from anthropic import APIStatusError, AsyncAnthropic
 
-VENDOR = "https://api.anthropic.com"
 LIMITS = MediaLimits(
-    "Anthropic",
+    PROVIDER.title,
     # Formats and 8,000 pixels: Anthropic's page "Images and vision". A picture's 5 MB
     # are counted in base64 ("image exceeds 5 MB maximum").
     ("image/jpeg", "image/png", "image/gif", "image/webp"),
@@ -93,7 +92,7 @@ FAULTS: dict[str, ProviderFault] = {
 class AnthropicProvider(Provider):
     """Native items are messages: ``{"role": "user", "content": [...]}``."""
 
-    name = "anthropic"
+    name = PROVIDER.name
     protocol = "anthropic"
     cache = PromptCache(seconds=300.0, minimum=1_024)
     """Five minutes from the last use. Anthropic's page "Prompt caching" has minima
@@ -102,9 +101,9 @@ class AnthropicProvider(Provider):
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without ``/v1``; empty for the vendor's own."""
         self._key = key
-        self._base_url = (base_url or VENDOR).rstrip("/").removesuffix("/v1")
+        self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix("/v1")
         self._http = http
-        self._border = ErrorFactory(self.name, "Anthropic", self._base_url, key)
+        self._border = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -235,7 +234,7 @@ class AnthropicProvider(Provider):
         from anthropic import AsyncAnthropic
 
         # Servers that imitate Anthropic often know only the older header.
-        headers = None if self._base_url == VENDOR else {"x-api-key": self._key}
+        headers = None if self._base_url == PROVIDER.address else {"x-api-key": self._key}
         return AsyncAnthropic(
             api_key=self._key,
             base_url=self._base_url,

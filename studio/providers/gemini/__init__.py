@@ -1,7 +1,23 @@
-"""Gemini.
+"""Gemini: Google's generateContent API.
 
-- ``adapter``: Google's Gemini API (generateContent), through its SDK.
-- ``models``: What Gemini models take, by their names and by what is known of them.
-- ``stream``: Chunks of Gemini's stream in, deltas and one model content out.
-- ``validate``: A history's contents on the wire, and what makes one unacceptable (H-5).
+``adapter`` sends requests through Google's SDK and maps its errors.
+``stream`` adds the chunks of a stream up to deltas and one model content.
+``validate`` prepares a history for the request and says what makes one invalid.
+``models`` knows which parameters a Gemini model takes.
 """
+
+from studio.providers.descriptor import Probe, ProviderDescriptor
+
+PROVIDER = ProviderDescriptor(
+    name="gemini",
+    title="Gemini",
+    adapter="studio.providers.gemini.adapter:GeminiProvider",
+    key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    key_hint="AIza…",
+    key_prefixes=("AIza", "AQ."),
+    address="https://generativelanguage.googleapis.com",
+    address_variable="GOOGLE_GEMINI_BASE_URL",
+    probe=Probe("/v1beta", "x-goog-api-key"),
+    price_table="google",
+    telemetry_name="gcp.gemini",
+)

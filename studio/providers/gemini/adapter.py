@@ -43,7 +43,7 @@ from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 
-from . import validate
+from . import PROVIDER, validate
 from .models import facts_of, generation_config, wants_signatures
 from .stream import GeminiAccumulator, calls_of, server_id
 from .validate import UNSIGNED
@@ -52,13 +52,12 @@ if TYPE_CHECKING:
     import httpx2
     from google import genai
 
-VENDOR = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 PAGES = 50
 HOSTED = {"web_search": "googleSearch"}
 """Tools that Google runs, and what they are called there."""
 LIMITS = MediaLimits(
-    "Gemini",
+    PROVIDER.title,
     # Google's page "Image understanding".
     ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"),
     # Google's announcement of January 2026: 100 MB of base64 in a request, 50 MB for a
@@ -85,7 +84,7 @@ BAD_KEY = {"API_KEY_INVALID", "API_KEY_EXPIRED"}
 class GeminiProvider(Provider):
     """Native items are contents: ``{"role": "user", "parts": [...]}``."""
 
-    name = "gemini"
+    name = PROVIDER.name
     protocol = "gemini"
     cache = PromptCache(seconds=300.0, minimum=4_096)
     """Implicit, and never promised. Google's page "Context caching" has minima from 1,024
@@ -94,9 +93,9 @@ class GeminiProvider(Provider):
     def __init__(self, key: str, base_url: str, http: Http) -> None:
         """``base_url`` without the API's version; empty for the vendor's own."""
         self._key = key
-        self._base_url = (base_url or VENDOR).rstrip("/").removesuffix(f"/{VERSION}")
+        self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix(f"/{VERSION}")
         self._http = http
-        self._border = ErrorFactory(self.name, "Gemini", self._base_url, key)
+        self._border = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:

@@ -1,7 +1,18 @@
-"""Local model.
+"""The built-in model: a small one, run on this computer without a key or a network.
 
-- ``adapter``: The built-in model.
-- ``process``: The built-in model's child process.
-- ``prompt``: How a request is put to a model of 135 million parameters.
-- ``server``: What the built-in model's child process runs.
+``adapter`` speaks Chat Completions with the model's server.
+``process`` starts and stops the server, a child process.
+``server`` is what the child process runs, llama.cpp's own server.
+``prompt`` puts a request so that a model of 135 million parameters can follow.
 """
+
+from studio.providers.descriptor import ProviderDescriptor
+
+PROVIDER = ProviderDescriptor(
+    name="builtin",
+    title="Built-in model",
+    ready=True,
+    local=True,
+    icon="cpu",
+    key="none",
+)

@@ -20,12 +20,12 @@ from studio.domain.models import ModelInfo
 from studio.providers.base import Provider, Reply, ReplyStream, Request, stream_ended_early
 from studio.providers.openai_chat.adapter import CompatibleProvider
 
+from . import PROVIDER
 from .process import OTHER_CONTEXT, SMALL_CONTEXT, ModelProcess
 from .prompt import OUTPUT_LIMIT, Prompt
 
 __all__ = ["LocalModelProvider", "ModelProcess"]
 
-NAME = "builtin"
 TITLE = "the built-in model"
 SMOLLM2 = "smollm2-135m"
 TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
@@ -35,13 +35,13 @@ TEXT_ONLY = ModelInfo("", images=False, documents=False, efforts=())
 class LocalModelProvider(Provider):
     """Chat Completions with a model on this computer; starts it when it is first asked."""
 
-    name = NAME
+    name = PROVIDER.name
     protocol = CompatibleProvider.protocol
 
     def __init__(self, model: ModelProcess) -> None:
         self._model = model
         # Translates only; the address is known once the child runs.
-        self._words = CompatibleProvider("", "", model.http, NAME, TITLE)
+        self._words = CompatibleProvider("", "", model.http, PROVIDER.name, TITLE)
         self._prompt: Prompt | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
@@ -141,7 +141,9 @@ class _Stream:
     async def __aiter__(self) -> AsyncIterator[Delta]:
         request = await self._shape(self._request)
         async with self._model.in_use() as server:
-            peer = CompatibleProvider(server.key, f"{server.url}/v1", self._model.http, NAME, TITLE)
+            peer = CompatibleProvider(
+                server.key, f"{server.url}/v1", self._model.http, PROVIDER.name, TITLE
+            )
             self._inner = peer.stream(request)
             try:
                 async for delta in self._inner:
@@ -155,7 +157,7 @@ class _Stream:
 
     def reply(self) -> Reply:
         if self._inner is None:
-            raise stream_ended_early(NAME)
+            raise stream_ended_early(PROVIDER.name)
         reply = self._inner.reply()
         cut = reply.stop == "max_tokens" and not reply.calls
         if cut and self._request.output_limit is None:

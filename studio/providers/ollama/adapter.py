@@ -34,6 +34,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 from studio.providers.text_tool_calls import TextCallStream
 
+from . import PROVIDER
 from .models import LEVELS, Memory, ModelDetails, PullProgress, context_size, pull_progress
 from .stream import OllamaAccumulator, calls_of
 
@@ -48,7 +49,7 @@ _PICTURE_TOKENS = 700
 # "vision" models read what llama.cpp decodes; sizes are not limited but by memory
 # (ollama/ollama, docs/api.md and server/routes.go).
 LIMITS = MediaLimits(
-    "Ollama",
+    PROVIDER.title,
     pictures=("image/png", "image/jpeg", "image/webp"),
     picture_bytes=100_000_000,
     document_bytes=0,
@@ -89,11 +90,11 @@ class OllamaProvider(Provider):
     session: another ``num_ctx`` would load the model anew.
     """
 
-    name = "ollama"
+    name = PROVIDER.name
     protocol = "ollama"
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        border = ErrorFactory(self.name, "Ollama", server_address(base_url), key)
+        border = ErrorFactory(self.name, PROVIDER.title, server_address(base_url), key)
         self._endpoint = Endpoint(border, http, _fault)
         self._local = border.host.startswith(_HERE)
         self._dialect = UnsupportedParameters()

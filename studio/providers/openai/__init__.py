@@ -1,6 +1,22 @@
-"""Openai.
+"""OpenAI: the Responses API.
 
-- ``adapter``: OpenAI by its Responses API, through the official SDK (P-1).
-- ``stream``: OpenAI Responses events in, deltas and output items out.
-- ``validate``: What makes a stored list of Responses items one that OpenAI would reject (H-5).
+``adapter`` sends requests through OpenAI's SDK and maps its errors.
+``stream`` adds the events of a stream up to deltas and output items.
+``validate`` says what makes a stored list of items invalid.
+What both of OpenAI's APIs share is in ``openai_chat``.
 """
+
+from studio.providers.descriptor import Probe, ProviderDescriptor
+
+PROVIDER = ProviderDescriptor(
+    name="openai",
+    title="OpenAI",
+    adapter="studio.providers.openai.adapter:OpenAIProvider",
+    key_variables=("OPENAI_API_KEY",),
+    key_hint="sk-…",
+    key_prefixes=("sk-proj-", "sk-"),
+    address="https://api.openai.com/v1",
+    address_variable="OPENAI_BASE_URL",
+    probe=Probe("/v1", "authorization", "Bearer "),
+    price_table="openai",
+)

@@ -45,14 +45,13 @@ from studio.providers.stop_sequences import cut_at_stop_texts
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal
 
+from . import PROVIDER
 from .stream import ResponsesAccumulator, calls_of
 from .validate import history_problem
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
     from openai import AsyncOpenAI
-
-ADDRESS = "https://api.openai.com/v1"
 
 _CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
 _NOT_CHAT = re.compile(
@@ -69,7 +68,7 @@ HOSTED = frozenset({"web_search"})
 # "PNG, JPEG, WEBP, non-animated GIF", "up to 20 MB per image" (guides/images); files: "each
 # file must be less than 50 MB" (guides/pdf-files). https://developers.openai.com/api/docs
 LIMITS = MediaLimits(
-    "OpenAI",
+    PROVIDER.title,
     pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
     picture_bytes=20_000_000,
     document_bytes=50_000_000,
@@ -79,14 +78,14 @@ LIMITS = MediaLimits(
 class OpenAIProvider(Provider):
     """OpenAI. ``base_url`` ends in ``/v1``."""
 
-    name = "openai"
+    name = PROVIDER.name
     protocol = "responses"
     # "Prompts that are 1024 tokens or longer", kept for five to ten minutes without use by
     # models before GPT-5.6, for half an hour by later ones (guides/prompt-caching).
     cache = PromptCache(seconds=300, minimum=1024)
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        self._border = ErrorFactory(self.name, "OpenAI", base_url or ADDRESS, key)
+        self._border = ErrorFactory(self.name, PROVIDER.title, base_url or PROVIDER.address, key)
         self._http = http
         self._client: AsyncOpenAI | None = None
         self._transport: AsyncClient | None = None

@@ -1,11 +1,25 @@
-"""Openai chat.
+"""OpenAI-compatible servers: the Chat Completions API.
 
-- ``adapter``: Chat Completions, for OpenAI-compatible servers of any make (P-1).
-- ``errors``: What OpenAI's error objects mean; compatible servers use the same words (L-12).
-- ``models``: Which of OpenAI's models think, and how hard each can be asked to.
-- ``request_options``: How OpenAI's two APIs are told whether to call tools, and what form an
-  answer has.
-- ``stream``: Chat Completions chunks in, deltas and one assistant message out.
-- ``validate``: What makes a stored history of Chat Completions or Ollama messages one to be
-  rejected (H-5).
+``adapter`` sends requests over the shared HTTP client, without an SDK.
+``stream`` adds chunks up to deltas and one assistant message.
+``validate`` says what makes a stored history of Chat Completions or Ollama invalid.
+``errors`` knows OpenAI's error objects, and learns which parameters a server refuses.
+``request_options`` writes the tool choice and the answer's format, for both of OpenAI's APIs.
+``models`` knows which of OpenAI's models think, and how hard each can be asked to.
 """
+
+from studio.providers.descriptor import ProviderDescriptor
+
+PROVIDER = ProviderDescriptor(
+    name="openai-compatible",
+    title="OpenAI-compatible",
+    adapter="studio.providers.openai_chat.adapter:CompatibleProvider",
+    icon="plug",
+    key="optional",
+    key_hint="Only if the server wants one",
+    address="http://localhost:8000/v1",
+    address_variable="OPENAI_BASE_URL",
+    address_needed=True,
+    address_key_variables=("OPENAI_API_KEY",),
+    price_table="",
+)

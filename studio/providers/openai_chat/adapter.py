@@ -36,6 +36,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal
 from studio.providers.text_tool_calls import TextCallStream
 
+from . import PROVIDER
 from .errors import UnsupportedParameters, fault_of_error
 from .models import efforts_of, is_reasoning_model
 from .request_options import chat_tool_choice, response_format
@@ -59,7 +60,7 @@ class CompatibleProvider(Provider):
         key: str,
         base_url: str,
         http: Http,
-        name: str = "openai-compatible",
+        name: str = PROVIDER.name,
         title: str = "",
     ) -> None:
         self.name = name

@@ -8,6 +8,7 @@ from dataclasses import replace
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.models import Generation, ToolChoice
 from studio.domain.tools import ToolSpec
+from studio.server.contract import ListedModel
 
 from .client_tools import ClientTools
 from .fields import Fields
@@ -82,4 +83,15 @@ def error_body(message: str, *, status: int, code: str = "", param: str = "") ->
             "param": param or None,
             "code": code or None,
         }
+    }
+
+
+def model_body(model: ListedModel) -> JsonObject:
+    """The description of a model. OpenAI has no ``name``; Open WebUI and others show it."""
+    return {
+        "id": model.id,
+        "object": "model",
+        "created": model.created,
+        "owned_by": model.owner,
+        "name": model.title,
     }

@@ -1,9 +1,8 @@
-"""Config.
+"""Configuration: what a person has set up, from settings and rules to API keys.
 
-- ``keychain``: Keys of providers, in the operating system's keychain and nowhere else (P-4).
-- ``model_overrides``: What the person says of models, in the settings.
-- ``permission_rules``: The person's rules, standing ones and those of one chat, and the folders
-  they trust (T-7).
-- ``server_token``: The secret that clients of the server show (S-4).
-- ``settings``: The person's settings, one JSON file that may be edited by hand.
+- ``keychain``: keeps providers' API keys in the operating system's keychain (P-4).
+- ``model_overrides``: reads what the settings say of models, which precedes every list (P-5).
+- ``permission_rules``: stores standing and session rules, and the folders a person trusts (T-7).
+- ``server_token``: keeps the secret that clients of the server send (S-4).
+- ``settings``: reads and writes one JSON file that may also be edited by hand.
 """

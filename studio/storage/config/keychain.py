@@ -1,4 +1,4 @@
-"""Keys of providers, in the operating system's keychain and nowhere else (P-4)."""
+"""Keychain: keeps providers' API keys in the operating system's keychain (P-4)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,12 +27,6 @@ Source: TypeAlias = Literal["keychain", "session", "environment", ""]
 Status: TypeAlias = Literal["untried", "ready", "none", "locked", "silent", "failed"]
 """What is known of the keychain. ``silent``: it does not answer, or waits for
 the person in a window of its own."""
-
-ENVIRONMENT: dict[str, tuple[str, ...]] = {
-    "anthropic": ("ANTHROPIC_API_KEY",),
-    "openai": ("OPENAI_API_KEY",),
-    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
 
 _PROBLEMS: dict[Status, str] = {
     "none": "This computer has no keychain that can be used.",
@@ -94,12 +88,18 @@ class Keychain:
     """
 
     def __init__(
-        self, service: str = SERVICE, deadline: float = 3.0, backend: Backend | None = None
+        self,
+        service: str = SERVICE,
+        deadline: float = 3.0,
+        backend: Backend | None = None,
+        variables: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
+        """``variables`` are the environment variables with a key, by the key's name."""
         self.status: Status = "untried"
         self._service = service
         self._deadline = deadline
         self._backend = backend
+        self._variables = variables or {}
         self._jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._busy_since: float | None = None
@@ -133,7 +133,12 @@ class Keychain:
             return "session"
         if self._read.get(name):
             return "keychain"
-        return "environment" if environment_key(name) else ""
+        return "environment" if self.environment_key(name) else ""
+
+    def environment_key(self, name: str) -> str | None:
+        """The key from the environment variables that other tools read; None if unset."""
+        values = (os.environ.get(variable, "") for variable in self._variables.get(name, ()))
+        return next((key for value in values if (key := value.strip())), None)
 
     async def get(self, name: str) -> str | None:
         """The key: kept for this session, from the keychain, or from the environment.
@@ -154,7 +159,7 @@ class Keychain:
                 await self._call(lambda backend: backend.get_password(self._service, name), note)
             except KeychainUnavailable:
                 self._asked_in_vain = time.monotonic()
-        return self._session.get(name) or self._read.get(name) or environment_key(name)
+        return self._session.get(name) or self._read.get(name) or self.environment_key(name)
 
     def forget(self, name: str, *, session: bool = False) -> None:
         """Ask the keychain again when this key is wanted next: another program changed it.
@@ -288,15 +293,6 @@ class Keychain:
             self._busy_since = None
             job.deliver(result, error)
             del job, result, error
-
-
-def environment_key(name: str) -> str | None:
-    """A provider's key from the environment variables its own tools read; None if unset."""
-    for variable in ENVIRONMENT.get(name, ()):
-        key = os.environ.get(variable, "").strip()
-        if key:
-            return key
-    return None
 
 
 def child_environment(

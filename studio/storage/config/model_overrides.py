@@ -1,4 +1,4 @@
-"""What the person says of models, in the settings: it comes before every list (P-5)."""
+"""Model overrides: reads what the settings say of models, which precedes every list (P-5)."""
 
 from __future__ import annotations
 

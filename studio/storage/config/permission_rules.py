@@ -1,4 +1,4 @@
-"""The person's rules, standing ones and those of one chat, and the folders they trust (T-7)."""
+"""Permission rules: stores standing and session rules, and the folders a person trusts (T-7)."""
 
 from __future__ import annotations
 

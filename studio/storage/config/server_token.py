@@ -1,4 +1,4 @@
-"""The secret that clients of the server show (S-4)."""
+"""Server token: keeps the secret that clients of the server send (S-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The person's settings, one JSON file that may be edited by hand."""
+"""Settings: reads and writes one JSON file that may also be edited by hand."""
 
 from __future__ import annotations
 

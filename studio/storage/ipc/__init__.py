@@ -1,9 +1,7 @@
-"""Ipc.
+"""Communication between programs that share one data folder: locks, notices, approvals.
 
-- ``change_notifier``: One program tells the others at the same data that something of theirs
-  has changed.
-- ``file_lock``: Locks on open files; the system lets go of them however a program ends.
-- ``process_registry``: Which of the programs that opened a database are still running.
-- ``remote_approvals``: What a program without a window has to ask the person, put to a window
-  (T-7).
+- ``change_notifier``: tells other programs with the same data that something has changed.
+- ``file_lock``: lock an open file; the system releases them however a program ends.
+- ``process_registry``: knows which of the programs that opened a database still run.
+- ``remote_approvals``: ask the person in an open window, for a program without one (T-7).
 """

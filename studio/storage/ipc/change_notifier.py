@@ -1,4 +1,4 @@
-"""One program tells the others at the same data that something of theirs has changed.
+"""Change notifier: tells other programs with the same data that something has changed.
 
 Each has a file of its own in one private folder, and puts a new one in its place
 to ring. Who wants to hear watches the folder, which costs nothing while it is still.

@@ -1,4 +1,4 @@
-"""Locks on open files; the system lets go of them however a program ends."""
+"""File locks: lock an open file; the system releases them however a program ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the programs that opened a database are still running.
+"""Process registry: knows which of the programs that opened a database still run.
 
 A turn without an end was interrupted only if its program is gone: a command
 line at work beside the window is not a crash. Each open database holds a lock

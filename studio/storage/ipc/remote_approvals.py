@@ -1,4 +1,4 @@
-"""What a program without a window has to ask the person, put to a window (T-7).
+"""Remote approvals: ask the person in an open window, for a program without one (T-7).
 
 The server, a command of a cron job: they store their question here and wait; an
 open window finds it and stores the answer. Nothing but the person's answer is

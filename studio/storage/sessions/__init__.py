@@ -1,16 +1,15 @@
-"""Sessions.
+"""Sessions on disk: their events, native histories, and everything derived from them.
 
-- ``audit_log``: The audit trail.
-- ``branch``: A new session from the beginning of another.
-- ``event_rows``: A transcript's rows on disk.
-- ``idempotency_keys``: Requests of the server's clients, known again when they are repeated
-  (``Idempotency-Key``).
-- ``import_log``: Which conversations came from files, so that none comes twice.
-- ``journal``: A session's events on their way to the disk.
-- ``native_history``: A provider's own history on disk.
-- ``projections``: The tables that are sums and lists of events.
-- ``search``: What can be searched for, and how a person's words become a query.
-- ``session_lock``: Which program works in a session.
-- ``store``: Saved sessions.
-- ``usage``: What requests used and cost.
+- ``audit_log``: records each call of a tool in one row, whoever made it (L-15).
+- ``branch``: copies the beginning of a session into a new one.
+- ``event_rows``: store a transcript, one event a row, with a checksum for each.
+- ``idempotency_keys``: recognise a repeated request of a client (``Idempotency-Key``).
+- ``import_log``: remembers which files were imported, so that none is imported twice.
+- ``journal``: writes a session's events to the database in small batches.
+- ``native_history``: stores a provider's own history by epoch, and verifies its hash chain.
+- ``projections``: keep the tables of turns, usage, approvals and drafts in step with events.
+- ``search``: extracts what can be searched for, and turns words into a full-text query.
+- ``session_lock``: lets one program at a time work in a session.
+- ``store``: creates, lists, changes, branches and deletes saved sessions.
+- ``usage``: read what requests used and cost, one by one and in sums.
 """

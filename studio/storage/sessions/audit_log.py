@@ -1,4 +1,4 @@
-"""The audit trail: one row for each call of a tool, whoever made it (L-15).
+"""Audit log: records each call of a tool in one row, whoever made it (L-15).
 
 Rows come from the same events as everything else of a session, and are written
 in the same transaction. Arguments and summaries are kept without secrets. A

@@ -1,4 +1,4 @@
-"""A new session from the beginning of another."""
+"""Session branch: copies the beginning of a session into a new one."""
 
 from __future__ import annotations
 

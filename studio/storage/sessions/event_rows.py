@@ -1,4 +1,4 @@
-"""A transcript's rows on disk: one for each event, and a sum that proves each whole."""
+"""Event rows: store a transcript, one event a row, with a checksum for each."""
 
 from __future__ import annotations
 

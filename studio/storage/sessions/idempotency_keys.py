@@ -1,4 +1,4 @@
-"""Requests of the server's clients, known again when they are repeated (``Idempotency-Key``)."""
+"""Idempotency keys: recognise a repeated request of a client (``Idempotency-Key``)."""
 
 from __future__ import annotations
 

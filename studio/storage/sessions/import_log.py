@@ -1,4 +1,4 @@
-"""Which conversations came from files, so that none comes twice."""
+"""Import log: remembers which files were imported, so that none is imported twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session's events on their way to the disk."""
+"""Session journal: writes a session's events to the database in small batches."""
 
 from __future__ import annotations
 

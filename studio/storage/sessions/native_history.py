@@ -1,4 +1,4 @@
-"""A provider's own history on disk: epochs, their items, and the chain that proves them."""
+"""Native history: stores a provider's own history by epoch, and verifies its hash chain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that are sums and lists of events."""
+"""Projections: keep the tables of turns, usage, approvals and drafts in step with events."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def update_projections(
         case ReplyGiven():
             _resume(db, session_id)
         case DraftCreated():
-            draft = event.draft
+            draft, about = event.draft, event.draft.describe()
             _run(
                 db,
                 """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
                 detail, created, action, target) VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?)""",
-                (session_id, turn_id, draft.id, event.call_id, draft.path, draft.status, at,
-                 draft.action, draft.target),
+                (session_id, turn_id, draft.id, event.call_id, about.name, draft.status, at,
+                 about.action, about.target),
             )  # fmt: skip
         case DraftResolved():
             _run(

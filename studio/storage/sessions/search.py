@@ -1,4 +1,4 @@
-"""What can be searched for, and how a person's words become a query."""
+"""Search index: extracts what can be searched for, and turns words into a full-text query."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Indexer:
             case ReplyGiven():
                 return _passage("reply", event.text)
             case DraftCreated():
-                draft = event.draft
-                return [*self.finish(), *_passage("draft", f"{draft.path}\n{draft.after}")]
+                about = event.draft.describe()
+                return [*self.finish(), *_passage("draft", f"{about.name}\n{about.after}")]
             case CallStarted() | StepEnded() | Notice() | Failed() | TurnComplete():
                 return self.finish()
             case _:

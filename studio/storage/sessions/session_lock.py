@@ -1,4 +1,4 @@
-"""Which program works in a session: one at a time, or two would mix their histories.
+"""Session lock: lets one program at a time work in a session.
 
 A claim is a row, taken in one transaction with the look at what others do. One
 whose program has ended (see ``owners``) counts for nothing, and neither does a

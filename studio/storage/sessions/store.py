@@ -1,4 +1,4 @@
-"""Saved sessions: what is in them, what they used, what was said in them.
+"""Session store: creates, lists, changes, branches and deletes saved sessions.
 
 The lists of drafts: what waits for the person, and what became of the rest.
 """

@@ -1,4 +1,4 @@
-"""What requests used and cost: the ledger, and sums of it."""
+"""Usage queries: read what requests used and cost, one by one and in sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contents of files by their SHA-256, and how folders were seen last; one SQLite file.
+"""Blob store: keeps contents of files by their SHA-256, and how folders looked last.
 
 A database rather than a file for each content: ten thousand small ones are
 written in one transaction, and a power cut leaves all of it or nothing. It

@@ -1,4 +1,4 @@
-"""What each turn changed in its folder: a path, what was there before and after (T-5)."""
+"""File changes: record each path that a turn changed, before and after (T-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts paths of a folder back to what they were: each in one step, in any order of crashes.
+"""File restore: puts paths of a folder back, each in one step, safe against crashes.
 
 A path is touched only while it is exactly what the caller says it is. What is
 already as wanted counts as done: after a crash the same call does the rest.

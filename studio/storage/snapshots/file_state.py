@@ -1,4 +1,4 @@
-"""What is at one place of a disk: read whole, kept by its content, told from what was there."""
+"""File state: reads what is at a path: a file, a link or a folder, with mode and digest."""
 
 from __future__ import annotations
 

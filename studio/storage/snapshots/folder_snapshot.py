@@ -1,4 +1,4 @@
-"""What is in a folder, looked at again and again: each look says what changed.
+"""Folder snapshot: scans a folder, and says what changed since the last scan.
 
 Nothing is known of a file that a command will change, so each file's content
 is kept before (``BlobStore``). A later look reads only the files whose

@@ -1,4 +1,4 @@
-"""A question to the person."""
+"""Ask tool: puts a question to the person."""
 
 from __future__ import annotations
 

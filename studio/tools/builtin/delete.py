@@ -1,10 +1,10 @@
-"""A draft that deletes a file."""
+"""Delete tool: drafts the deletion of a file."""
 
 from __future__ import annotations
 
 import asyncio
 
-from studio.tools import Context, Draft, Result, ToolFailed, make_delete, tool
+from studio.tools import Context, FileDraft, Result, ToolFailed, make_delete, tool
 from studio.tools.drafts.draft_make import propose
 
 
@@ -38,5 +38,5 @@ async def delete(context: Context, path: str) -> Result:
 
 
 async def _propose(context: Context, path: str) -> Result:
-    draft: Draft = await asyncio.to_thread(make_delete, context.workspace, path)
+    draft: FileDraft = await asyncio.to_thread(make_delete, context.workspace, path)
     return await propose(context, draft)

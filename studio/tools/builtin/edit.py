@@ -1,11 +1,11 @@
-"""A draft that replaces part of a file."""
+"""Edit tool: drafts the replacement of part of a file."""
 
 from __future__ import annotations
 
 import asyncio
 
-from studio.tools import Context, Draft, Result, ToolFailed, Workspace, make_draft, tool
-from studio.tools.drafts.draft_make import current, make_further, pending_draft, propose
+from studio.tools import Context, FileDraft, Result, ToolFailed, Workspace, make_draft, tool
+from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 from studio.tools.sdk.result import plural
 
 
@@ -39,12 +39,12 @@ async def edit(
 
 
 def _draft(
-    workspace: Workspace, path: str, waiting: Draft | None, old: str, new: str, every: bool
-) -> Draft:
+    workspace: Workspace, path: str, waiting: FileDraft | None, old: str, new: str, every: bool
+) -> FileDraft:
     if waiting is not None:
         return make_further(waiting, replaced(waiting.after, path, old, new, every=every))
     workspace.file(path, write=True)  # says what is wrong with the path
-    text = current(workspace, path)[1] or ""
+    text = read_current(workspace, path)[1] or ""
     return make_draft(workspace, path, replaced(text, path, old, new, every=every))
 
 

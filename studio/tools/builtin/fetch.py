@@ -1,4 +1,4 @@
-"""A page of the web, read."""
+"""Fetch tool: reads a page of the web."""
 
 from __future__ import annotations
 

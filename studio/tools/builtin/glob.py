@@ -1,4 +1,4 @@
-"""Files by name."""
+"""Glob tool: finds files by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is in a folder."""
+"""List tool: lists what is in a folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A draft that moves or renames a file."""
+"""Move tool: drafts a file's move or new name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent remembers about a folder, from one chat to the next."""
+"""Notes tool: keeps what an agent remembers about a folder between sessions."""
 
 from __future__ import annotations
 

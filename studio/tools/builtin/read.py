@@ -1,4 +1,4 @@
-"""Text of a file, pages of a PDF, a picture."""
+"""Read tool: reads text of a file, pages of a PDF, a picture."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from studio.domain.messages import Image
 from studio.processes.daemon_thread import Stop
-from studio.tools import Context, Draft, Result, ToolFailed, tool
+from studio.tools import Context, FileDraft, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
 from studio.tools.workspace.images import describe_image, format_of, normalise
 from studio.tools.workspace.pdf import Pages, is_pdf, pages
@@ -71,7 +71,7 @@ async def read(
     return Result(f"{head}\n{part.text}", plural(count, "line"), sources)
 
 
-def _text(draft: Draft, name: str) -> str | None:
+def _text(draft: FileDraft, name: str) -> str | None:
     """The text a draft gives this path, None where the file is to be read as it is.
 
     A file that is only to be moved is read at its old path: who may not read it
@@ -86,7 +86,7 @@ def _text(draft: Draft, name: str) -> str | None:
     return draft.after
 
 
-def _note(draft: Draft, name: str) -> str:
+def _note(draft: FileDraft, name: str) -> str:
     if draft.action == "delete":
         return "Your draft deletes this file, which is not done yet."
     if name == draft.path and draft.target:

@@ -1,4 +1,4 @@
-"""A command in the system's shell."""
+"""Run tool: runs a command in the system's shell."""
 
 from __future__ import annotations
 

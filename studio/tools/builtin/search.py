@@ -1,4 +1,4 @@
-"""Lines that match, in all files."""
+"""Search tool: finds matching lines in all files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search in the web."""
+"""Web search tool: searches the web."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""A draft of a whole file."""
+"""Write tool: drafts a whole file."""
 
 from __future__ import annotations
 
 import asyncio
 
-from studio.tools import Context, Draft, Result, Workspace, make_draft, tool
-from studio.tools.drafts.draft_make import current, make_further, pending_draft, propose
+from studio.tools import Context, FileDraft, Result, Workspace, make_draft, tool
+from studio.tools.drafts.draft_make import make_further, pending_draft, propose, read_current
 
 
 @tool(
@@ -30,8 +30,8 @@ async def write(context: Context, path: str, content: str) -> Result:
     )
 
 
-def _draft(workspace: Workspace, path: str, moved: Draft | None, content: str) -> Draft:
-    before = moved.before if moved is not None else current(workspace, path)[1]
+def _draft(workspace: Workspace, path: str, moved: FileDraft | None, content: str) -> FileDraft:
+    before = moved.before if moved is not None else read_current(workspace, path)[1]
     if before and "\n" in before and before.count("\r\n") == before.count("\n"):
         content = content.replace("\r\n", "\n").replace("\n", "\r\n")
     if moved is not None:

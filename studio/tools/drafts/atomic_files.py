@@ -1,4 +1,4 @@
-"""Files changed in one step each: a crash leaves the old or the new, never a half (T-5).
+"""Atomic files: change each file in one step; a crash leaves the old or the new one (T-5).
 
 Everything here blocks on the disk: call it in a thread. What a killed program
 leaves behind is a hidden file of our own, which the next change in that folder

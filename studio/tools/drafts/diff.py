@@ -1,4 +1,4 @@
-"""A draft as the lines of a unified diff, as plain data for whoever paints it."""
+"""Diff: compares two texts line by line, as plain data for whoever paints it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
-from studio.domain.tools import Draft
+from studio.domain.drafts import Draft
 
 Kind: TypeAlias = Literal["same", "add", "del", "fold"]
 
@@ -41,7 +41,8 @@ class DiffLine:
 
 def unified_diff(draft: Draft, context: int = 3) -> list[DiffLine]:
     """The change a draft makes, with ``context`` unchanged lines around each part."""
-    return diff(draft.before or "", draft.after, context)
+    about = draft.describe()
+    return diff(about.before or "", about.after, context)
 
 
 def diff(before: str, after: str, context: int = 3) -> list[DiffLine]:

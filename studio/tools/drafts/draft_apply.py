@@ -1,12 +1,12 @@
-"""Drafts carried out on the disk, and undone (T-5). Everything here blocks: use a thread."""
+"""File drafts on the disk: applies and undoes them (T-5). Everything here blocks."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
-from studio.domain.tools import Draft
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import encode
 
@@ -14,7 +14,7 @@ from . import atomic_files
 from .atomic_files import DraftConflict, FileStamp, digest, read_stamp
 
 
-def write_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) -> None:
+def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:
     """Do what the draft proposes, in one step that a crash cannot split.
 
     A deleted file is kept in the folder ``trash``, under the draft's id; without
@@ -43,7 +43,7 @@ def write_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) -
         _move((path, draft.path), (target, draft.target), seen, data, _after(draft))
 
 
-def undo_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) -> None:
+def undo_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:
     """Put back what a draft that was carried out changed; a file it made is deleted.
 
     What is undone already is no conflict. Raises DraftConflict if a file is no
@@ -69,16 +69,7 @@ def undo_draft(workspace: Workspace, draft: Draft, trash: Path | None = None) ->
         atomic_files.replace(path, draft.path, _before(draft), made)
 
 
-def is_done(workspace: Workspace, draft: Draft) -> bool:
-    """Whether the folder is as the draft would make it."""
-    try:
-        path, target = _places(workspace, draft)
-        return _is_done(draft, read_stamp(path, draft.path), read_stamp(target, draft.target))
-    except (ToolFailed, DraftConflict):
-        return False
-
-
-def _places(workspace: Workspace, draft: Draft) -> tuple[Path, Path]:
+def _places(workspace: Workspace, draft: FileDraft) -> tuple[Path, Path]:
     """Where the draft's paths lead now, the same twice if it moves nothing.
 
     Links may have been put there since (T-8): what was approved is the place
@@ -102,7 +93,7 @@ def as_named(workspace: Workspace, place: Path, name: str) -> Path:
     return place
 
 
-def _is_done(draft: Draft, seen: FileStamp | None, made: FileStamp | None) -> bool:
+def _is_done(draft: FileDraft, seen: FileStamp | None, made: FileStamp | None) -> bool:
     match draft.action:
         case "write":
             return made is not None and made.digest == _after(draft)
@@ -126,7 +117,7 @@ def _move(
         raise DraftConflict(f"{to} exists by now. Nothing was changed.")
 
 
-def _restore(path: Path, draft: Draft, trash: Path | None) -> None:
+def _restore(path: Path, draft: FileDraft, trash: Path | None) -> None:
     kept = None if trash is None else read_stamp(trash / draft.id, draft.path)
     if trash is not None and kept is not None and kept.digest == draft.base_digest:
         atomic_files.copy(trash / draft.id, path, draft.path, over=False)
@@ -136,18 +127,18 @@ def _restore(path: Path, draft: Draft, trash: Path | None) -> None:
         raise ToolFailed(f"{draft.path} is not kept any more and cannot be restored.")
 
 
-def _before(draft: Draft) -> bytes:
+def _before(draft: FileDraft) -> bytes:
     return encode(draft.before or "", draft.encoding)
 
 
-def _after(draft: Draft) -> str:
+def _after(draft: FileDraft) -> str:
     """The digest of what the draft makes."""
     if draft.action == "move" and not draft.rewrites:
         return draft.base_digest
     return digest(encode(draft.after, draft.encoding))
 
 
-def _changed(draft: Draft, name: str, seen: FileStamp | None, since: str) -> DraftConflict:
+def _changed(draft: FileDraft, name: str, seen: FileStamp | None, since: str) -> DraftConflict:
     if seen is not None and not draft.base_digest and since.endswith("made"):
         return DraftConflict(f"{name} exists by now. Nothing was changed.")
     what = "was deleted" if seen is None else "changed"

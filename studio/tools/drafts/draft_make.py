@@ -1,4 +1,4 @@
-"""Drafts made, and put before the person (T-5).
+"""Draft makers: make file drafts, and propose drafts of any kind to the person (T-5).
 
 Everything here but ``propose`` blocks on the disk: call it in a thread.
 """
@@ -11,21 +11,20 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
+from studio.domain.drafts import Draft, FileDraft
 from studio.domain.errors import ToolFailed
-from studio.domain.tools import Draft
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.result import Result, size
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import WHOLE, NotText, decode, encode, read_whole
 
 from .atomic_files import digest, is_other_spelling, read_stamp
-from .draft_apply import is_done
 
 LARGEST = 200_000_000
 """Bytes of the largest file that is deleted: it is kept so that it can be restored."""
 
 
-def current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]:
+def read_current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]:
     """A file as a draft needs it: relative path, text or None, digest, encoding.
 
     Raises ToolFailed if it is no text file, too big, or outside the folder.
@@ -39,17 +38,17 @@ def current(workspace: Workspace, path: str) -> tuple[str, str | None, str, str]
     return name, text, digest(data), encoding
 
 
-def make_draft(workspace: Workspace, path: str, after: str) -> Draft:
+def make_draft(workspace: Workspace, path: str, after: str) -> FileDraft:
     """A draft that would make ``after`` the text of the file at ``path``.
 
-    Raises ToolFailed as ``current`` does, or if the text cannot be encoded.
+    Raises ToolFailed as ``read_current`` does, or if the text cannot be encoded.
     """
-    name, before, base, encoding = current(workspace, path)
+    name, before, base, encoding = read_current(workspace, path)
     encode(after, encoding)
-    return Draft(_new_id(), name, before, after, base, encoding)
+    return FileDraft(_new_id(), name, before, after, base, encoding)
 
 
-def make_further(draft: Draft, after: str) -> Draft:
+def make_further(draft: FileDraft, after: str) -> FileDraft:
     """A draft that goes on from one that waits.
 
     Both rest on the same file: one that changed since is noticed, not overwritten.
@@ -61,7 +60,7 @@ def make_further(draft: Draft, after: str) -> Draft:
     return replace(draft, id=_new_id(), after=after)
 
 
-def make_delete(workspace: Workspace, path: str) -> Draft:
+def make_delete(workspace: Workspace, path: str) -> FileDraft:
     """A draft that would delete a file, of text or not; raises ToolFailed."""
     draft = _as_it_is(workspace, path)
     length = (workspace.root / draft.path).stat().st_size
@@ -70,7 +69,9 @@ def make_delete(workspace: Workspace, path: str) -> Draft:
     return replace(draft, action="delete", after="")
 
 
-def make_move(workspace: Workspace, path: str, to: str, waiting: Draft | None = None) -> Draft:
+def make_move(
+    workspace: Workspace, path: str, to: str, waiting: FileDraft | None = None
+) -> FileDraft:
     """A draft that would give a file another place, where nothing is yet.
 
     ``waiting`` is the draft of that file which waits: what it changes goes
@@ -95,7 +96,7 @@ def make_move(workspace: Workspace, path: str, to: str, waiting: Draft | None = 
     return draft
 
 
-def _as_it_is(workspace: Workspace, path: str) -> Draft:
+def _as_it_is(workspace: Workspace, path: str) -> FileDraft:
     """A draft that changes nothing of a file that is there; without text if it has none."""
     file = workspace.file(path, write=True)
     place = workspace.place(path, write=True)
@@ -106,13 +107,13 @@ def _as_it_is(workspace: Workspace, path: str) -> Draft:
         if file.stat().st_size <= WHOLE:
             data = read_whole(file, name)
             text, encoding = decode(data, name)
-            return Draft(_new_id(), name, text, text, digest(data), encoding)
+            return FileDraft(_new_id(), name, text, text, digest(data), encoding)
     except NotText:
         pass
     seen = read_stamp(file, name)
     if seen is None:
         raise ToolFailed(f"There is no file {name}.")
-    return Draft(_new_id(), name, None, "", seen.digest)
+    return FileDraft(_new_id(), name, None, "", seen.digest)
 
 
 def _file_name(workspace: Workspace, path: str, place: Path) -> str:
@@ -135,7 +136,7 @@ def _new_id() -> str:
     return uuid.uuid4().hex
 
 
-async def pending_draft(context: Context, path: str) -> Draft | None:
+async def pending_draft(context: Context, path: str) -> FileDraft | None:
     """The waiting draft that a new text of ``path`` goes on from, if one does.
 
     A file whose deletion waits is written instead. Raises ToolFailed if the
@@ -153,26 +154,27 @@ async def pending_draft(context: Context, path: str) -> Draft | None:
 
 async def propose(context: Context, draft: Draft) -> Result:
     """Put a draft before the person and say what became of it, as a tool's result."""
-    if draft.action == "write" and draft.before == draft.after:
-        raise ToolFailed(f"{draft.path} already has exactly this text. Nothing to change.")
-    await context.drafts.propose(draft)
-    added, removed = await asyncio.to_thread(draft.counts)
+    about = draft.describe()
+    if about.action == "write" and about.before == about.after:
+        raise ToolFailed(f"{about.name} already has exactly this text. Nothing to change.")
+    status = await context.drafts.propose(draft)
+    added, removed = await asyncio.to_thread(about.counts)
     counts = f"+{added} −{removed}"
     lines = f"{counts} lines"
     doing, done = "", "written"
-    if draft.action == "write":
-        lines = f"new file, {lines}" if draft.before is None else lines
-    elif draft.action == "delete":
+    if about.action == "write":
+        lines = f"new {about.noun}, {lines}" if about.before is None else lines
+    elif about.action == "delete":
         doing, done = " that deletes it", "deleted"
     else:
-        doing, done = f" that moves it to {draft.target}", f"moved to {draft.target}"
-    if context.drafts.draft_of(draft.path) is not None:
+        doing, done = f" that moves it to {about.target}", f"moved to {about.target}"
+    if status == "waiting":
         said = (
-            f"Draft of {draft.path}{doing} made ({lines}). "
+            f"Draft of {about.name}{doing} made ({lines}). "
             f"It is not {done}: the person decides about it."
         )
-    elif await asyncio.to_thread(is_done, context.workspace, draft):
-        said = f"{draft.path} is {done} ({lines})."
+    elif status == "approved":
+        said = f"{about.name} is {done} ({lines})."
     else:
-        raise ToolFailed(f"The draft of {draft.path} was made but could not be {done}.")
-    return Result(said, counts, tuple(filter(None, (draft.path, draft.target))))
+        raise ToolFailed(f"The draft of {about.name} was made but could not be {done}.")
+    return Result(said, counts, tuple(filter(None, (about.name, about.target))))

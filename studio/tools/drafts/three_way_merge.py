@@ -1,4 +1,4 @@
-"""Two changed versions of one text, brought together line by line (T-5)."""
+"""Three-way merge: brings two changed versions of one text together, line by line (T-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of a call against the tool's schema (L-5).
+"""Argument check: validates a call's arguments against the tool's schema (L-5).
 
 Small models send ``"5"`` for 5 and ``null`` for what they leave out. What can
 mean only one thing is put right; everything else is named, field by field.

@@ -1,4 +1,4 @@
-"""What a tool is given for one call (T-2)."""
+"""Tool context: holds everything that a tool gets for one call (T-2)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
-from studio.domain.tools import Draft
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.web import Web
 from studio.tools.workspace.folder import Workspace
@@ -15,14 +15,17 @@ from studio.tools.workspace.notes import Notes
 
 
 class Drafts(Protocol):
-    """The session's file changes that wait for the person."""
+    """The session's drafts that wait for the person."""
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         """The draft that waits for ``path``, its old or its new one; ``a/b.py``, relative."""
         ...
 
-    async def propose(self, draft: Draft) -> None:
-        """Put a draft before the person; an older one of the same path is superseded."""
+    async def propose(self, draft: Draft) -> DraftStatus:
+        """Put a draft before the person; returns what became of it, mostly ``waiting``.
+
+        An older one that changes the same file or record is superseded.
+        """
         ...
 
     async def withdraw(self, draft: Draft) -> None:
@@ -33,11 +36,11 @@ class Drafts(Protocol):
 class NoDrafts:
     """Stands in where nobody can approve a draft; ``propose`` raises ToolFailed."""
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         return None
 
-    async def propose(self, draft: Draft) -> None:
-        raise ToolFailed(f"Nobody is here to approve a draft of {draft.path}.")
+    async def propose(self, draft: Draft) -> DraftStatus:
+        raise ToolFailed(f"Nobody is here to approve a draft of {draft.describe().name}.")
 
     async def withdraw(self, draft: Draft) -> None:
         """There is none."""

@@ -1,4 +1,4 @@
-"""``@tool``: one function becomes a tool that a model can call (T-1).
+"""Tool definition: ``@tool`` makes a function a tool that a model can call (T-1).
 
 Type hints as JSON schema, and JSON values as what the hints promise.
 """

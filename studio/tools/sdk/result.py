@@ -1,4 +1,4 @@
-"""What a tool returns, as the text a model gets (L-4)."""
+"""Tool results: render what a tool returns as the text that a model gets (L-4)."""
 
 from __future__ import annotations
 

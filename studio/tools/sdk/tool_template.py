@@ -1,4 +1,4 @@
-"""A tool file to begin with, for people who write their own (T-1)."""
+"""Tool template: creates a first tool file, for people who write their own (T-1)."""
 
 from __future__ import annotations
 

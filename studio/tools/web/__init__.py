@@ -1,19 +1,17 @@
-"""The web, as tools use it: pages and searches, with the way there watched (T-8).
+"""Web access for tools: fetches pages and searches, and guards the way there (T-8).
 
 Nothing here trusts what it is given: an address may lead into the person's own
 network, a server may never stop sending, a page may be a bomb.
 
-- ``charset``: Which letters a page's bytes are.
-- ``client``: Requests to strangers.
-- ``dns_guard``: How a name becomes a connection.
-- ``extract``: What an answer holds, as text or a picture for a model.
-- ``fetcher``: Pages and searches, as the tools ask for them.
-- ``markdown``: A web page as markdown for a model.
-- ``markdown_writer``: Writes markdown from the elements of a page, in the order they open and
-  close.
-- ``search``: Search engines.
-- ``url_guard``: Addresses of pages, read strictly, and what of the network is nobody's
-  business.
+- ``charset``: decodes a page's bytes by its mark, header, own words or a guess.
+- ``client``: sends requests bounded in time and size, and checks each redirect (T-8).
+- ``dns_guard``: resolves a host, checks the addresses, and connects to exactly those (T-8).
+- ``extract``: reads a response as text or as a picture for a model.
+- ``fetcher``: fetches pages and searches for the tools, and caches fresh responses.
+- ``markdown``: converts a web page for a model, without what a person would not see.
+- ``markdown_writer``: writes markdown from a page's elements as they open and close.
+- ``search``: send a query, and read titles, addresses and excerpts of the results.
+- ``url_guard``: parses addresses strictly, and tells public ones from private networks (T-8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which letters a page's bytes are: its mark, its server's word, its own word, a guess."""
+"""Charset detection: decodes a page's bytes by its mark, header, own words or a guess."""
 
 from __future__ import annotations
 

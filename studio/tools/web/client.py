@@ -1,4 +1,4 @@
-"""Requests to strangers: each one bounded in time and size, each redirect checked (T-8)."""
+"""Web client: sends requests bounded in time and size, and checks each redirect (T-8)."""
 
 from __future__ import annotations
 

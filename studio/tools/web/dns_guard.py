@@ -1,4 +1,4 @@
-"""How a name becomes a connection: looked up, checked, and then that very address (T-8)."""
+"""DNS guard: resolves a host, checks the addresses, and connects to exactly those (T-8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer holds, as text or a picture for a model."""
+"""Content extraction: reads a response as text or as a picture for a model."""
 
 from __future__ import annotations
 

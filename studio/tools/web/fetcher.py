@@ -1,4 +1,4 @@
-"""Pages and searches, as the tools ask for them.
+"""Web fetcher: fetches pages and searches for the tools, and caches fresh responses.
 
 Answers that are still fresh, in memory alone.
 """

@@ -1,4 +1,4 @@
-"""A web page as markdown for a model: its words, headings, lists, tables and links.
+"""Page to markdown: converts a web page for a model, without what a person would not see.
 
 What a person would not see (scripts, hidden elements) is left out, and so is
 what surrounds the page's own matter: menus, footers, forms.

@@ -1,4 +1,4 @@
-"""Writes markdown from the elements of a page, in the order they open and close."""
+"""Markdown writer: writes markdown from a page's elements as they open and close."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search engines: a question out, titles, addresses and a few words of each result back."""
+"""Search engines: send a query, and read titles, addresses and excerpts of the results."""
 
 from __future__ import annotations
 

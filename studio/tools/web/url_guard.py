@@ -1,4 +1,4 @@
-"""Addresses of pages, read strictly, and what of the network is nobody's business.
+"""URL guard: parses addresses strictly, and tells public ones from private networks (T-8).
 
 Programs disagree on odd addresses, and in such a gap a way to the person's own
 network would open. So an address is read once, here, and what is odd is refused.

@@ -1,10 +1,10 @@
-"""Workspace.
+"""The workspace: reads, finds and searches files in the folder an agent works in.
 
-- ``folder``: The folder an agent works in, and the way in and out of it (T-8).
-- ``glob_pattern``: Glob patterns over relative paths with forward slashes.
-- ``grep``: Searching in files.
-- ``images``: Pictures as models take them.
-- ``notes``: Notes that agents keep about a folder.
-- ``pdf``: Words of PDF files.
-- ``text_files``: Files as text.
+- ``folder``: resolves the paths a model names, and keeps them inside the folder (T-8).
+- ``glob_pattern``: translate patterns over relative paths into regular expressions.
+- ``grep``: searches files with ripgrep where it is installed, else in plain Python.
+- ``images``: turn, shrink and convert pictures for models, without a camera's notes.
+- ``notes``: keep what agents note about a folder, as markdown files.
+- ``pdf``: extracts the text of PDF files.
+- ``text_files``: detect encodings, and read big files in pieces.
 """

@@ -1,4 +1,4 @@
-"""The folder an agent works in, and the way in and out of it (T-8)."""
+"""Workspace folder: resolves the paths a model names, and keeps them inside the folder (T-8)."""
 
 from __future__ import annotations
 

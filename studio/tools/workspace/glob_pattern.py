@@ -1,4 +1,4 @@
-"""Glob patterns over relative paths with forward slashes."""
+"""Glob patterns: translate patterns over relative paths into regular expressions."""
 
 from __future__ import annotations
 

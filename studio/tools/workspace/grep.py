@@ -1,4 +1,4 @@
-"""Searching in files: ripgrep where it is installed, else plain Python.
+"""Grep: searches files with ripgrep where it is installed, else in plain Python.
 
 Both give the same matches in the same order; blocking, for a thread.
 """

@@ -1,4 +1,4 @@
-"""Pictures as models take them: turned upright, small enough, without what a camera adds."""
+"""Images: turn, shrink and convert pictures for models, without a camera's notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes that agents keep about a folder: markdown files that the person can read and edit.
+"""Agent notes: keep what agents note about a folder, as markdown files.
 
 They lie in the program's own data, not in the folder. Each begins with lines
 that say who wrote it, when, and whether strangers' words had been read by

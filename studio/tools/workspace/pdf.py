@@ -1,4 +1,4 @@
-"""Words of PDF files."""
+"""PDF: extracts the text of PDF files."""
 
 from __future__ import annotations
 

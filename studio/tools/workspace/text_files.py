@@ -1,4 +1,4 @@
-"""Files as text: encodings told by their marks, big files read in pieces."""
+"""Text files: detect encodings, and read big files in pieces."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
-from studio.ui.chat.turn_runner import TurnRunner
+from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.pages import registry
 
 

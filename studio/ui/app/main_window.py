@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
 
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
+from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.page import ChatPage
-from studio.ui.chat.turn_runner import TurnRunner
 from studio.ui.inspector.controller import InspectorController
 from studio.ui.sidebar.chat_list_controller import ChatListController
 from studio.ui.sidebar.sidebar import Sidebar
@@ -64,7 +64,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
-        self.chat = ChatPage(theme)
+        self.chat = ChatPage(theme, self._runs)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
         middle = QWidget()
@@ -82,7 +82,7 @@ class MainWindow(QMainWindow):
             self, theme, settings, self.chat, self.serving, self._later
         )
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
-        self.chat.restoring.take_actions(
+        self.chat.set_undo_actions(
             self.menu_actions.by_action[Action.UNDO_FILES],
             self.menu_actions.by_action[Action.REDO_FILES],
         )
@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
         self.preferences.set_studio(studio)
         studio.on_problem(self.banner.say)
         await studio.look_for_providers()
-        self.chat.live(studio, self._runs)
+        self.chat.attach(studio)
         await self.listing.refresh()
         if studio.settings.values.first_run_done or await studio.sessions.list():
             await self.chat.show_new_chat()
@@ -158,7 +158,7 @@ class MainWindow(QMainWindow):
 
     async def _look_elsewhere(self) -> None:
         """The chat on screen as it is now; its row knows what that found."""
-        await self.chat.following.refresh()
+        await self.chat.model.external.refresh()
         self.listing.schedule_refresh()
 
     # Chats
@@ -198,7 +198,7 @@ class MainWindow(QMainWindow):
             session = await self.studio.sessions.open(session_id)
             await session.change(title=title)
             await self.listing.refresh()
-            self.chat.show_choices()
+            self.chat.model.options_changed()
 
         self._later(work())
 
@@ -240,7 +240,7 @@ class MainWindow(QMainWindow):
     def _handlers(self) -> dict[Action, Callable[[], object]]:
         return {
             Action.NEW_CHAT: self.new_chat,
-            Action.CHOOSE_FOLDER: self.chat.choices.choose_folder,
+            Action.CHOOSE_FOLDER: self.chat.menus.choose_folder,
             Action.SETTINGS: self.preferences.open,
             Action.QUIT: self.close,
             Action.SEARCH_CHATS: self._find_chats,
@@ -251,15 +251,15 @@ class MainWindow(QMainWindow):
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
             Action.WRITE_MESSAGE: self.chat.composer.setFocus,
-            Action.ADD_FILES: self.chat.choices.add_files,
+            Action.ADD_FILES: self.chat.composer.attachments.choose_files,
             Action.CHAT_ABOVE: lambda: self._neighbour(-1),
             Action.CHAT_BELOW: lambda: self._neighbour(1),
             Action.STOP: self.chat.stop,
             Action.RUNNING: lambda: None,  # its menu does it all
             Action.STOP_ALL: self._runs.stop_all,
             Action.NEXT_NEED: self._next_need,
-            Action.UNDO_FILES: self.chat.restoring.undo_last,
-            Action.REDO_FILES: self.chat.restoring.redo_last,
+            Action.UNDO_FILES: self.chat.undo_last,
+            Action.REDO_FILES: self.chat.redo_last,
             Action.SHOW_CHAT: self._show_chat,
             Action.NEXT_PANE: lambda: self._pane(1),
             Action.PREVIOUS_PANE: lambda: self._pane(-1),

@@ -108,8 +108,7 @@ class SettingsController(QObject):
         """Have what is on offer in the chat be what the settings say now."""
         assert self._studio is not None
         await self._studio.look_for_providers()
-        self._chat.choices.settings_changed()
-        self._chat.show_choices()
+        self._chat.model.options.settings_changed()
 
     # Another program
 

@@ -1,25 +1,17 @@
-"""The chat pane: composer, header, and the page that drives a session.
+"""The chat pane: widgets that show the model in ``model`` and pass on what a person does.
 
-- ``attachment_chip``: One attached file, before it is sent.
-- ``attachments``: What is attached to the message that is being written.
-- ``composer``: Where a person types.
-- ``context_actions``: What the model keeps of a long chat.
-- ``external_changes``: The chat on screen while another program goes on with it.
-- ``file_viewer``: Showing an attached file, or one of the folder, in the system's own viewer.
-- ``folder_trust``: Whether the folder of the chat on screen is to be trusted, asked in the
-  strip (T-7).
-- ``header``: The line above a chat.
-- ``layout``: Where the parts of the chat pane are.
-- ``message_queue``: What the person said while the agent works.
-- ``option_menus``: What the composer's menus offer.
-- ``page``: The chat pane.
-- ``recovery``: What a person can do where a chat cannot simply go on.
-- ``send``: What the person typed, on its way to the agent; it is not lost before it is there.
-- ``session_options``: What the chat on screen runs on.
-- ``status_strip``: What stands between a chat and its composer while something is out of the
-  ordinary.
-- ``suggestions``: A few quiet ways to begin, below an empty composer.
-- ``text_editor``: A text that is changed by hand, in a window of its own.
-- ``turn_runner``: The turns that run now, whichever chat is on screen.
-- ``undo_controller``: What turns changed in the folder.
+- ``model`` holds the state of the pane and what can be done in it, free of Qt.
+- ``page`` puts the widgets together and shows one chat or a new one.
+- ``layout`` places them.
+- ``header`` shows title, folder and origin of the chat.
+- ``composer`` is where a person types, with Send or Stop.
+- ``option_menus`` fills the composer's menus of agents, models, modes and folders.
+- ``attachments`` shows the attached files and takes dropped and pasted ones.
+- ``attachment_chip`` shows one of them.
+- ``message_queue`` shows the messages that wait while a turn runs.
+- ``status_strip`` says what is out of the ordinary with the chat.
+- ``suggestions`` offers ways to begin a new chat.
+- ``folder_trust`` asks whether a folder is to be trusted.
+- ``text_editor`` is a dialog in which a draft or a summary is changed.
+- ``file_viewer`` opens files in the system's own program.
 """

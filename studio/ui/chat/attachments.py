@@ -1,221 +1,130 @@
-"""What is attached to the message that is being written.
-
-Files are read and thumbnails made in threads; a chip shows how far that is. A
-file that the chosen model would refuse is marked, with the reason below.
-
-Files and pictures that are pasted or dropped.
-"""
+"""Attachments of the message that is written: chips in rows, pasted and dropped files."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, Qt, Signal
-from PySide6.QtGui import QDropEvent, QImage, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFileDialog, QWidget
 
-from studio.domain.errors import StudioError
 from studio.ui.theme import Theme
 from studio.ui.widgets import Label
 
-from .attachment_chip import SIDE, Attachment, AttachmentChip
+from .attachment_chip import SIDE, AttachmentChip
+from .model.attachments import Attachment
+from .model.chat_model import ChatModel
+from .model.open_chat import Change
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.messages import File, Image
 
 GAP = 6
 
 
-async def never_refused(block: Image | File) -> str:
-    """Refuses nothing: what is asked before it is known what the chat runs on."""
-    return ""
-
-
 class Attachments(QWidget):
-    """Chips in rows, and a line for each that something is wrong with.
+    """Shows a chip for each attachment, and a line for each that something is wrong with."""
 
-    ``connect_to`` says how to run a coroutine and whom to ask whether the
-    chosen model would refuse a block: a reason, or nothing.
-    """
-
-    changed = Signal()
-    """Something came, went, or is ready now."""
+    mentioned = Signal(str)
+    """Words about folders that were chosen, for the text; maybe none."""
     resized = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
         super().__init__(parent)
         self.theme = theme
+        self._model = model
         self.chips: list[AttachmentChip] = []
-        self._remarks: list[AttachmentProblem] = []
-        self._later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]] | None = None
-        self._refuses: Callable[[Image | File], Awaitable[str]] = never_refused
-        self._checking: asyncio.Task[Any] | None = None
+        self._problems: list[AttachmentProblem] = []
+        self._dialog: QFileDialog | None = None
         self.setAccessibleName("Attached files")
         self.hide()
+        model.attachments.describe = self._describe
+        model.subscribe(self._changed)
         theme.changed.connect(self.fit)
 
-    def connect_to(
-        self,
-        later: Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]],
-        refuses: Callable[[Image | File], Awaitable[str]],
-    ) -> None:
-        self._later, self._refuses = later, refuses
+    # What a person adds and removes
 
-    # What is there
+    def choose_files(self) -> None:
+        """Show a dialog that chooses files to go with the message."""
+        dialog = self._dialog = QFileDialog(self, "Add files", self._model.options.folder)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self.add_paths)
+        dialog.open()
 
-    @property
-    def blocks(self) -> list[Image | File]:
-        return [chip.attached.block for chip in self.chips if chip.attached]
-
-    @property
-    def reading(self) -> bool:
-        """Whether a file is still being read."""
-        return any(chip.state == "reading" for chip in self.chips)
-
-    @property
-    def remark(self) -> str:
-        """What Send has to say about the files; mostly nothing."""
-        if self.reading:
-            return "The files are still being read"
-        refused = [chip.name for chip in self.chips if chip.state == "refused"]
-        return f"The model refuses {', '.join(refused)}" if refused else ""
-
-    # What comes and goes
-
-    def add(self, paths: Sequence[Path]) -> None:
-        """Read files and attach them; what cannot be is said in place."""
-
-        async def attached(path: Path) -> Image | File:
-            from studio.agent.attachments import attach
-
-            return await attach(path)
-
-        for path in paths:
-            self._begin(path.name or str(path), attached(path))
+    def add_paths(self, paths: Sequence[str]) -> None:
+        """Attach files; a folder is mentioned in the text, for the agent to look into."""
+        found = [Path(path) for path in paths]
+        folders = [path for path in found if path.is_dir()]
+        self._model.attachments.add([path for path in found if path not in folders])
+        names: list[str] = []
+        for folder in folders:
+            try:
+                inside = folder.relative_to(self._model.options.folder)
+                names.append(f"@{inside.as_posix()}/ ")
+            except ValueError:
+                self._model.report(f"{folder} is outside the folder of this chat.")
+        self.mentioned.emit("".join(names))
 
     def paste(self, picture: bytes | QImage) -> None:
         """Attach a picture from the clipboard."""
-
-        async def pasted() -> Image:
-            from studio.agent import attachments as reading
-
-            data = await asyncio.to_thread(_png, picture)
-            return await reading.picture(data)
-
-        count = sum(chip.name.startswith(PASTED) for chip in self.chips)
-        self._begin(f"{PASTED} {count + 1}" if count else PASTED, pasted())
-
-    def take(self) -> list[Attachment]:
-        """All that can be sent, no longer attached; the rest is gone."""
-        taken = [chip.attached for chip in self.chips if chip.attached]
-        for chip in self.chips:
-            self._drop(chip)
-        self.chips = []
-        self._update()
-        return taken
-
-    def put_back(self, attached: Sequence[Attachment]) -> None:
-        """Attach again what ``take`` gave: it could not be sent."""
-        for place, one in enumerate(attached):
-            self._chip(one.name, place).succeed(one)
-        self._update()
-        self.recheck()
-
-    def replace(self, blocks: Sequence[Image | File]) -> None:
-        """Attach these and nothing else: those of a message that is edited."""
-
-        async def known(block: Image | File) -> Image | File:
-            return block
-
-        self.take()
-        for block in blocks:
-            self._begin(getattr(block, "name", "Picture"), known(block))
-
-    def recheck(self) -> None:
-        """Ask again what the model refuses: another one is chosen, or more is known of it."""
-        if self._later is None or not self.blocks:
-            return
-        if self._checking is not None:
-            self._checking.cancel()
-        self._checking = self._later(self._check())
-
-    def _chip(self, name: str, place: int) -> AttachmentChip:
-        chip = AttachmentChip(self.theme, name, self)
-        chip.removed.connect(lambda: self._remove(chip))
-        # Tab goes through the chips in their order, and from the last one to the words.
-        before = self.chips[place - 1].remove if place else self.previousInFocusChain()
-        while before.focusPolicy() == Qt.FocusPolicy.NoFocus:  # Qt would leave the order as it is
-            before = before.previousInFocusChain()
-        QWidget.setTabOrder(before, chip.remove)
-        self.chips.insert(place, chip)
-        chip.show()
-        return chip
-
-    def _begin(self, name: str, reading: Coroutine[Any, Any, Image | File]) -> None:
-        chip = self._chip(name, len(self.chips))
-        if self._later is None:
-            reading.close()
-            chip.fail("The program is not ready yet. Try again in a moment.")
-        else:
-            chip.task = self._later(self._read(chip, reading))
-        self._update()
-
-    async def _read(self, chip: AttachmentChip, reading: Coroutine[Any, Any, Image | File]) -> None:
-        from studio.agent.attachments import check_total_size
-
-        try:
-            block = await reading
-            check_total_size([*self.blocks, block])
-        except StudioError as error:
-            chip.fail(str(error))
-        else:
-            # Before it counts as ready: one that is refused is never shown without the reason.
-            refusal = await self._refuses(block)
-            about, thumbnail = await asyncio.to_thread(_described, block, self._side())
-            chip.succeed(Attachment(chip.name, block, about, thumbnail), refusal)
-        self._update()
-
-    async def _check(self) -> None:
-        for chip in list(self.chips):
-            if chip.attached:
-                chip.refuse(await self._refuses(chip.attached.block))
-        self._update()
+        self._model.attachments.paste(partial(_png, picture))
 
     def _remove(self, chip: AttachmentChip) -> None:
         at = self.chips.index(chip)
-        self.chips.remove(chip)
-        self._drop(chip)
-        self._update()
+        self._model.attachments.remove(chip.attachment)
         if self.chips:
             self.chips[min(at, len(self.chips) - 1)].remove.setFocus()
 
-    @staticmethod
-    def _drop(chip: AttachmentChip) -> None:
-        chip.stop()
-        chip.hide()
-        chip.deleteLater()
+    # What is shown
 
-    # Where it is
+    def _changed(self, change: Change) -> None:
+        if change.part == "attachments":
+            self._refresh()
 
-    def _side(self) -> int:
-        return round(self.theme.px(SIDE) * self.devicePixelRatioF())
-
-    def _update(self) -> None:
-        wrong = [(chip.problem, chip.state) for chip in self.chips if chip.problem]
-        for remark in self._remarks:
-            remark.hide()
-            remark.deleteLater()
-        self._remarks = [
-            AttachmentProblem(self.theme, words, state, self) for words, state in wrong
+    def _refresh(self) -> None:
+        items = self._model.attachments.items
+        for chip in [chip for chip in self.chips if chip.attachment not in items]:
+            self.chips.remove(chip)
+            chip.hide()
+            chip.deleteLater()
+        for place, item in enumerate(items):
+            if place == len(self.chips) or self.chips[place].attachment is not item:
+                self._insert(place, item)
+            else:
+                self.chips[place].refresh()
+        for problem in self._problems:
+            problem.hide()
+            problem.deleteLater()
+        self._problems = [
+            AttachmentProblem(self.theme, item.problem, item.state, self)
+            for item in items
+            if item.problem
         ]
-        for remark in self._remarks:
-            remark.show()
+        for problem in self._problems:
+            problem.show()
         self.setVisible(bool(self.chips))
         self.fit()
-        self.changed.emit()
+
+    def _insert(self, place: int, item: Attachment) -> None:
+        chip = AttachmentChip(self.theme, item, self)
+        chip.removed.connect(lambda: self._remove(chip))
+        # Tab goes through the chips in their order, and from the last one to the words.
+        before = self.chips[place - 1].remove if place else self.previousInFocusChain()
+        while before is not None and before.focusPolicy() == Qt.FocusPolicy.NoFocus:
+            before = before.previousInFocusChain()  # Qt would leave the order as it is
+        if before is not None:
+            QWidget.setTabOrder(before, chip.remove)
+        self.chips.insert(place, chip)
+        chip.show()
+
+    async def _describe(self, block: Image | File) -> tuple[str, QImage | None]:
+        side = round(self.theme.px(SIDE) * self.devicePixelRatioF())
+        return await asyncio.to_thread(_described, block, side)
 
     def fit(self) -> None:
         """Put the chips in rows as wide as this is, and take the height of all."""
@@ -227,10 +136,10 @@ class Attachments(QWidget):
             chip.setGeometry(x, y, min(size.width(), max(1, self.width())), size.height())
             x, tall = x + size.width() + gap, size.height()
         y += tall
-        for remark in self._remarks:
+        for problem in self._problems:
             y += gap
-            height = remark.tall(self.width())
-            remark.setGeometry(0, y, self.width(), height)
+            height = problem.tall(self.width())
+            problem.setGeometry(0, y, self.width(), height)
             y += height
         if y != self.height() or not y:
             self.setFixedHeight(max(y, 1))
@@ -239,9 +148,6 @@ class Attachments(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         if event.size().width() != event.oldSize().width():
             self.fit()
-
-
-PASTED = "Pasted picture"
 
 
 class AttachmentProblem(QWidget):
@@ -276,7 +182,7 @@ def _png(picture: bytes | QImage) -> bytes:
         return picture
     buffer = QBuffer()
     buffer.open(QBuffer.OpenModeFlag.WriteOnly)
-    picture.save(buffer, "PNG")
+    QImageWriter(buffer, b"PNG").write(picture)
     return bytes(buffer.data().data())
 
 
@@ -318,17 +224,15 @@ def picture_in(data: QMimeData) -> bytes | QImage | None:
 
 
 class DropTarget(QObject):
-    """Lets files and pictures be dropped anywhere on a widget; ``over`` hears if they hover."""
+    """Lets files and pictures be dropped anywhere on a widget."""
 
-    def __init__(
-        self,
-        target: QWidget,
-        files: Callable[[list[str]], object],
-        picture: Callable[[bytes | QImage], object],
-        over: Callable[[bool], object],
-    ) -> None:
+    files_dropped = Signal(list)
+    picture_dropped = Signal(object)
+    hovered = Signal(bool)
+    """Something that can be dropped is over the widget, or no longer."""
+
+    def __init__(self, target: QWidget) -> None:
         super().__init__(target)
-        self._files, self._picture, self._over = files, picture, over
         target.setAcceptDrops(True)
         target.installEventFilter(self)
 
@@ -340,15 +244,15 @@ class DropTarget(QObject):
             files, picture = files_in(data), picture_in(data)
             if not files and picture is None:
                 return False
-            self._over(kind == QEvent.Type.DragEnter)
+            self.hovered.emit(kind == QEvent.Type.DragEnter)
             event.acceptProposedAction()
             if kind == QEvent.Type.Drop:
                 if files:
-                    self._files(files)
+                    self.files_dropped.emit(files)
                 elif picture is not None:
-                    self._picture(picture)
+                    self.picture_dropped.emit(picture)
             return True
         if kind == QEvent.Type.DragLeave:
-            self._over(False)
+            self.hovered.emit(False)
             return True
         return False

@@ -1,13 +1,9 @@
-"""Where a person types: the words, what answers them, and Send or Stop.
-
-Its state follows the events of the session alone (G-2): ``set_state`` is the
-only thing that turns Send into Stop and back.
-"""
+"""Composer: where a person types, with the chat's options and Send or Stop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QMargins, QMimeData, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QTextOption
@@ -25,24 +21,14 @@ from studio.ui.widgets import (
 )
 
 from .attachments import Attachments, files_in, picture_in
+from .model.chat_model import ChatModel
+from .model.message_input import State
+from .model.open_chat import Change
+from .model.session_options import PERMISSION_MODES, ROLE_LIMITS
 
 if TYPE_CHECKING:
-    from studio.domain.agents import Agent, PermissionMode, Role
+    from studio.domain.agents import Agent, PermissionMode
 
-ComposerState: TypeAlias = Literal["idle", "running", "waiting"]
-
-PERMISSION_MODES: dict[PermissionMode, tuple[str, str]] = {
-    "ask": ("Ask first", "Reads the folder; drafts wait, the rest is asked about"),
-    "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
-    "plan": ("Plan", "Only reads, and proposes what to do"),
-}
-ROLE_LIMITS: dict[Role, str] = {
-    "all": "",
-    "edits": "Reads and drafts",
-    "notes": "Reads and takes notes",
-    "reads": "Only reads",
-}
-"""What an agent may use at most, where that is not everything (T-6)."""
 MOST_LINES = 10
 
 
@@ -57,6 +43,7 @@ class Editor(QPlainTextEdit):
     picture_given = Signal(object)
     escaped = Signal()
     recalled = Signal()
+    focus_changed = Signal()
     resized = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -116,11 +103,11 @@ class Editor(QPlainTextEdit):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        self.parentWidget().update()
+        self.focus_changed.emit()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
-        self.parentWidget().update()
+        self.focus_changed.emit()
 
 
 class SendButton(PaintedButton):
@@ -203,29 +190,19 @@ class ContextRing(QWidget):
 
 
 class Composer(QWidget):
-    """The raised box at the bottom of a chat."""
+    """The raised box at the bottom of a chat: shows the model's input and sends it."""
 
-    sent = Signal(str)
-    queued = Signal(str, bool)
-    """Words while a turn runs, and whether it is to get them at its next step."""
-    stopped = Signal()
-    recalled = Signal()
-    add_files = Signal()
-    files_given = Signal(list)
-    """Paths of files that were pasted or dropped."""
     agent_chosen = Signal(str)
     model_chosen = Signal(str)
     mode_chosen = Signal(str)
     folder_chosen = Signal(str)
-    menus_opening = Signal()
     resized = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, model: ChatModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
-        self._state: ComposerState = "idle"
-        self._closed = ""
-        self.attachments = Attachments(theme, self)
+        self._model = model
+        self.attachments = Attachments(theme, model, self)
         self.editor = Editor(theme, self)
         self.editor.setAccessibleName("Message")
         self._welcoming = False
@@ -263,55 +240,70 @@ class Composer(QWidget):
         self.editor.submitted.connect(self._submit)
         self.editor.hurried.connect(lambda: self._submit(now=True))
         self.editor.escaped.connect(self._escape)
-        self.editor.recalled.connect(self.recalled)
-        self.editor.textChanged.connect(self._show)
+        self.editor.recalled.connect(model.recovery.recall)
+        self.editor.textChanged.connect(lambda: model.input.set_text(self.text))
         self.editor.resized.connect(self.resized)
-        self.editor.files_given.connect(self.files_given)
+        self.editor.focus_changed.connect(self.update)
+        self.editor.files_given.connect(self.attachments.add_paths)
         self.editor.picture_given.connect(self.attachments.paste)
-        self.attachments.changed.connect(self._show)
+        self.attachments.mentioned.connect(self._mention)
         self.attachments.resized.connect(self._files_resized)
         self.send.clicked.connect(self._clicked)
-        self.add.clicked.connect(self.add_files)
+        self.add.clicked.connect(self.attachments.choose_files)
         self.agent.chosen.connect(self.agent_chosen)
         self.model.chosen.connect(self.model_chosen)
         self.mode.chosen.connect(self.mode_chosen)
         self.folder.chosen.connect(self.folder_chosen)
-        self.model.opening.connect(self.menus_opening)
-        self.agent.opening.connect(self.menus_opening)
+        self.model.opening.connect(model.options_changed)
+        self.agent.opening.connect(model.options_changed)
         theme.changed.connect(self._space)
         self.setFocusProxy(self.editor)
+        model.subscribe(self._changed)
 
     @property
     def text(self) -> str:
         return self.editor.toPlainText()
 
     @property
-    def state(self) -> ComposerState:
-        return self._state
+    def state(self) -> State:
+        return self._model.input.state
 
-    def set_state(self, state: ComposerState) -> None:
-        """``running`` shows Stop; ``waiting`` shows Send again: words answer instead."""
-        self._state = state
-        self._show()
+    # What the model says
 
-    def set_closed(self, reason: str) -> None:
-        """Take no words, and say why; with no reason, take them again."""
-        self._closed = reason
-        for widget in (self.editor, self.add, self.agent, self.model, self.mode, self.send):
-            widget.setEnabled(not reason)
-        if reason:
-            self.set_placeholder(reason)
-        self._show()
+    def _changed(self, change: Change) -> None:
+        match change.part:
+            case "input":
+                if self._model.input.text != self.text:
+                    self.set_text(self._model.input.text)
+                self._show()
+            case "state" | "attachments":
+                self._show()
+            case "chat":
+                closed = self._model.input.closed
+                for widget in (
+                    self.editor,
+                    self.add,
+                    self.agent,
+                    self.model,
+                    self.mode,
+                    self.send,
+                ):
+                    widget.setEnabled(not closed)
+                self._show()
+            case "options":
+                self.editor.setPlaceholderText(self._model.placeholder)
+                self.context.set_part(*(self._model.context_use or (None, "")))
+            case _:
+                pass
 
     def set_text(self, text: str) -> None:
         self.editor.setPlainText(text)
         self.editor.moveCursor(self.editor.textCursor().MoveOperation.End)
 
-    def clear(self) -> None:
-        self.editor.clear()
-
-    def set_placeholder(self, text: str) -> None:
-        self.editor.setPlaceholderText(self._closed or text)
+    def _mention(self, text: str) -> None:
+        if text:
+            self.editor.insertPlainText(text)
+        self.setFocus()
 
     def set_welcoming(self, welcoming: bool) -> None:
         """Show that what is dragged over the page can be dropped."""
@@ -362,31 +354,26 @@ class Composer(QWidget):
         self.resized.emit()
 
     def _show(self) -> None:
-        running = self._state == "running"
-        remark = self.attachments.remark
-        self.send.show_state(stops=running, ready=self._ready, remark=remark)
-        if self._closed:
-            self.send.setToolTip(self._closed)
-
-    @property
-    def _ready(self) -> bool:
-        """Whether there is something to send."""
-        files = self.attachments
-        return bool(self.text.strip() or files.blocks) and not files.reading and not self._closed
+        """Show what Send does now, and whether there is something to send."""
+        message = self._model.input
+        remark = self._model.attachments.send_remark
+        self.send.show_state(stops=message.state == "running", ready=message.ready, remark=remark)
+        if message.closed:
+            self.send.setToolTip(message.closed)
 
     def _submit(self, *, now: bool = False) -> None:
-        if self._ready and self._state == "running":
-            self.queued.emit(self.text.strip(), now)
-        elif self._ready:
-            self.sent.emit(self.text.strip())
+        if self._model.input.ready and self._model.input.state == "running":
+            self._model.queue.add(now=now)
+        elif self._model.input.ready:
+            self._model.sender.send()
 
     def _escape(self) -> None:
-        if self._state in ("running", "waiting"):
-            self.stopped.emit()
+        if self._model.input.state in ("running", "waiting"):
+            self._model.stop()
 
     def _clicked(self) -> None:
         if self.send.stops:
-            self.stopped.emit()
+            self._model.stop()
         else:
             self._submit()
 

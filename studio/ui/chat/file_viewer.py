@@ -1,4 +1,4 @@
-"""Showing an attached file, or one of the folder, in the system's own viewer."""
+"""File viewer: shows an attached file or one of the folder in the system's own program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "
 
 
 class FileViewer:
-    """Copies what is to be seen into a private folder, which ``close`` removes."""
+    """Copies attached files into a private folder, which ``close`` removes, and opens them."""
 
     def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None

@@ -1,4 +1,4 @@
-"""The line above a chat: its title, its folder, and the inspector's switch."""
+"""Header: the line above a chat, with its title, its folder and the inspector's switch."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ class Header(QWidget):
         row.addWidget(self.inspector)
         theme.changed.connect(self.update)
 
-    def show_session(self, info: SessionInfo, place: str, demo: bool) -> None:
-        """``place`` is the folder as a person reads it."""
+    def show_session(self, info: SessionInfo, folder: str, demo: bool) -> None:
+        """Show a session; ``folder`` is its folder as a person reads it."""
         self.title.set_text(info.title or "New chat")
-        self.folder.set_fact(place, f"Folder {place}")
+        self.folder.set_fact(folder, f"Folder {folder}")
         self.demo.setVisible(demo)
 
     def show_parent(self, info: SessionInfo | None) -> None:
-        """Which chat this one was branched from; None if from none that is still there."""
+        """Show the chat that this one was branched from; None hides it."""
         self.origin.setVisible(info is not None)
         if info is not None:
             self._parent_id = info.id

@@ -1,4 +1,4 @@
-"""Where the parts of the chat pane are: a chat, or the place where one begins."""
+"""Page layout: places the parts of the chat pane, for a chat or for a new one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WIDTH = 716
 class PageLayout:
     """Shows the parts that belong on ``page``, each in its place.
 
-    ``view`` is set when it is made; a new chat does without.
+    ``view`` is set when it is made; a new chat is shown without it.
     """
 
     def __init__(

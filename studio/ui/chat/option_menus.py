@@ -1,14 +1,22 @@
-"""What the composer's menus offer."""
+"""Option menus: the composer's menus of agents, models, modes and folders."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QFileDialog
+
 from studio.ui.formatting import short_path
 from studio.ui.widgets import MenuItem
 
-if TYPE_CHECKING:
+from .composer import Composer
+from .model.chat_model import ChatModel
+from .model.open_chat import Change
+from .model.session_options import EFFORT_NAMES, efforts
+
+if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
     from studio.domain.models import Effort, ModelInfo
 
@@ -35,7 +43,7 @@ def model_items(
     The chosen one's provider comes first, and then ``thinking``, a section of
     its own. The others have menus of their own where all would be too long.
     """
-    from studio.domain.models import PROVIDER_TITLES
+    from studio.providers.registry import PROVIDER_TITLES
 
     sections: dict[str, list[MenuItem]] = {}
     chosen, model = split_key(current)
@@ -58,15 +66,6 @@ def model_items(
     return [*items, MenuItem("", ""), MenuItem(OPEN_SETTINGS, "Providers and models…")]
 
 
-EFFORT_WORDS: dict[Effort, str] = {
-    "none": "Off",
-    "minimal": "Minimal",
-    "low": "Low",
-    "medium": "Medium",
-    "high": "High",
-    "xhigh": "Extra high",
-    "max": "Maximum",
-}
 _EFFORT = "effort "
 
 
@@ -78,15 +77,8 @@ def effort_items(model: ModelInfo, current: Effort | None) -> list[MenuItem]:
     return [
         MenuItem("", "Thinking"),
         MenuItem(_EFFORT, "Default", checked=current is None),
-        *(MenuItem(_EFFORT + e, EFFORT_WORDS[e], checked=e == current) for e in offered),
+        *(MenuItem(_EFFORT + e, EFFORT_NAMES[e], checked=e == current) for e in offered),
     ]
-
-
-def efforts(model: ModelInfo) -> tuple[Effort, ...]:
-    """What can be chosen; of a model nobody knows, what most have."""
-    if model.efforts is None:
-        return () if model.reasoning is False else ("low", "medium", "high")
-    return model.efforts
 
 
 def is_effort(key: str) -> bool:
@@ -95,7 +87,7 @@ def is_effort(key: str) -> bool:
 
 def effort_of(key: str) -> Effort | None:
     """What a line of the menu stands for; None for the default."""
-    return next((effort for effort in EFFORT_WORDS if _EFFORT + effort == key), None)
+    return next((effort for effort in EFFORT_NAMES if _EFFORT + effort == key), None)
 
 
 TURN_MODES: dict[str, tuple[str, str]] = {
@@ -132,3 +124,71 @@ def _window(model: object) -> str:
 def folder_items(recent: Sequence[str]) -> list[MenuItem]:
     items = [MenuItem(folder, short_path(folder)) for folder in recent]
     return [*items, *([MenuItem("", "")] if items else []), MenuItem(CHOOSE_FOLDER, "Choose…")]
+
+
+class OptionMenus(QObject):
+    """Fills the composer's menus from the model, and passes on what is chosen in them."""
+
+    settings_wanted = Signal(str, str)
+
+    def __init__(self, composer: Composer, model: ChatModel) -> None:
+        super().__init__(composer)
+        self._composer, self._model = composer, model
+        self._dialog: QFileDialog | None = None
+        composer.agent_chosen.connect(self._agent_chosen)
+        composer.model_chosen.connect(self.choose_model)
+        composer.mode_chosen.connect(model.options.choose_permission_mode)
+        composer.folder_chosen.connect(self._folder_chosen)
+        model.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.part == "options" and self._model.engine is not None:
+            self._fill(self._model.engine)
+
+    def _fill(self, engine: Engine) -> None:
+        options, composer = self._model.options, self._composer
+        mode = options.turn_mode or ""
+        face = f"{options.agent}, {mode}" if mode else options.agent
+        composer.set_agents(options.agents, options.agent, turn_mode_items(mode), face)
+        current = model_key(options.provider, options.model_id) if options.model_id else ""
+        thinking = effort_items(options.model, options.effort)
+        items = model_items(engine, engine.connected, current, thinking)
+        face = options.model.title or "Choose a model"
+        if options.effort is not None:
+            face = f"{face}, {EFFORT_NAMES[options.effort].lower()}"
+        composer.set_models(items, current, face)
+        composer.set_mode(options.permission_mode)
+        recent = engine.settings.values.recent_folders
+        composer.set_folders(folder_items(recent), options.folder, options.folder_name)
+
+    def _agent_chosen(self, key: str) -> None:
+        if (mode := turn_mode_of(key)) is not None:
+            self._model.options.choose_turn_mode(mode)
+        else:
+            self._model.options.choose_agent(key)
+
+    def choose_model(self, key: str) -> None:
+        """Take a line of the models' menu: a model, an effort, or the way to the settings."""
+        if key == OPEN_SETTINGS:
+            self._model.options_changed()  # the menu's face is the chosen model again
+            self.settings_wanted.emit("providers", "")
+        elif is_effort(key):
+            self._model.options.choose_effort(effort_of(key))
+        else:
+            self._model.options.choose_model(*split_key(key))
+
+    def _folder_chosen(self, folder: str) -> None:
+        if folder == CHOOSE_FOLDER:
+            self.choose_folder()
+        else:
+            self._model.options.choose_folder(folder)
+
+    def choose_folder(self) -> None:
+        """Show a dialog that chooses the chat's folder."""
+        folder = self._model.options.folder
+        dialog = self._dialog = QFileDialog(self._composer, "Choose a folder", folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._model.options.choose_folder)
+        dialog.open()

@@ -1,19 +1,19 @@
-"""The chat pane: a header, the transcript, the composer; and a new chat.
+"""Chat page: header, transcript and composer of a chat, or the place where a new one begins.
 
-It shows one session and hears its events; turns run in ``ModelTarget``, so that a
+Shows a ``ChatModel``. Turns run in the model's ``TurnRunner``, so that a
 session goes on while another is on screen.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QAction, QDesktopServices, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QMessageBox, QWidget
 from shiboken6 import isValid
 
 from studio.ui.formatting import short_path
@@ -22,32 +22,29 @@ from studio.ui.widgets import Label
 
 from .attachments import DropTarget
 from .composer import Composer
-from .context_actions import ContextActions
-from .external_changes import ExternalChanges
 from .file_viewer import FileViewer
-from .folder_trust import FolderTrust
 from .header import Header
 from .layout import PageLayout
-from .message_queue import MessageQueue, QueueView
-from .recovery import RecoveryActions
-from .send import MessageSender
-from .session_options import SessionOptions
+from .message_queue import QueueView
+from .model.chat_model import ChatModel
+from .model.open_chat import Change
+from .model.turn_runner import TurnRunner
+from .model.turn_undo import Step
+from .option_menus import OptionMenus
 from .status_strip import StatusStrip
 from .suggestions import Suggestions
-from .turn_runner import TurnRunner
-from .undo_controller import UndoController
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
-    from studio.domain.envelope import EventEnvelope
     from studio.domain.messages import File, Image
-    from studio.domain.permissions import Answer
-    from studio.ui.transcript import TranscriptView
+    from studio.ui.transcript.view import TranscriptView
 
 
 NEAR_END = 40
-"""Pixels from its end within which a transcript is looked at from there."""
+"""Pixels: a transcript this near to its end stays there when it is shown again."""
+
+TURN_RUNS = "Wait until the turn ends, or stop it first."
 
 
 class ChatPage(QWidget):
@@ -57,6 +54,10 @@ class ChatPage(QWidget):
     """A chat began, or the one on screen has another title, state or model."""
     event_seen = Signal(object)
     """An event of the session on screen, after the transcript took it."""
+    option_chosen = Signal()
+    """The person chose another agent, model, mode or folder."""
+    summary_changed = Signal()
+    """A summary is begun or has come to an end."""
     settings_wanted = Signal(str, str)
     """A page of the settings, and a provider or a limit on it."""
     opened = Signal()
@@ -66,35 +67,25 @@ class ChatPage(QWidget):
     draft_wanted = Signal(str, str)
     """The ids of a session and of a draft that is to be shown with what it met."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, runner: TurnRunner, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.session: Session | None = None
-        self._studio: Engine | None = None
-        self._runs: TurnRunner | None = None
-        self._unsubscribe: Callable[[], None] | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self.model = ChatModel(runner, self._report)
+        self.trust_question: QMessageBox | None = None
+        self._viewer = FileViewer()
+        self._undo_actions: dict[Step, QAction] = {}
+        self._state = self.model.input.state
+        """The state of the input that was shown last."""
 
         self.header = Header(theme, self)
         self.heading = Label(theme, "What are we working on?", "display", parent=self)
         self.heading.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.composer = Composer(theme, self)
+        self.composer = Composer(theme, self.model, self)
         self.suggestions = Suggestions(theme, self)
-        self.strip = StatusStrip(theme, self)
-        self.queue = QueueView(theme, self)
-        self.choices = SessionOptions(self.composer, self.later)
-        self.trusting = FolderTrust(self, self)
-        self.ways = RecoveryActions(self)
-        self.following = ExternalChanges(self, self.ways.show)
-        self.sending = MessageSender(self)
-        self.queueing = MessageQueue(self)
-        self._opening = FileViewer()
-        self.restoring = UndoController(self, self._opening, self)
-        self.summing = ContextActions(self, theme, self)
-        attachments = self.composer.attachments
-        attachments.connect_to(self.later, self._refuses)
-        DropTarget(self, self.choices.take_files, attachments.paste, self.composer.set_welcoming)
-        self._arrangement = PageLayout(
+        self.strip = StatusStrip(theme, self.model, self)
+        self.queue = QueueView(theme, self.model, self)
+        self.menus = OptionMenus(self.composer, self.model)
+        self._layout = PageLayout(
             theme,
             self,
             header=self.header,
@@ -104,302 +95,301 @@ class ChatPage(QWidget):
             strip=self.strip,
             queue=self.queue,
         )
-
-        self.header.folder_clicked.connect(self.choices.choose_folder)
+        drops = DropTarget(self)
+        drops.files_dropped.connect(self.composer.attachments.add_paths)
+        drops.picture_dropped.connect(self.composer.attachments.paste)
+        drops.hovered.connect(self.composer.set_welcoming)
+        self.header.folder_clicked.connect(self.menus.choose_folder)
         self.header.parent_clicked.connect(self.open_wanted)
-        self.composer.sent.connect(self.sending.sent)
-        self.composer.stopped.connect(self.stop)
-        self.composer.recalled.connect(self.ways.recall)
-        self.composer.menus_opening.connect(self.show_choices)
-        self.choices.changed.connect(self.show_choices)
-        self.choices.kept.connect(self._keep)
-        self.choices.settings_wanted.connect(self.settings_wanted)
-        self.choices.trouble.connect(self.trouble)
+        self.menus.settings_wanted.connect(self.settings_wanted)
+        self.strip.pressed.connect(self.do)
+        self.queue.taken_back.connect(self.composer.setFocus)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
         theme.changed.connect(self.update)
-        self._arrangement.show(new=True)
+        self.model.subscribe(self._changed)
+        self._layout.show(new=True)
 
     @staticmethod
     def prepare() -> None:
-        """Import what the page needs to come alive; takes a while, so call it in a thread."""
+        """Import what the page needs before it can show a chat; takes a while, so call it in a
+        thread."""
         import studio.agent.engine
-        import studio.ui.transcript  # noqa: F401 (the imports are what is wanted)
+        import studio.ui.transcript.view  # noqa: F401 (the imports are what is wanted)
 
     @cached_property
     def view(self) -> TranscriptView:
         """The transcript; made when it is first needed, the window is shown without it."""
-        from studio.ui.transcript import TranscriptView
+        from studio.ui.transcript.view import TranscriptView
 
+        model = self.model
         view = TranscriptView(self.theme, self)
         view.setVisible(self.session is not None)
         view.stackUnder(self.heading)
         QWidget.setTabOrder(self.header.inspector, view)
-        view.permission_answered.connect(self._answered)
-        view.reply_given.connect(self._replied)
+        view.permission_answered.connect(model.answer_permission)
+        view.reply_given.connect(model.answer_question)
         view.draft_action.connect(self._draft)
-        view.failure_action.connect(self.ways.do)
-        view.turn_action.connect(self.ways.said)
-        view.continue_requested.connect(lambda: self.sending.say("Continue."))
+        view.failure_action.connect(self.do)
+        view.turn_action.connect(self._message_action)
+        view.continue_requested.connect(lambda: model.sender.say("Continue."))
         view.link_activated.connect(_open_link)
-        view.file_opened.connect(lambda part: self.later(self._open_file(part)))
-        view.files_action.connect(self.restoring.do)
-        view.path_opened.connect(self.restoring.open_path)
-        view.summary_action.connect(self.summing.do)
-        view.pin_wanted.connect(self.summing.pin)
+        view.file_opened.connect(lambda part: model.run(self._open_file(part)))
+        view.files_action.connect(model.undo.do)
+        view.path_opened.connect(self._open_path)
+        view.summary_action.connect(self._summary)
+        view.pin_wanted.connect(model.context.pin)
         view.left.connect(self.composer.setFocus)
-        view.set_agents(self.choices.agent_icon)
-        view.set_models(self._model_title)
-        view.context.raised = self.ways.raised
-        self._arrangement.view = view
+        view.set_agents(model.options.agent_icon)
+        view.set_models(model.model_title)
+        view.context.raised = model.recovery.raised_cap
+        self._layout.view = view
         return view
 
-    # What it shows
+    @property
+    def session(self) -> Session | None:
+        """The session on screen; None for a chat that has not begun."""
+        return self.model.session
 
-    def live(self, studio: Engine, runs: TurnRunner) -> None:
-        """The pieces are there: from now on a person can send."""
-        self._studio, self._runs = studio, runs
-        self.choices.live(studio)
-        self.trusting.live(studio)
-        self.ways.live(studio, runs)
-        self.following.live(studio)
-        self.sending.live(studio, runs)
-        self.queueing.live(runs)
-        self.choices.modes = runs.modes
+    # Chats
+
+    def attach(self, engine: Engine) -> None:
+        """Give the page its engine: from now on a person can send."""
+        self.model.attach(engine)
 
     def show_new_chat(
         self, *, provider: str = "", text: str = "", folder: str = ""
     ) -> Coroutine[Any, Any, None]:
         """Show an empty chat at once; nothing is saved before the first message.
 
-        What is returned finds out what it runs on.
+        The coroutine that is returned looks up what the chat runs on.
         """
-        from studio.domain.transcript import Transcript
-
-        assert self._studio is not None
-        self._leave()
-        self.session = None
-        self.ways.show()
-        self.queueing.show()
-        self.composer.set_closed("")
-        self.choices.begin(folder)
-        self.view.set_transcript(Transcript())
-        self.composer.set_state("idle")
-        if text:
-            self.composer.set_text(text)
-        self._arrangement.show(new=True)
-        self.show_choices()
-        self.composer.setFocus()
-        self.opened.emit()
-        return self.choices.find(provider)
+        return self.model.start_new(provider, text, folder)
 
     def open(self, session: Session) -> None:
         """Show a session."""
-        self._show(session)
-        self.composer.setFocus()
-        if self.composer.state == "waiting" and not self.composer.text:
-            self.view.focus_prompt()
-
-    def show_again(self, session: Session) -> None:
-        """Show the same chat as another program left it, from where it was looked at."""
-        value, below = self.view.scroller.value, self.view.scroller.below
-        self._show(session)
-        if below > NEAR_END:
-            self.view.scroll_to(value)
-
-    def _show(self, session: Session) -> None:
-        self._leave()
-        self.session = session
-        self.choices.take(session.info)
-        self._unsubscribe = session.subscribe(self._heard)
-        since = self._runs.since(session.info.id) if self._runs and session.running else None
-        self.view.set_transcript(
-            session.transcript,
-            since,
-            read_only=bool(session.damage),
-            blocking=session.files.blocking,
-        )
-        self.composer.set_closed("This chat can only be read" if session.damage else "")
-        self._arrangement.show(new=False)
-        self._state()
-        self.show_choices()
-        self.choices.load_agents()
-        self.ways.show()
-        self.queueing.show()
-        self.later(self._find_parent(session))
-        self.opened.emit()
-
-    async def _find_parent(self, session: Session) -> None:
-        """Say in the header which chat this one was branched from, if it is still there."""
-        parent = session.info.parent
-        info = await self._studio.store.get(parent) if self._studio and parent else None
-        if session is self.session:
-            self.header.show_parent(info)
-
-    def _model_title(self, provider: str, model: str) -> str:
-        return self._studio.model(provider, model).title if self._studio and model else model
+        self.model.open(session)
 
     def offer(self, last: tuple[str, str] | None) -> None:
         """Ways to begin a new chat; ``last`` is the id and title of the chat used last."""
-        self.suggestions.offer(last, short_path(self.choices.folder))
-
-    def show_choices(self) -> None:
-        """Agent, model, mode and folder as chosen, with what else there is."""
-        if self._studio is None:
-            return
-        composer, choices = self.composer, self.choices
-        choices.show()
-        self.trusting.look()
-        composer.attachments.recheck()
-        waiting = composer.state == "waiting"
-        started = self.session is not None
-        composer.set_placeholder(
-            f"Answer above, or tell {choices.agent} what to do instead"
-            if waiting
-            else "Add a follow-up"
-            if started
-            else "Ask, or describe a task"
-        )
-        self._show_context()
-        if self.session is not None:
-            demo = choices.provider == "simulator"
-            self.header.show_session(self.session.info, choices.folder_name, demo)
-
-    def _show_context(self) -> None:
-        part = None
-        tooltip = ""
-        if self.session is not None and self._studio is not None:
-            used = self.session.transcript.last_usage.total
-            window = self.choices.model.context_window
-            if used and window:
-                part = min(1.0, used / window)
-                tooltip = f"{used:,} of {window:,} tokens of context"
-        self.composer.context.set_part(part, tooltip)
-
-    # What a person does
-
-    async def _refuses(self, block: Image | File) -> str:
-        """Why the model that is chosen now refuses a picture or file."""
-        studio, choices = self._studio, self.choices
-        if studio is None:
-            return ""
-        await choices.found()
-        return await studio.refuses(choices.provider, choices.model_id, block)
-
-    async def _open_file(self, part: Image | File) -> None:
-        if not await self._opening.open(part):
-            self.trouble.emit("There is no program to open this file with.")
+        self.suggestions.offer(last, short_path(self.model.options.folder))
 
     def stop(self) -> None:
-        if self.session is not None:
-            self.session.stop()
+        self.model.stop()
 
-    def _answered(self, question_id: str, answer: Answer) -> None:
-        if self.session is not None and self.session.running:
-            self.session.answer_permission(question_id, answer)
+    async def finish(self) -> None:
+        """Wait for what was begun; what waits for the person is given up."""
+        await self.model.finish()
+        await asyncio.to_thread(self._viewer.close)
+
+    def _report(self, problem: str) -> None:
+        if isValid(self):
+            self.trouble.emit(problem)
+
+    # What the model tells
+
+    def _changed(self, change: Change) -> None:
+        match change.part:
+            case "event":
+                self._show_event(change)
+            case "chat":
+                self._show_chat(reloaded=change.reloaded)
+            case "turn":
+                self.view.turned()
+            case "state":
+                self._show_state()
+            case "input":
+                self._state = self.model.input.state
+            case "options":
+                self._show_options()
+            case "chosen":
+                self.option_chosen.emit()
+            case "session":
+                self.session_changed.emit()
+            case "sent":
+                self.view.scroll_to_end()
+            case "summary":
+                self.summary_changed.emit()
+            case "parent":
+                self.header.show_parent(self.model.parent)
+            case _:
+                pass
+
+    def _show_chat(self, *, reloaded: bool) -> None:
+        session, view = self.session, self.view
+        if session is None:
+            from studio.domain.transcript import Transcript
+
+            view.set_transcript(Transcript())
         else:
-            self.later(self.following.answer(question_id, answer))
+            value, below = view.scroller.value, view.scroller.below
+            view.set_transcript(
+                session.transcript,
+                self.model.waiting_since,
+                read_only=bool(session.damage),
+                blocking=session.files.blocking,
+            )
+            if reloaded and below > NEAR_END:
+                view.scroll_to(value)
+        self._layout.show(new=session is None)
+        self.opened.emit()
+        self._enable_undo()
+        if not reloaded:
+            self.composer.setFocus()
+            if self.composer.state == "waiting" and not self.composer.text:
+                view.focus_prompt()
 
-    def _replied(self, call_id: str, text: str) -> None:
+    def _show_event(self, change: Change) -> None:
+        from studio.domain.events import FilesChanged, FilesRestored, TurnComplete, TurnStarted
+        from studio.ui.transcript.model import spoken_outcome
+
+        event = change.event
+        assert event is not None
+        if change.block is not None:
+            self.view.changed(change.block)
+        self.view.announce(spoken_outcome(event, self.model.options.agent))
+        if isinstance(event, TurnStarted | TurnComplete | FilesChanged | FilesRestored):
+            self._enable_undo()
+        self.event_seen.emit(event)
+
+    def _show_state(self) -> None:
+        """Put the keyboard where it is needed now."""
+        before, self._state = self._state, self.model.input.state
+        answered = before == "waiting" and self._state == "running"
+        if self._state == "waiting" and not self.composer.text:
+            self.view.focus_prompt()
+        elif self._state == "idle" or (answered and self.view.hasFocus()):
+            self.composer.setFocus()
+
+    def _show_options(self) -> None:
+        options = self.model.options
         if self.session is not None:
-            self.session.answer_question(call_id, text)
+            demo = options.provider == "simulator"
+            self.header.show_session(self.session.info, options.folder_name, demo)
+
+    # What a person does in the transcript and the strip
+
+    def do(self, name: str) -> None:
+        """Do what a button of an error, a wait, an end or of the strip is called."""
+        match name:
+            case "settings":
+                self.settings_wanted.emit("general", self.model.recovery.limit_setting)
+            case "use_another_provider" | "choose_model" | "switch_model":
+                self.composer.model.open()
+            case "choose_folder":
+                self.menus.choose_folder()
+            case "trust_folder":
+                self._ask_trust()
+            case "not_now":
+                self.model.trust.put_off()
+            case _ if not self.model.recovery.do(name):
+                self.settings_wanted.emit("providers", self.model.options.provider)
+            case _:
+                pass
+
+    def _ask_trust(self) -> None:
+        """Say what trust means, and trust the folder if the person wants that."""
+        from .folder_trust import trust_box
+
+        folder = self.model.trust.folder
+        self.trust_question = trust_box(self, folder)
+        self.trust_question.accepted.connect(lambda: self.model.trust.trust(folder))
+        self.trust_question.open()
+
+    def _message_action(self, turn_id: str, action: str) -> None:
+        if action == "branch":
+            self.model.recovery.branch_after(turn_id)
+        elif self.model.recovery.edit(turn_id):
+            self.composer.setFocus()
 
     def _draft(self, draft_id: str, action: str) -> None:
         if self.session is None:
             return
         if action == "edit":
-            self.later(self._edit(draft_id))
+            self.model.run(self._edit_draft(self.session, draft_id))
         elif action == "resolve":
             self.draft_wanted.emit(self.session.info.id, draft_id)
         elif action in ("approve", "discard", "undo"):
-            self.later(self.session.decide(draft_id, action))
+            self.model.decide_draft(draft_id, action)
 
-    async def _edit(self, draft_id: str) -> None:
+    async def _edit_draft(self, session: Session, draft_id: str) -> None:
         from .text_editor import edit_draft
 
-        assert self.session is not None
-        draft = self.session.drafts.get(draft_id)
+        draft = session.drafts.get(draft_id)
         if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
-            await self.session.edit_draft(draft_id, text)
+            await session.edit_draft(draft_id, text)
 
-    def _keep(self, fields: dict[str, Any]) -> None:
-        if self.session is not None:
-            self.later(self.session.change(**fields))
-            self.ways.chosen(fields)
-            self.session_changed.emit()
+    def _summary(self, summary_id: str, action: str) -> None:
+        if action == "undo":
+            self.model.context.undo_summary(summary_id)
+        elif self.session is not None:
+            self.model.run(self._edit_summary(self.session, summary_id))
 
-    async def finish(self) -> None:
-        """Wait for what was begun; what waits for the person is given up."""
-        self._leave()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=1)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.to_thread(self._opening.close)
+    async def _edit_summary(self, session: Session, summary_id: str) -> None:
+        from .text_editor import edit_text
 
-    # What happens in the session
-
-    def _heard(self, envelope: EventEnvelope) -> None:
-        from studio.domain.events import TurnComplete, TurnStarted
-        from studio.ui.transcript.model import spoken_outcome
-
-        event = envelope.event
-        if envelope.block is not None:
-            self.view.changed(envelope.block)
-        if isinstance(event, TurnStarted) and self.session is not None:
-            self.following.leave()
-            self.choices.take(self.session.info)  # the model may have been routed
-        self.ways.show()
-        self.view.announce(spoken_outcome(event, self.choices.agent))
-        self._state()
-        self.queueing.show()
-        if isinstance(event, TurnStarted | TurnComplete):
-            self.view.turned()
-            self.show_choices()
-        self.event_seen.emit(event)
-
-    def _state(self) -> None:
-        session = self.session
-        if session is None:
+        block = self.model.context.summary(summary_id)
+        if block is None:
             return
-        state = "running" if session.running else "idle"
-        if session.running and session.info.state == "waiting":
-            state = "waiting"
-        over = session.info.state not in ("running", "waiting", "idle") and not session.escalating
-        if session.running and over:
-            state = "idle"  # complete, the journal is still being flushed
-        if state != self.composer.state:
-            answered = self.composer.state == "waiting" and state == "running"
-            self.composer.set_state(state)
-            self.show_choices()
-            if state == "waiting" and not self.composer.text:
-                self.view.focus_prompt()
-            elif state == "idle" or (answered and self.view.hasFocus()):
-                self.composer.setFocus()
-            self.session_changed.emit()
+        text = await edit_text(
+            self.theme,
+            block.text,
+            self,
+            title="Edit summary",
+            name="Summary",
+            keep="Keep",
+            code=False,
+        )
+        if text is not None and text != block.text:
+            await session.memory.edit_summary(summary_id, text)
 
-    def _leave(self) -> None:
-        """Hear no more of the session on screen."""
-        if self._unsubscribe is not None:
-            self._unsubscribe()
-            self._unsubscribe = None
-        self.ways.leave()
-        self.following.leave()
+    async def _open_file(self, part: Image | File) -> None:
+        if not await self._viewer.open(part):
+            self.trouble.emit("There is no program to open this file with.")
 
-    def later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._finished)
-        return task
+    def _open_path(self, path: str) -> None:
+        """Have the system show a file of the chat's folder."""
+        if self.session is not None:
+            self.model.run(self._show_path(self.session.info.folder, path))
 
-    def _finished(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and isValid(self):
-            self.trouble.emit(str(error) or type(error).__name__)
+    async def _show_path(self, folder: str, path: str) -> None:
+        if problem := await self._viewer.show(folder, path):
+            self.trouble.emit(problem)
+
+    # The Undo and Redo actions of the window
+
+    def set_undo_actions(self, undo: QAction, redo: QAction) -> None:
+        """Keep two actions enabled while there is something for them to do."""
+        self._undo_actions = {"undo": undo, "redo": redo}
+        self._enable_undo()
+
+    def undo_last(self) -> None:
+        self._undo("undo")
+
+    def redo_last(self) -> None:
+        self._undo("redo")
+
+    def _undo(self, step: Step) -> None:
+        """Undo or redo the files of a turn, and scroll to it."""
+        session, block = self.session, self.model.undo.next(step)
+        if session is None or block is None:
+            return
+        self.view.flush()
+        at = next(n for n, other in enumerate(session.transcript.blocks) if other is block)
+        if (index := self.view.canvas.holding(at)) is not None:
+            self.view.reveal(index)
+        self.model.undo.do(block.turn_id, step)
+
+    def _enable_undo(self) -> None:
+        running = self.session is not None and self.session.transcript.running
+        for step, action in self._undo_actions.items():
+            action.setEnabled(self.model.undo.next(step) is not None)
+            action.setToolTip(TURN_RUNS if running else "")
+
+    # Events
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        self._arrangement.place()
+        self._layout.place()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -1,11 +1,11 @@
-"""What stands between a chat and its composer while something is out of the ordinary."""
+"""Status strip: says above the composer what is out of the ordinary with the chat."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -15,10 +15,13 @@ from studio.ui.theme import Theme, elided
 from studio.ui.widgets import AnimationTimer, Button, Label, paint_rounded
 from studio.ui.widgets.painting import TAGS
 
+from .model.chat_model import ChatModel, Status
+from .model.open_chat import Change
+
 
 @dataclass(frozen=True, slots=True)
 class StripButton:
-    """A button of the strip: what it is called in ``pressed``, its words, its look."""
+    """A button of the strip: its name for ``pressed``, its words and its look."""
 
     name: str
     text: str
@@ -33,8 +36,8 @@ TRUST = StripButton("trust_folder", "Trust folder")
 NOT_NOW = StripButton("not_now", "Not now", "ghost")
 
 
-class _Counting(QWidget):
-    """Words with a clock in them, painted anew while they are seen."""
+class _Clock(QWidget):
+    """Words with a running clock, painted again while they are visible."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -57,21 +60,22 @@ class StatusStrip(QWidget):
     pressed = Signal(str)
     """The name of a button."""
     changed = Signal()
-    """It came, went, or needs another height."""
+    """The strip is shown, hidden, or needs another height."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, model: ChatModel, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme = theme
+        self._theme, self._model = theme, model
         self._icon, self._tint = "info", "neutral"
         self._shown: object = None
         self._label = Label(theme, "", "ui", "text1", wrap=True, parent=self)
-        self._counting = _Counting(theme, self)
+        self._clock = _Clock(theme, self)
         self._buttons: list[Button] = []
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._label, 1)
-        self._row.addWidget(self._counting, 1)
+        self._row.addWidget(self._clock, 1)
         self.setAccessibleName("About this chat")
         theme.changed.connect(self._space)
+        model.subscribe(self._model_changed)
         self._space()
         self.hide()
 
@@ -80,82 +84,93 @@ class StatusStrip(QWidget):
         """What it says now; nothing while it is hidden."""
         if self.isHidden():
             return ""
-        return self._label.text() if self._counting.isHidden() else self._counting.words()
+        return self._label.text() if self._clock.isHidden() else self._clock.words()
 
     def tall(self, width: int) -> int:
         """Its height at a width."""
         least = self._theme.height(28) + 2 * self._theme.px(8)
         return max(least, self._row.heightForWidth(width))
 
-    def show_silence(self, provider: str, since: float) -> None:
-        """Nothing has come from a provider since then, by ``time.monotonic``."""
+    def _model_changed(self, change: Change) -> None:
+        if change.part in ("chat", "event", "turn", "status"):
+            self.refresh()
+
+    def refresh(self) -> None:
+        """Show the model's status as it is now."""
+        status = self._model.status
+        if status is None:
+            self._clear()
+            return
+        match status.kind:
+            case "silent":
+                self._show_silence(status)
+            case "damaged":
+                words = f"This chat is damaged and can only be read: {status.detail.rstrip('.')}."
+                self._say(words, "triangle-alert", "warn", (CONTINUE,))
+            case "working":
+                words = "Another program is working in this chat. You can go on when it is done."
+                self._say(words, "users", "neutral", ())
+            case "went_on":
+                words = "Another program went on with this chat. It is shown as it is now."
+                self._say(words, "users", "neutral", ())
+            case "editing":
+                words = (
+                    "You are editing an earlier message. It goes out in a new chat; this one stays."
+                )
+                self._say(words, "git-branch", "neutral", (KEEP,))
+            case "trust":
+                words = (
+                    "This folder has rules and agents of its own. They cannot widen rights until "
+                    "you trust it."
+                )
+                self._say(words, "shield", "neutral", (TRUST, NOT_NOW))
+            case "trust_again":
+                words = (
+                    "This folder’s rules or agents changed. They cannot widen rights until you "
+                    "trust it again."
+                )
+                self._say(words, "shield", "warn", (TRUST, NOT_NOW))
+            case _:
+                assert_never(status.kind)
+
+    def _show_silence(self, status: Status) -> None:
         from studio.ui.transcript.model import clock
 
-        shown = ("silence", provider, round(since))
+        shown = ("silence", status.detail, round(status.since))
         if shown != self._shown:
-            self._counting.words = lambda: (
-                f"Nothing from {provider} for {clock(time.monotonic() - since)}"
+            self._clock.words = lambda: (
+                f"Nothing from {status.detail} for {clock(time.monotonic() - status.since)}"
             )
             self._show(shown, "hourglass", "warn", (TRY_NOW, STOP), counting=True)
 
-    def show_damage(self, damage: str) -> None:
-        """The chat can only be read."""
-        words = f"This chat is damaged and can only be read: {damage.rstrip('.')}."
-        self._say(words, "triangle-alert", "warn", (CONTINUE,))
-
-    def show_elsewhere(self, *, working: bool) -> None:
-        """Another program goes on with the chat, or has."""
-        words = (
-            "Another program is working in this chat. You can go on when it is done."
-            if working
-            else "Another program went on with this chat. It is shown as it is now."
-        )
-        self._say(words, "users", "neutral", ())
-
-    def show_editing(self) -> None:
-        """What goes out next replaces something that was said, in a new chat."""
-        words = "You are editing an earlier message. It goes out in a new chat; this one stays."
-        self._say(words, "git-branch", "neutral", (KEEP,))
-
-    def show_trust(self, *, changed: bool) -> None:
-        """The folder has files that could widen rights, new ones or others than were trusted."""
-        words = (
-            "This folder’s rules or agents changed. They cannot widen rights until you trust it "
-            "again."
-            if changed
-            else "This folder has rules and agents of its own. They cannot widen rights until "
-            "you trust it."
-        )
-        self._say(words, "shield", "warn" if changed else "neutral", (TRUST, NOT_NOW))
-
-    def clear(self) -> None:
+    def _clear(self) -> None:
         if self._shown is not None:
             self._shown = None
             self.hide()
             self.changed.emit()
 
-    def _say(self, words: str, icon: str, tint: str, ways: Sequence[StripButton]) -> None:
+    def _say(self, words: str, icon: str, tint: str, buttons: Sequence[StripButton]) -> None:
         if words != self._shown:
             self._label.setText(words)
-            self._show(words, icon, tint, ways, counting=False)
+            self._show(words, icon, tint, buttons, counting=False)
 
     def _show(
-        self, shown: object, icon: str, tint: str, ways: Sequence[StripButton], *, counting: bool
+        self, shown: object, icon: str, tint: str, buttons: Sequence[StripButton], *, counting: bool
     ) -> None:
         self._shown, self._icon, self._tint = shown, icon, tint
         self._label.setVisible(not counting)
-        self._counting.setVisible(counting)
+        self._clock.setVisible(counting)
         for button in self._buttons:
             self._row.removeWidget(button)
             button.hide()
             button.deleteLater()
         self._buttons = []
-        for way in ways:
-            button = Button(self._theme, way.text, way.kind, parent=self)
-            button.clicked.connect(lambda _on=False, name=way.name: self.pressed.emit(name))
+        for one in buttons:
+            button = Button(self._theme, one.text, one.kind, parent=self)
+            button.clicked.connect(lambda _on=False, name=one.name: self.pressed.emit(name))
             self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
             self._buttons.append(button)
-        self.setAccessibleDescription(self._counting.words() if counting else self._label.text())
+        self.setAccessibleDescription(self._clock.words() if counting else self._label.text())
         self.show()
         self.changed.emit()
         self.update()

@@ -1,4 +1,4 @@
-"""A few quiet ways to begin, below an empty composer."""
+"""Suggestions: a few ways to begin, shown below the composer of a new chat."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A text that is changed by hand, in a window of its own.
-
-A draft's text, to be changed by hand before it is approved.
-"""
+"""Text editor: a dialog in which a draft or a summary is changed by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import asyncio
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from studio.domain.tools import Draft
+from studio.domain.drafts import Draft
 from studio.tools.drafts.three_way_merge import with_line_ends
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
@@ -65,13 +62,14 @@ async def edit_draft(
 
     Nothing is written by this. Lines that stay keep their line ends.
     """
-    text = draft.after if text is None else text
+    about = draft.describe()
+    text = about.after if text is None else text
     edited = await edit_text(
         theme,
         text,
         parent,
-        title=f"Edit draft of {draft.path}",
-        name=draft.path,
+        title=f"Edit draft of {about.name}",
+        name=about.name,
         keep="Keep as draft",
         code=True,
     )

@@ -54,9 +54,10 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.ledger import Sent
-from studio.domain.models import PROVIDER_TITLES, ModelInfo
+from studio.domain.models import ModelInfo
 from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
+from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
 from studio.ui.formatting import short_path
 from studio.ui.transcript.items.draft_item import icon_of
@@ -236,9 +237,9 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
         case ReplyGiven():
             return "message-circle", "You answered", ""
         case DraftCreated():
-            added, removed = event.draft.counts()
-            name = event.draft.place
-            return icon_of(event.draft), f"Draft  {name}", f"+{added} −{removed}"
+            about = event.draft.describe()
+            added, removed = about.counts()
+            return icon_of(about), f"Draft  {about.label}", f"+{added} −{removed}"
         case DraftResolved():
             return "file-pen", f"Draft {event.status}", ""
         case MessageQueued():

@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, Label, MenuItem
 

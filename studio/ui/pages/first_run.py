@@ -21,9 +21,10 @@ from PySide6.QtWidgets import (
 )
 
 from studio.domain.errors import StudioError
+from studio.providers.registry import KEYED, PROVIDER_TITLES, PROVIDERS
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
-from studio.ui.settings.provider_meta import PROVIDERS, PROVIDERS_BY_NAME, provider_of_key
+from studio.ui.settings.provider_meta import provider_of_key
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import (
     Button,
@@ -187,7 +188,7 @@ class _KeyPage(QWidget):
         column.addWidget(self.field)
         row = QHBoxLayout()
         self.provider = Combo(theme, "Provider", "Provider")
-        self.provider.set_items([MenuItem(k.name, k.title) for k in PROVIDERS if k.key == "needed"])
+        self.provider.set_items([MenuItem(name, PROVIDER_TITLES[name]) for name in KEYED])
         self.provider.hide()
         self.status = Status(theme)
         self.status.hide()
@@ -319,7 +320,7 @@ class FirstRun(QWidget):
         page.error.hide()
         page.session.hide()
         page.add.show()
-        known = PROVIDERS_BY_NAME.get(name)
+        known = PROVIDERS.get(name)
         page.status.setVisible(known is not None)
         if known is not None:
             page.status.set(f"{known.title} key", "ok")
@@ -333,7 +334,7 @@ class FirstRun(QWidget):
         self._task = asyncio.ensure_future(self._try(name, key, session_only))
 
     async def _try(self, name: str, key: str, session_only: bool) -> None:
-        page, title = self._page, PROVIDERS_BY_NAME[name].title
+        page, title = self._page, PROVIDERS[name].title
         page.error.hide()
         page.add.setEnabled(False)
         page.session.setEnabled(False)

@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.providers.catalogue import Catalogue
+from studio.providers.registry import PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.ui.theme import Theme
@@ -25,7 +26,6 @@ from studio.ui.widgets import Card, Column, Hairline, Label
 from .form import SettingsPage
 from .page_list import PageList
 from .pages.general import GeneralPage, ModelMenu
-from .provider_meta import PROVIDERS
 from .provider_section import MakeProvider, ProviderSection, ProviderServices
 from .tasks import Tasks
 
@@ -57,7 +57,7 @@ class ProvidersPage(SettingsPage):
         column.setContentsMargins(14, 0, 14, 0)
         column.setSpacing(0)
         self.sections: dict[str, ProviderSection] = {}
-        for known in PROVIDERS:
+        for known in (one for one in PROVIDERS.values() if one.in_settings):
             if self.sections:
                 column.addWidget(Hairline(theme))
             section = self.sections[known.name] = ProviderSection(theme, known, pieces)

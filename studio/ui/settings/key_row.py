@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
-from studio.storage.config.keychain import (
-    ENVIRONMENT,
-    Keychain,
-    KeychainUnavailable,
-    environment_key,
-)
+from studio.storage.config.keychain import Keychain, KeychainUnavailable
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Field, Label, Tag
 
-from .provider_meta import ProviderMeta, masked
+from .provider_meta import masked
 from .tasks import Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOwner:
+    """Whose key it is; ``hint`` is what the empty field shows, ``variable`` may hold a key too."""
+
+    name: str
+    title: str
+    hint: str = ""
+    variable: str = ""
 
 
 class KeyRow(QWidget):
@@ -27,9 +34,9 @@ class KeyRow(QWidget):
     changed = Signal()
     known_now = Signal()
 
-    def __init__(self, theme: Theme, known: ProviderMeta, keychain: Keychain, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, owner: KeyOwner, keychain: Keychain, tasks: Tasks) -> None:
         super().__init__()
-        self._known = known
+        self._owner = owner
         self._keychain = keychain
         self._tasks = tasks
         self.key = ""
@@ -41,11 +48,11 @@ class KeyRow(QWidget):
         row = QHBoxLayout()
         row.setSpacing(10)
         column.addLayout(row)
-        name = f"API key of {known.title}"
+        name = f"API key of {owner.title}"
         self.shown = Field(theme, role="code")
         self.shown.setReadOnly(True)
         self.shown.setAccessibleName(name)
-        self.entry = _Entry(theme, known.hint, secret=True)
+        self.entry = _Entry(theme, owner.hint, secret=True)
         self.entry.setAccessibleName(name)
         self.entry.textChanged.connect(self._typed)
         self.entry.returnPressed.connect(self.keep)
@@ -73,7 +80,7 @@ class KeyRow(QWidget):
 
     async def look(self) -> None:
         """Read the key there is."""
-        self.key = await self._keychain.get(self._known.name) or ""
+        self.key = await self._keychain.get(self._owner.name) or ""
         self._show()
         self.known_now.emit()
 
@@ -91,7 +98,7 @@ class KeyRow(QWidget):
     async def _keep(self, key: str) -> None:
         self.save.setEnabled(False)
         try:
-            await self._keychain.set(self._known.name, key)
+            await self._keychain.set(self._owner.name, key)
         except KeychainUnavailable as error:
             self._show_problem(str(error), choice=True)
             return
@@ -102,7 +109,7 @@ class KeyRow(QWidget):
     def _keep_for_session(self) -> None:
         key = self.entry.text().strip()
         if key:
-            self._keychain.keep_for_session(self._known.name, key)
+            self._keychain.keep_for_session(self._owner.name, key)
             self._kept(key)
 
     def _kept(self, key: str) -> None:
@@ -135,7 +142,7 @@ class KeyRow(QWidget):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle("Remove key")
-        box.setText(f"Remove the API key of {self._known.title}?")
+        box.setText(f"Remove the API key of {self._owner.title}?")
         box.setInformativeText(f"It ends in {self.key[-4:]}. Chats stay; they need a key to go on.")
         yes = box.addButton("Remove", QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
@@ -145,11 +152,11 @@ class KeyRow(QWidget):
 
     async def _remove(self) -> None:
         try:
-            await self._keychain.delete(self._known.name)
+            await self._keychain.delete(self._owner.name)
         except KeychainUnavailable as error:
             self._show_problem(f"{self._keychain.problem or error} The key may still be there.")
             return
-        self.key = environment_key(self._known.name) or ""
+        self.key = self._keychain.environment_key(self._owner.name) or ""
         self._show()
         self.changed.emit()
 
@@ -161,7 +168,7 @@ class KeyRow(QWidget):
 
     def _show(self) -> None:
         entering = self._entering or not self.key
-        source = self._keychain.source(self._known.name) if self.key else ""
+        source = self._keychain.source(self._owner.name) if self.key else ""
         self.shown.setVisible(not entering)
         self.entry.setVisible(entering)
         words = {"environment": "From environment", "session": "This session only"}.get(source, "")
@@ -172,8 +179,7 @@ class KeyRow(QWidget):
         self.remove.setVisible(not entering)
         from_environment = source == "environment"
         self.remove.setEnabled(not from_environment)
-        variable = next(iter(ENVIRONMENT.get(self._known.name, ("",))))
-        self.remove.setToolTip(f"Set by {variable}" if from_environment else "")
+        self.remove.setToolTip(f"Set by {self._owner.variable}" if from_environment else "")
         self.save.setVisible(entering)
         self.save.setEnabled(bool(self.entry.text().strip()))
         self.cancel.setVisible(self._entering and bool(self.key))

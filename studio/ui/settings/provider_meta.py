@@ -1,71 +1,23 @@
-"""The providers as a person meets them: title, mark, what a key looks like."""
+"""Text about providers and models: keys, prices, sizes and dates in words."""
 
 from __future__ import annotations
 
 import calendar
-from dataclasses import dataclass
 
 from studio.domain.models import ModelInfo
+from studio.providers.registry import PROVIDERS
 
-
-@dataclass(frozen=True, slots=True)
-class ProviderMeta:
-    """``icon`` is a drawing's name, or else the title's first letter is the mark.
-
-    ``key`` tells whether a key is ``needed``, ``optional`` or ``none``.
-    ``local`` providers have no prices.
-    """
-
-    name: str
-    title: str
-    icon: str = ""
-    key: str = "needed"
-    hint: str = ""
-    base_url: str = ""
-    """What the address field shows while it is empty."""
-    local: bool = False
-
-
-PROVIDERS: tuple[ProviderMeta, ...] = (
-    ProviderMeta("anthropic", "Anthropic", hint="sk-ant-…", base_url="https://api.anthropic.com"),
-    ProviderMeta("openai", "OpenAI", hint="sk-…", base_url="https://api.openai.com/v1"),
-    ProviderMeta(
-        "gemini", "Gemini", hint="AIza…", base_url="https://generativelanguage.googleapis.com"
-    ),
-    ProviderMeta(
-        "openai-compatible",
-        "OpenAI-compatible",
-        icon="plug",
-        key="optional",
-        hint="Only if the server wants one",
-        base_url="http://localhost:8000/v1",
-    ),
-    ProviderMeta(
-        "ollama",
-        "Ollama",
-        icon="laptop",
-        key="none",
-        base_url="http://localhost:11434",
-        local=True,
-    ),
-    ProviderMeta("builtin", "Built-in model", icon="cpu", key="none", local=True),
-)
-
-PROVIDERS_BY_NAME = {known.name: known for known in PROVIDERS}
-
-_PREFIXES = (
-    ("sk-ant-", "anthropic"),
-    ("sk-or-", ""),  # a reseller's, though it begins like OpenAI's
-    ("sk-", "openai"),
-    ("AIza", "gemini"),
-    ("AQ.", "gemini"),
-)
+RESELLERS = ("sk-or-",)
+"""Keys that begin like OpenAI's and are another's."""
 
 
 def provider_of_key(key: str) -> str:
     """The provider whose keys begin like this one, or nothing."""
     found = key.strip()
-    return next((name for prefix, name in _PREFIXES if found.startswith(prefix)), "")
+    if found.startswith(RESELLERS):
+        return ""
+    prefixes = [(prefix, one.name) for one in PROVIDERS.values() for prefix in one.key_prefixes]
+    return next((name for prefix, name in _longest(prefixes) if found.startswith(prefix)), "")
 
 
 def masked(key: str, dots: int = 14) -> str:
@@ -73,8 +25,13 @@ def masked(key: str, dots: int = 14) -> str:
     key = key.strip()
     if len(key) < 12:
         return "•" * 14
-    head = next((p for p in ("sk-ant-", "sk-proj-", "sk-", "AIza", "AQ.") if key.startswith(p)), "")
+    prefixes = [(prefix, "") for one in PROVIDERS.values() for prefix in one.key_prefixes]
+    head = next((prefix for prefix, _ in _longest(prefixes) if key.startswith(prefix)), "")
     return f"{head}{'•' * dots}{key[-4:]}"
+
+
+def _longest(prefixes: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted(prefixes, key=lambda pair: -len(pair[0]))
 
 
 def tokens(count: int | None) -> str:

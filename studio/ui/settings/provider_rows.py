@@ -18,6 +18,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from studio.domain.errors import StudioError
+from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
 from studio.ui.theme import Theme, joined
 from studio.ui.widgets import (
@@ -30,7 +31,6 @@ from studio.ui.widgets import (
     paint_spinner,
 )
 
-from .provider_meta import ProviderMeta
 from .tasks import Tasks
 
 
@@ -39,7 +39,7 @@ class SectionHeader(PaintedButton):
 
     radius = 8
 
-    def __init__(self, theme: Theme, known: ProviderMeta, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, known: ProviderDescriptor, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self._known = known
         self._words, self._state = "", "off"

@@ -11,17 +11,17 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from studio.agent.provider_factory import BASE_URL_VARIABLES
 from studio.providers.catalogue import Catalogue, Lister, Listing
+from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import from_environment
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import Settings
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Card, Combo, Field, Label, MenuItem, Status
 
-from .key_row import KeyRow
+from .key_row import KeyOwner, KeyRow
 from .model_list import ModelList
-from .provider_meta import ProviderMeta, ago, tokens
+from .provider_meta import ago, tokens
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
 from .tasks import Tasks
 
@@ -47,7 +47,7 @@ class ProviderSection(QWidget):
 
     changed = Signal(str)
 
-    def __init__(self, theme: Theme, known: ProviderMeta, pieces: ProviderServices) -> None:
+    def __init__(self, theme: Theme, known: ProviderDescriptor, pieces: ProviderServices) -> None:
         super().__init__()
         self.theme = theme
         self.known = known
@@ -74,7 +74,9 @@ class ProviderSection(QWidget):
         self.url: Field | None = None
         self.file: ModelFileRow | None = None
         if known.key != "none":
-            self.key = KeyRow(theme, known, pieces.keychain, pieces.tasks)
+            variable = next(iter(known.key_variables), "")
+            owner = KeyOwner(known.name, known.title, known.key_hint, variable)
+            self.key = KeyRow(theme, owner, pieces.keychain, pieces.tasks)
             self.key.typed.connect(self._key_typed)
             self.key.changed.connect(self._key_changed)
             self.key.known_now.connect(self._show)
@@ -83,11 +85,11 @@ class ProviderSection(QWidget):
             self.file = ModelFileRow(theme, pieces.settings)
             self.file.changed.connect(self._connection_changed)
             self._row("Model file", self.file)
-        else:
-            here = from_environment(BASE_URL_VARIABLES[known.name])
-            self.url = Field(theme, here or known.base_url)
+        elif known.address:
+            here = from_environment(known.address_variable)
+            self.url = Field(theme, here or known.address)
             if here:
-                self.url.setToolTip(f"Set by {BASE_URL_VARIABLES[known.name]}")
+                self.url.setToolTip(f"Set by {known.address_variable}")
             self.url.setAccessibleName(f"Base URL of {known.title}")
             self.url.editingFinished.connect(self._url_changed)
             self._row("Base URL", self.url)
@@ -164,7 +166,7 @@ class ProviderSection(QWidget):
     def _may_ask(self) -> bool:
         if self.known.key == "needed":
             return bool(self.key and self.key.key)
-        return self.known.name != "openai-compatible" or bool(self.base_url)
+        return not self.known.address_needed or bool(self.base_url)
 
     def ask(self, force: bool = False) -> None:
         """Ask the provider for its models, if there is what it takes."""
@@ -234,7 +236,7 @@ class ProviderSection(QWidget):
         if listing.state == "loading":
             return "Loading models…", "busy"
         if listing.state == "failed":
-            if self.known.name == "ollama":
+            if self.known.start_command:
                 return "Not running", "off"
             return ("Built-in model list", "off") if listing.models else ("No models", "off")
         if listing.state == "ready":

@@ -1,4 +1,4 @@
-"""The transcript for screen readers: a list of its blocks, and announcements."""
+"""Accessibility: describes the transcript to screen readers as a list, and announces events."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The long column of items: which there are, how tall they are, what is near.
+"""Canvas: the column of items; knows their heights and lays out those near the window.
 
-Knows nothing of windows and mice: the view tells it what changed and which
-stretch is seen, and it lays out that stretch only.
+It knows neither windows nor mice: the view says what changed and which stretch is
+visible.
 """
 
 from __future__ import annotations

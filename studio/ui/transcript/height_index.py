@@ -1,4 +1,4 @@
-"""Sums of many heights that change one at a time (a Fenwick tree)."""
+"""Height index: sums many heights that change one at a time (a Fenwick tree)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What the transcript shows, as plain values: items, rows and their words.
+"""Transcript model: which items the transcript shows, and their words, free of Qt.
 
-Blocks of the fold become *items*, the units the view lays out: a run of tool
-calls is one item, a call that waits for the person is one by itself.
+Blocks of the transcript become *items*, the units that the view lays out: a run of
+tool calls is one item, a call that waits for the person is one by itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from studio.domain.blocks import (
     UserBlock,
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
-from studio.domain.models import PROVIDER_TITLES
+from studio.providers.registry import PROVIDER_TITLES
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",

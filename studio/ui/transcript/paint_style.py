@@ -1,4 +1,4 @@
-"""What the canvas is painted with: a theme's values at hand, and small shapes."""
+"""Paint style: keeps fonts and colours of the theme at hand and paints small shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Painting the part of the canvas that is seen, and what lies over it."""
+"""Painting: paints the visible part of the canvas and what lies over it."""
 
 from __future__ import annotations
 

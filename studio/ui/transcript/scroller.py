@@ -1,6 +1,6 @@
-"""Where in the canvas the window is, and staying there while heights change.
+"""Scroller: keeps the scroll position while heights change; scroll bar, fade and pills.
 
-What lies over the canvas: the thin scroll bar, the fade, the pills.
+The pills are buttons over the canvas that lead to what is out of view.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The transcript's widget: takes changes, shows them a frame at a time."""
+"""Transcript view: the widget that takes changes and shows them a frame at a time."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import cast
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, Qt, QTimer
 from PySide6.QtGui import (
@@ -341,7 +342,8 @@ class TranscriptView(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        for rect in event.region():
+        rects = cast("Iterable[QRect]", event.region())  # its type does not say that it iterates
+        for rect in rects:
             paint_stage(self.stage, painter, QRectF(rect), self.viewport())
         painter.end()
 

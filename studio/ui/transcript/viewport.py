@@ -1,11 +1,7 @@
-"""What is on show: the canvas, where its window is, what is selected, focused, under the mouse.
+"""Viewport: the visible part of the canvas, with selection, focus and what the mouse is over.
 
-The mouse, the keys and the painting all work on the stage and know nothing of
-each other. It is no widget: by signals it says what its owner has to do.
-
-Which block of the transcript has the focus, and which of its rows or buttons.
-
-What is selected, across items.
+Mouse, keyboard and painting all work on the viewport and know nothing of each other.
+It is no widget: its signals say what its owner has to do.
 """
 
 from __future__ import annotations

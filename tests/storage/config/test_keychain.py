@@ -20,7 +20,6 @@ from studio.storage.config.keychain import (
     Keychain,
     KeychainUnavailable,
     child_environment,
-    environment_key,
 )
 from support.waiting import HANG
 
@@ -153,15 +152,17 @@ async def test_the_environment_is_a_fallback_and_shown_as_such(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("GOOGLE_API_KEY", "from-google")
-    keychain = Keychain(backend=Broken(NoKeyringError()))
+    names = {"gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
+    keychain = Keychain(backend=Broken(NoKeyringError()), variables=names)
     assert await keychain.get("gemini") == "from-google"
     assert keychain.source("gemini") == "environment"
     monkeypatch.setenv("GEMINI_API_KEY", " first ")
-    assert environment_key("gemini") == "first" and environment_key("nobody") is None
+    assert keychain.environment_key("gemini") == "first"
+    assert keychain.environment_key("nobody") is None
 
     vault = Vault()
     vault.kept["agent-studio", "gemini"] = KEY
-    keychain = Keychain(backend=vault)
+    keychain = Keychain(backend=vault, variables=names)
     assert await keychain.get("gemini") == KEY and keychain.source("gemini") == "keychain"
 
 

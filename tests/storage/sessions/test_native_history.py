@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from studio.domain import events as ev
 from studio.domain.codec import encode_event
+from studio.domain.drafts import FileDraft
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.ledger import (
@@ -31,7 +32,6 @@ from studio.domain.ledger import (
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.storage.database import Database
 from studio.storage.migrations import LATEST, MIGRATIONS
@@ -233,7 +233,7 @@ async def test_damage_of_a_transcript_is_said_in_words(
 
 
 def waiting(draft_id: str) -> ev.DraftCreated:
-    return ev.DraftCreated("c", Draft(draft_id, f"{draft_id}.txt", None, "zebra\n", ""))
+    return ev.DraftCreated("c", FileDraft(draft_id, f"{draft_id}.txt", None, "zebra\n", ""))
 
 
 async def test_a_branch_has_what_was_before_the_turn(db: Database, store: SessionStore) -> None:

@@ -20,13 +20,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from studio.domain import events as ev
+from studio.domain.drafts import FileDraft
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import Draft
 from studio.storage.database import Database
 from studio.storage.sessions.store import SessionStore
 from support.waiting import within
@@ -118,7 +118,7 @@ STORY: list[Event] = [
     ev.ToolStarted("c1"),
     ev.ToolOutput("c1", "README"),
     ev.ToolOutput("c1", ".md\n"),
-    ev.DraftCreated("c1", Draft("d1", "src/a.txt", None, "zebra\n", "")),
+    ev.DraftCreated("c1", FileDraft("d1", "src/a.txt", None, "zebra\n", "")),
     ev.ToolFinished("c1", "README.md", False, 0.1, "1 file"),
     ev.DraftResolved("d1", "approved"),
     ev.StepStarted(2),
@@ -198,11 +198,11 @@ async def test_a_story_and_everything_derived_from_it(db: Database, store: Sessi
 
 async def test_drafts_wait_until_they_are_resolved(store: SessionStore) -> None:
     journal = store.journal("s")
-    journal.append(ev.DraftCreated("c", Draft("d1", "a.txt", None, "x", "")))
-    journal.append(ev.DraftCreated("c", Draft("d2", "b.txt", None, "x", "")))
+    journal.append(ev.DraftCreated("c", FileDraft("d1", "a.txt", None, "x", "")))
+    journal.append(ev.DraftCreated("c", FileDraft("d2", "b.txt", None, "x", "")))
     journal.append(ev.DraftResolved("d1", "discarded"))
     await journal.flush()
-    moved = Draft("d3", "c.txt", None, "", "0", action="move", target="d.txt")
+    moved = FileDraft("d3", "c.txt", None, "", "0", action="move", target="d.txt")
     journal.append(ev.DraftCreated("c", moved))
     journal.append(ev.DraftResolved("d3", "conflict", "d.txt exists by now."))
     await journal.flush()

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.tools import (
     Context,
-    Draft,
     DraftConflict,
     Result,
     Workspace,
@@ -39,23 +39,29 @@ patient = settings(
 class Box:
     """Drafts of a session; ``approve`` writes each at once, as a rule may."""
 
-    def __init__(self, approve: Callable[[Draft], None] | None = None) -> None:
-        self.waiting: dict[str, Draft] = {}
-        self.seen: list[Draft] = []
+    def __init__(self, approve: Callable[[FileDraft], None] | None = None) -> None:
+        self.waiting: dict[str, FileDraft] = {}
+        self.seen: list[FileDraft] = []
         self._approve = approve
 
-    def draft_of(self, path: str) -> Draft | None:
+    def draft_of(self, path: str) -> FileDraft | None:
         drafts = self.waiting.values()
         return next((draft for draft in drafts if path in (draft.path, draft.target)), None)
 
-    async def propose(self, draft: Draft) -> None:
+    async def propose(self, draft: Draft) -> DraftStatus:
+        assert isinstance(draft, FileDraft)
         self.seen.append(draft)
         if self._approve is None:
             self.waiting[draft.path] = draft
-        else:
+            return "waiting"
+        try:
             self._approve(draft)
+        except DraftConflict:
+            return "conflict"
+        return "approved"
 
     async def withdraw(self, draft: Draft) -> None:
+        assert isinstance(draft, FileDraft)
         del self.waiting[draft.path]
 
 
@@ -96,8 +102,12 @@ async def test_a_draft_that_a_rule_approves_is_reported_as_written(tmp_path: Pat
     box = Box(lambda draft: write_draft(Workspace(tmp_path), draft))
     result = await call(write, tmp_path, box, path="a", content="x\n")
     assert result.text == "a is written (new file, +1 −0 lines)."
+
+    def refuse(draft: FileDraft) -> None:
+        raise DraftConflict
+
     with pytest.raises(ToolFailed, match="could not be written"):
-        await call(write, tmp_path, Box(lambda draft: None), path="a", content="y\n")
+        await call(write, tmp_path, Box(refuse), path="a", content="y\n")
 
 
 @patient
@@ -256,7 +266,7 @@ async def test_ask_passes_the_answer_on(tmp_path: Path) -> None:
 def test_a_diff_has_numbers_marks_and_folds() -> None:
     before = "".join(f"line {n}\n" for n in range(1, 21))
     after = before.replace("line 10\n", "line ten\n").replace("line 20\n", "line 20\nline 21\n")
-    draft = Draft("1", "a", before, after, "")
+    draft = FileDraft("1", "a", before, after, "")
     assert unified_diff(draft, context=1) == [
         DiffLine("fold", 1, 1, "8 unchanged lines", count=8),
         DiffLine("same", 9, 9, "line 9"),
@@ -267,8 +277,8 @@ def test_a_diff_has_numbers_marks_and_folds() -> None:
         DiffLine("same", 20, 20, "line 20"),
         DiffLine("add", None, 21, "line 21"),
     ]
-    assert draft.counts() == (2, 1)
-    new = Draft("1", "a", None, "x\ny", "")
+    assert draft.describe().counts() == (2, 1)
+    new = FileDraft("1", "a", None, "x\ny", "")
     assert unified_diff(new) == [DiffLine("add", None, 1, "x"), DiffLine("add", None, 2, "y")]
 
 

@@ -77,7 +77,10 @@ class Handler(QObject):
 async def settled(person: Person, count: int) -> list[AttachmentChip]:
     """The chips, once every file was read."""
     files = person.composer.attachments
-    await until(lambda: len(files.chips) == count and not files.reading, what=f"{count} files")
+    await until(
+        lambda: len(files.chips) == count and not person.window.chat.model.attachments.reading,
+        what=f"{count} files",
+    )
     return files.chips
 
 
@@ -91,11 +94,11 @@ async def test_a_picture_and_a_text_reach_the_model_before_the_words(
     async with at_window(tmp_path, provider, script) as person:
         (person.folder / "notes.md").write_text("# Größe\n")
         (person.folder / "a.png").write_bytes(picture())
-        person.window.chat.choices.take_files(
+        person.window.chat.composer.attachments.add_paths(
             [str(person.folder / n) for n in ("a.png", "notes.md")]
         )
         await settled(person, 2)
-        assert [chip.state for chip in chips(person)] == ["ready", "ready"]
+        assert [chip.attachment.state for chip in chips(person)] == ["ready", "ready"]
         person.say("What is this?")
         await person.done()
         assert chips(person) == [] and not person.composer.attachments.isVisible()
@@ -148,10 +151,10 @@ async def test_each_way_in(tmp_path: Path) -> None:
         assert drop(person.window.chat, copied(names[3]))
         assert drop(person.composer.editor.viewport(), copied(names[0]))
         await settled(person, 7)
-        assert [chip.name for chip in chips(person)] == [
+        assert [chip.attachment.name for chip in chips(person)] == [
             "0.txt", "1.txt", "2.txt", "Pasted picture", "Pasted picture 2", "3.txt", "0.txt",
         ]  # fmt: skip
-        assert all(chip.state == "ready" for chip in chips(person))
+        assert all(chip.attachment.state == "ready" for chip in chips(person))
         assert "300 × 20" in chips(person)[3].accessibleName()
 
 
@@ -173,12 +176,12 @@ async def test_what_cannot_be_attached_says_so_in_place(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", [Turn(Text("Hm."))]) as person:
         (person.folder / "a.zip").write_bytes(b"PK\3\4\0\0")
         (person.folder / "sub").mkdir()
-        take = person.window.chat.choices.take_files
+        take = person.window.chat.composer.attachments.add_paths
         take([str(person.folder / "a.zip")])
         (chip,) = await settled(person, 1)
-        assert chip.state == "error"
+        assert chip.attachment.state == "error"
         assert "a.zip is an archive" in chip.accessibleName()
-        remarks = person.composer.attachments._remarks
+        remarks = person.composer.attachments._problems
         assert [remark.words.text() for remark in remarks] == [
             "a.zip is an archive and cannot be attached. Pictures, PDF and text files can be."
         ]
@@ -197,27 +200,27 @@ async def test_what_the_model_refuses_is_said_before_it_is_sent(tmp_path: Path) 
     """H-2; another model, another answer. Send says it and is not blocked."""
     async with at_window(tmp_path, "ollama", []) as person:
         (person.folder / "a.pdf").write_bytes(pdf("Words"))
-        person.window.chat.choices.take_files([str(person.folder / "a.pdf")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "a.pdf")])
         (chip,) = await settled(person, 1)
-        assert chip.state == "refused"
+        assert chip.attachment.state == "refused"
         assert "refused: a.pdf: Models on Ollama cannot read PDF files." in chip.accessibleName()
         send = person.composer.send
         assert send.isEnabled()
         assert send.accessibleName() == send.toolTip().replace(" (Enter)", "")
         assert send.accessibleName() == "Send. The model refuses a.pdf"
-        person.window.chat.choices._model_chosen("anthropic/claude-sonnet-4-5")
+        person.window.chat.menus.choose_model("anthropic/claude-sonnet-4-5")
         person.studio.keychain.keep_for_session("anthropic", "sk-ant-test-0123456789")
-        person.window.chat.show_choices()
-        await until(lambda: chip.state == "ready")
+        person.window.chat.model.options_changed()
+        await until(lambda: chip.attachment.state == "ready")
         assert send.accessibleName() == "Send"
-        assert person.composer.attachments._remarks == []
+        assert person.composer.attachments._problems == []
 
 
 @on_window_loop
 async def test_a_refused_file_ends_the_turn_and_is_not_lost(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", [Turn(Text("Fine."))]) as person:
         (person.folder / "a.pdf").write_bytes(pdf("Words"))
-        person.window.chat.choices.take_files([str(person.folder / "a.pdf")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "a.pdf")])
         await settled(person, 1)
         person.say("Read it")
         await until(lambda: person.says("Models on Ollama cannot read PDF files."))
@@ -231,7 +234,9 @@ async def test_a_chip_is_removed_by_mouse_and_keyboard(tmp_path: Path) -> None:
         for name in ("a.txt", "b.txt"):
             (person.folder / name).write_text("x")
         plain = person.composer.height()
-        person.window.chat.choices.take_files([str(person.folder / n) for n in ("a.txt", "b.txt")])
+        person.window.chat.composer.attachments.add_paths(
+            [str(person.folder / n) for n in ("a.txt", "b.txt")]
+        )
         first, second = await settled(person, 2)
         assert first.remove.accessibleName() == "Remove a.txt, Text, 1 byte"
         assert person.composer.height() > plain
@@ -254,15 +259,15 @@ async def test_a_draft_keeps_its_files_in_another_chat(tmp_path: Path) -> None:
         person.say("Hello")
         await person.done()
         (person.folder / "a.txt").write_text("x")
-        person.window.chat.choices.take_files([str(person.folder / "a.txt")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "a.txt")])
         person.type("Draft")
         await settled(person, 1)
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
-        assert [chip.name for chip in chips(person)] == ["a.txt"]
+        assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]
         await person.open_chat("Hello")
         await until(lambda: person.window.chat.session is not None)
-        assert [chip.name for chip in chips(person)] == ["a.txt"]
+        assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]
         assert person.composer.text == "Draft"
 
 
@@ -271,9 +276,9 @@ async def test_nothing_waits_for_a_large_picture(tmp_path: Path) -> None:
     """While a file is read the chip says so, Send waits, and the window goes on."""
     async with at_window(tmp_path, "anthropic", [Turn(Text("Noise."))]) as person:
         (person.folder / "big.png").write_bytes(noise("PNG", (2400, 2400)))
-        person.window.chat.choices.take_files([str(person.folder / "big.png")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "big.png")])
         (chip,) = chips(person)
-        assert chip.state == "reading" and "reading" in chip.accessibleName()
+        assert chip.attachment.state == "reading" and "reading" in chip.accessibleName()
         assert not person.composer.send.isEnabled()
         assert person.composer.send.accessibleName() == "Send. The files are still being read"
         person.type("What is it?")
@@ -290,12 +295,12 @@ async def test_nothing_waits_for_a_large_picture(tmp_path: Path) -> None:
 async def test_files_that_could_not_be_sent_come_back(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
         (person.folder / "a.txt").write_text("x")
-        person.window.chat.choices.take_files([str(person.folder / "a.txt")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "a.txt")])
         await settled(person, 1)
         await person.studio.database.close()  # a chat cannot be made any more
         person.say("Go")
         await until(lambda: person.composer.text == "Go")
-        assert [chip.name for chip in chips(person)] == ["a.txt"]
+        assert [chip.attachment.name for chip in chips(person)] == ["a.txt"]
 
 
 @on_window_loop
@@ -304,7 +309,9 @@ async def test_an_edited_message_keeps_its_files(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", script) as person:
         (person.folder / "a.png").write_bytes(picture())
         (person.folder / "a.txt").write_text("x")
-        person.window.chat.choices.take_files([str(person.folder / n) for n in ("a.png", "a.txt")])
+        person.window.chat.composer.attachments.add_paths(
+            [str(person.folder / n) for n in ("a.png", "a.txt")]
+        )
         await settled(person, 2)
         person.say("What is it")
         await person.done()
@@ -312,7 +319,7 @@ async def test_an_edited_message_keeps_its_files(tmp_path: Path) -> None:
         person.composer.setFocus()
         person.press(Key.Key_Up)
         assert person.composer.text == "What is it"
-        assert [chip.name for chip in await settled(person, 2)] == ["Picture", "a.txt"]
+        assert [chip.attachment.name for chip in await settled(person, 2)] == ["Picture", "a.txt"]
         person.press(Key.Key_Return)
         await until(lambda: person.session is not first)
         await person.done()
@@ -327,7 +334,7 @@ async def test_a_click_opens_a_private_copy(tmp_path: Path) -> None:
 
     async with at_window(tmp_path, "anthropic", [Turn(Text("Hi."))]) as person:
         (person.folder / "run.sh").write_text("echo")
-        person.window.chat.choices.take_files([str(person.folder / "run.sh")])
+        person.window.chat.composer.attachments.add_paths([str(person.folder / "run.sh")])
         await settled(person, 1)
         person.press(Key.Key_Return)  # files alone are a message, too
         await person.done()

@@ -45,14 +45,14 @@ async def opened(person: Person, page: str) -> SettingsDialog:
 async def test_what_the_command_line_sets_counts_at_once(tmp_path: Path) -> None:
     """T-7: how agents may act; how it looks; what a new chat runs on; the server."""
     async with at_window(tmp_path, "ollama", []) as person:
-        window, choices = person.window, person.window.chat.choices
+        window, choices = person.window, person.window.chat.model.options
         await watched(person)
         dialog = await opened(person, "permissions")
         assert not window.theme.dark and dialog.permissions.mode.current == "ask"
         terminal = Command(tmp_path, AGENT_STUDIO_HOME=str(window.settings.path.parent))
         ended = await terminal("config", "set", "default_permission_mode", "plan")
         assert ended.code == 0, ended.err
-        await until(lambda: dialog.permissions.mode.current == choices.mode == "plan")
+        await until(lambda: dialog.permissions.mode.current == choices.permission_mode == "plan")
         other = SettingsFile(window.settings.path)
         await other.load()
         other.values.theme, other.values.server_port = "dark", 8901
@@ -106,11 +106,11 @@ async def test_an_editor_that_writes_the_file_in_place_is_heard(tmp_path: Path) 
 @on_window_loop
 async def test_a_new_chat_begins_in_the_mode_that_is_set(tmp_path: Path) -> None:
     async with at_window(tmp_path, "ollama", []) as person:
-        choices = person.window.chat.choices
+        choices = person.window.chat.model.options
         await person.choose(person.composer.mode, "Plan")
-        assert choices.mode == "plan"
+        assert choices.permission_mode == "plan"
         person.window.settings.values.text_size = 110
         await person.window.preferences._follow()
-        assert choices.mode == "plan"  # what was chosen for this chat stays
+        assert choices.permission_mode == "plan"  # what was chosen for this chat stays
         person.window.new_chat()
-        assert choices.mode == "ask"
+        assert choices.permission_mode == "ask"

@@ -24,8 +24,9 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
 from studio.providers.ollama.adapter import OllamaProvider
+from studio.providers.registry import KEY_VARIABLES
 from studio.simulator import Simulator
-from studio.storage.config.keychain import ENVIRONMENT, Keychain
+from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.settings import SettingsDialog
@@ -121,7 +122,7 @@ async def room(
     http: Http,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Room]:
-    for names in ENVIRONMENT.values():
+    for names in KEY_VARIABLES.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
 
@@ -131,7 +132,7 @@ async def room(
         return OllamaProvider(key, "http://127.0.0.1:9", http)
 
     file = SettingsFile(tmp_path / "settings.json")
-    keychain = Keychain(backend=request.param())
+    keychain = Keychain(backend=request.param(), variables=KEY_VARIABLES)
     built_in = {"anthropic": [ModelInfo("built-in-only", "Built-in only")]}
     catalogue = Catalogue(tmp_path / "models.json", built_in, debounce=0.05)
     dialog = SettingsDialog(theme, file, keychain, catalogue, make, "12 May")
@@ -329,7 +330,7 @@ class Start:
 async def start(
     request: pytest.FixtureRequest, theme: Theme, qtbot: QtBot, simulator: Simulator, http: Http
 ) -> Start:
-    keychain = Keychain(backend=request.param())
+    keychain = Keychain(backend=request.param(), variables=KEY_VARIABLES)
 
     async def test_key(name: str, key: str) -> None:
         await AnthropicProvider(key, simulator.url("anthropic"), http).models()

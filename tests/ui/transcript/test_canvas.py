@@ -10,6 +10,7 @@ from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from studio.domain.drafts import FileDraft, RecordDraft
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -32,7 +33,6 @@ from studio.domain.events import (
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
-from studio.domain.tools import Draft
 from studio.domain.transcript import Transcript
 from studio.ui.markdown.parser import parse
 from studio.ui.transcript.items.approval_item import ApprovalItem
@@ -294,7 +294,7 @@ def test_the_agents_question_has_choices(shown: TranscriptWindow) -> None:
 
 def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     """T-5: nothing is written before the person says so, and the card says that."""
-    draft = Draft("d1", "src/a.py", "a\nb\nc\n", "a\nB\nc\n", "x")
+    draft = FileDraft("d1", "src/a.py", "a\nb\nc\n", "a\nB\nc\n", "x")
     shown.ask()
     shown.tell(DraftCreated("c1", draft))
     actions: list[tuple[str, str]] = []
@@ -314,6 +314,23 @@ def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     assert actions[-1] == ("d1", "undo")
     shown.tell(DraftResolved("d1", "undone"))
     assert "undo" not in [hit.action for hit in item.hits]
+
+
+def test_a_draft_of_a_record_is_a_card_like_a_files(shown: TranscriptWindow) -> None:
+    """T-5: its fields are compared as text, and nobody edits them by hand."""
+    draft = RecordDraft("d1", "contacts", "ada", {"mail": "old"}, {"mail": "new"})
+    shown.ask()
+    shown.tell(DraftCreated("c1", draft))
+    actions: list[tuple[str, str]] = []
+    shown.view.draft_action.connect(lambda *args: actions.append(args))
+    item = shown.view.canvas.items[-1]
+    assert item.source() == 'contacts/ada\n {\n-  "mail": "old"\n+  "mail": "new"\n }'
+    assert item.name == "Draft, contacts/ada, 1 line added, 1 removed, waiting for you"
+    assert "edit" not in [hit.action for hit in item.hits]
+    shown.click("approve")
+    assert actions == [("d1", "approve")]
+    shown.tell(DraftResolved("d1", "approved"))
+    assert "written" in item.name
 
 
 @pytest.mark.parametrize(
@@ -481,7 +498,7 @@ def test_every_kind_is_painted(shown: TranscriptWindow, dark: bool) -> None:
     shown.tell(
         ReasoningDelta("Hm."), ReasoningEnded(1.0), run("c0"), ToolStarted("c0"),
         ToolFinished("c0", "out", True, 1.0), run(), question(PYTEST),
-        DraftCreated("c3", Draft("d", "a.py", "\tx = 1\n", "\tx = 2\n", "")),
+        DraftCreated("c3", FileDraft("d", "a.py", "\tx = 1\n", "\tx = 2\n", "")),
         TextDelta("> q\n\n---\n\n| a | b |\n|--|--|\n| `1` | 2 |\n\n1. x\n\n```py\n1\n```\n- [x] y"),
         Failed("network", "You’re offline", "No network."), TurnComplete("stalled"),
     )  # fmt: skip

@@ -11,9 +11,9 @@ from studio.domain.codec import decode_event, encode_event
 from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, TurnStarted
 from studio.domain.messages import File, Image, Text
 from studio.domain.transcript import Transcript
-from studio.ui.transcript import TranscriptView
 from studio.ui.transcript.items.tool_item import ToolsItem
 from studio.ui.transcript.items.user_item import UserItem
+from studio.ui.transcript.view import TranscriptView
 from studio.ui.widgets import thumbnails
 from support.sample_files import moving, pdf, picture
 from support.transcript_window import TranscriptWindow, shown

@@ -1,10 +1,8 @@
-"""OpenAI's Chat Completions: ``POST /v1/chat/completions``.
+"""The reader of Chat Completions turns a request and its ``messages`` into a conversation.
 
-Source: the types of the openai SDK 3.54. Thoughts travel in
-``reasoning_content``, which OpenAI has not: DeepSeek began with it, and LiteLLM
+Source: the types of the openai SDK 3.54. Reasoning is read from
+``reasoning_content``, which OpenAI does not have: DeepSeek introduced it, and LiteLLM
 and Open WebUI read it.
-
-The ``messages`` of Chat Completions as a conversation.
 """
 
 from __future__ import annotations
@@ -19,15 +17,12 @@ from studio.server.contract import (
     INSTRUCTION_WRAPPER,
     ApiRequest,
     BadRequest,
-    ResponseInfo,
     join_texts,
 )
 from studio.server.dialects.attachments import read_file, read_image
 from studio.server.dialects.client_tools import ClientTools, parse_call, schema_of
 from studio.server.dialects.fields import Fields
-from studio.server.dialects.openai_common import NO_LOGPROBS, choose, error_body, refuse_services
-
-from .response import ChatResponse
+from studio.server.dialects.openai_common import NO_LOGPROBS, choose, refuse_services
 
 _Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool", "function")
@@ -209,41 +204,33 @@ _Format: TypeAlias = Literal["text", "json_object", "json_schema"]
 _FORMATS: tuple[_Format, ...] = ("text", "json_object", "json_schema")
 
 
-class ChatDialect:
-    """The dialect; see ``wire.UnsupportedParameters``."""
-
-    def asked(self, body: JsonObject) -> ApiRequest:
-        fields = Fields(body)
-        model = fields.needed("model")
-        _refuse(fields)
-        instructions, messages = _conversation(fields)
-        tools = _tools(fields)
-        generation = Generation(
-            output_limit=fields.count("max_completion_tokens") or fields.count("max_tokens"),
-            effort=fields.one_of("reasoning_effort", EFFORTS),
-            temperature=fields.number("temperature", 0, 2),
-            top_p=fields.number("top_p", 0, 1),
-            stop=_stop(fields),
-            schema=_schema(fields),
-            parallel=fields.flag("parallel_tool_calls", True),
-        )
-        offered, generation = choose(fields, tools, generation)
-        _with_usage(fields)
-        return ApiRequest(
-            model=model,
-            messages=messages,
-            instructions=instructions,
-            tools=offered,
-            generation=generation,
-            stream=fields.flag("stream", False),
-            user=fields.text("user") or fields.text("safety_identifier"),
-        )
-
-    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ChatResponse:
-        return ChatResponse(about, _with_usage(Fields(body)))
-
-    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-        return error_body(message, status=status, code=code, param=param)
+def read_request(body: JsonObject) -> ApiRequest:
+    """Read a request; raises BadRequest that names the field."""
+    fields = Fields(body)
+    model = fields.needed("model")
+    _refuse(fields)
+    instructions, messages = _conversation(fields)
+    tools = _tools(fields)
+    generation = Generation(
+        output_limit=fields.count("max_completion_tokens") or fields.count("max_tokens"),
+        effort=fields.one_of("reasoning_effort", EFFORTS),
+        temperature=fields.number("temperature", 0, 2),
+        top_p=fields.number("top_p", 0, 1),
+        stop=_stop(fields),
+        schema=_schema(fields),
+        parallel=fields.flag("parallel_tool_calls", True),
+    )
+    offered, generation = choose(fields, tools, generation)
+    includes_usage(body)
+    return ApiRequest(
+        model=model,
+        messages=messages,
+        instructions=instructions,
+        tools=offered,
+        generation=generation,
+        stream=fields.flag("stream", False),
+        user=fields.text("user") or fields.text("safety_identifier"),
+    )
 
 
 def _refuse(fields: Fields) -> None:
@@ -310,6 +297,7 @@ def _schema(fields: Fields) -> JsonObject | None:
             return None
 
 
-def _with_usage(fields: Fields) -> bool:
-    options = fields.inner("stream_options")
+def includes_usage(body: JsonObject) -> bool:
+    """Whether the client wants to know at the end of the stream what was used."""
+    options = Fields(body).inner("stream_options")
     return options is not None and options.flag("include_usage", False)

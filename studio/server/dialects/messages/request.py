@@ -1,8 +1,6 @@
-"""Anthropic's Messages: ``POST /v1/messages``.
+"""The reader of Anthropic's Messages turns a request and its ``messages`` into a conversation.
 
 Source: the types of the anthropic SDK 2.12.
-
-The ``messages`` of Anthropic's API as a conversation.
 """
 
 from __future__ import annotations
@@ -29,14 +27,13 @@ from studio.server.contract import (
     INSTRUCTION_WRAPPER,
     ApiRequest,
     BadRequest,
-    ResponseInfo,
     join_texts,
 )
 from studio.server.dialects.attachments import read_base64
 from studio.server.dialects.client_tools import ClientTools, schema_of
 from studio.server.dialects.fields import Fields
 
-from .response import NO_THREADS, MessagesResponse, error_body
+from .response import NO_THREADS
 
 _Role: TypeAlias = Literal["user", "assistant", "system"]
 _ROLES: tuple[_Role, ...] = ("user", "assistant", "system")
@@ -219,46 +216,38 @@ _BUDGETS: tuple[tuple[int, Effort], ...] = ((4_096, "low"), (16_384, "medium"))
 """Tokens for thinking, up to which an effort is meant; "high" beyond."""
 
 
-class MessagesDialect:
-    """The dialect; see ``wire.UnsupportedParameters``."""
-
-    def asked(self, body: JsonObject) -> ApiRequest:
-        fields = Fields(body)
-        model = fields.needed("model")
-        _refuse(fields)
-        instructions, messages = _conversation(fields)
-        offered = _tools(fields)
-        choice, only = _choice(fields, offered)
-        chosen = fields.inner("tool_choice") or Fields({})
-        thinking, config = _effort(fields), fields.inner("output_config") or Fields({})
-        limit = fields.count("max_tokens")
-        if limit is None:
-            raise BadRequest("“max_tokens” is missing.", param="max_tokens")
-        return ApiRequest(
-            model=model,
-            messages=messages,
-            instructions=instructions,
-            tools=tuple(offered.specs.values()),
-            generation=Generation(
-                output_limit=limit,
-                effort=config.one_of("effort", EFFORTS) or thinking,
-                temperature=fields.number("temperature", 0, 1),
-                top_p=fields.number("top_p", 0, 1),
-                stop=tuple(text for text in fields.texts("stop_sequences") if text),
-                choice=choice,
-                only=only,
-                parallel=not chosen.flag("disable_parallel_tool_use", False),
-                schema=_schema(config.inner("format") or fields.inner("output_format")),
-            ),
-            stream=fields.flag("stream", False),
-            user=(fields.inner("metadata") or Fields({})).text("user_id"),
-        )
-
-    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> MessagesResponse:
-        return MessagesResponse(about, _thinks_aloud(Fields(body)))
-
-    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-        return error_body(message, status, code)
+def read_request(body: JsonObject) -> ApiRequest:
+    """Read a request; raises BadRequest that names the field."""
+    fields = Fields(body)
+    model = fields.needed("model")
+    _refuse(fields)
+    instructions, messages = _conversation(fields)
+    offered = _tools(fields)
+    choice, only = _choice(fields, offered)
+    chosen = fields.inner("tool_choice") or Fields({})
+    thinking, config = _effort(fields), fields.inner("output_config") or Fields({})
+    limit = fields.count("max_tokens")
+    if limit is None:
+        raise BadRequest("“max_tokens” is missing.", param="max_tokens")
+    return ApiRequest(
+        model=model,
+        messages=messages,
+        instructions=instructions,
+        tools=tuple(offered.specs.values()),
+        generation=Generation(
+            output_limit=limit,
+            effort=config.one_of("effort", EFFORTS) or thinking,
+            temperature=fields.number("temperature", 0, 1),
+            top_p=fields.number("top_p", 0, 1),
+            stop=tuple(text for text in fields.texts("stop_sequences") if text),
+            choice=choice,
+            only=only,
+            parallel=not chosen.flag("disable_parallel_tool_use", False),
+            schema=_schema(config.inner("format") or fields.inner("output_format")),
+        ),
+        stream=fields.flag("stream", False),
+        user=(fields.inner("metadata") or Fields({})).text("user_id"),
+    )
 
 
 def _refuse(fields: Fields) -> None:
@@ -327,9 +316,9 @@ def _effort(fields: Fields) -> Effort | None:
             return None
 
 
-def _thinks_aloud(fields: Fields) -> bool:
-    """Whether the client expects blocks of thinking: many take the first block for the words."""
-    thinking = fields.inner("thinking")
+def shows_thinking(body: JsonObject) -> bool:
+    """Whether the client expects blocks of thinking: many read the first block as the answer."""
+    thinking = Fields(body).inner("thinking")
     if thinking is None or thinking.get("type") == "disabled":
         return False
     return thinking.get("display") != "omitted"

@@ -1,9 +1,7 @@
-"""OpenAI's Responses API, and the open specification made from it.
+"""The reader of the Responses API turns a request and its ``input`` into a conversation.
 
 See https://platform.openai.com/docs/api-reference/responses and
 https://openresponses.org/specification.
-
-The ``input`` of the Responses API as a conversation.
 
 A user's message, a picture, an earlier answer, a call and its output are items
 of one list there. Here they are messages: what a model said and called
@@ -12,27 +10,22 @@ belongs together, and so do the outputs that answer it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, cast
 
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Block, File, Image, Message, Said, Text, ToolResult
 from studio.domain.models import EFFORTS, Effort, Generation
 from studio.providers.media import text_of_file
-from studio.providers.sse import sanitize_json
 from studio.server.contract import (
     INSTRUCTION_WRAPPER,
     ApiRequest,
-    ResponseInfo,
-    ResponsePart,
     join_texts,
 )
 from studio.server.dialects.attachments import read_file, read_image
 from studio.server.dialects.client_tools import ClientTools, parse_call, schema_of
 from studio.server.dialects.fields import Fields
-from studio.server.dialects.openai_common import NO_LOGPROBS, choose, error_body, refuse_services
-
-from .response import PREFIX, ResponsesResponse
+from studio.server.dialects.openai_common import NO_LOGPROBS, choose, refuse_services
 
 _Side: TypeAlias = Literal["user", "assistant", "results"]
 
@@ -200,129 +193,34 @@ _NOT_HERE = {
 }
 
 
-class ResponsesDialect:
-    """``UnsupportedParameters`` of ``POST /v1/responses``."""
-
-    def asked(self, body: JsonObject) -> ApiRequest:
-        fields = Fields(body)
-        model = fields.needed("model")
-        _refuse(fields)
-        previous = fields.text("previous_response_id")
-        instructions, messages = _conversation(fields, earlier=bool(previous))
-        generation = Generation(
-            output_limit=fields.count("max_output_tokens"),
-            effort=_effort(fields),
-            temperature=fields.number("temperature", 0, 2),
-            top_p=fields.number("top_p", 0, 1),
-            schema=_schema(fields),
-            parallel=fields.flag("parallel_tool_calls", True),
-            calls=fields.count("max_tool_calls"),
-        )
-        tools, generation = choose(fields, _tools(fields), generation)
-        return ApiRequest(
-            model,
-            messages,
-            instructions=join_texts([fields.text("instructions"), instructions]),
-            tools=tools,
-            generation=generation,
-            stream=fields.flag("stream", False),
-            previous=previous,
-            user=fields.text("safety_identifier") or fields.text("user"),
-            stored=fields.flag("store", True),
-        )
-
-    def speak(self, asked: ApiRequest, about: ResponseInfo, body: JsonObject) -> ResponsesResponse:
-        return ResponsesResponse(echoed_settings(body), about)
-
-    def error(self, message: str, *, status: int, code: str = "", param: str = "") -> JsonObject:
-        return error_body(message, status=status, code=code, param=param)
-
-
-def stored_response(
-    parts: Iterable[ResponsePart], about: ResponseInfo, ended: float, body: JsonObject | None = None
-) -> JsonObject:
-    """The object of an answer that was made before, as far as its ``parts`` go.
-
-    ``ended`` is in seconds since the epoch. ``body`` has what is still known of
-    the request: ``instructions``, ``previous_response_id``.
-    """
-    answer = ResponsesResponse(echoed_settings(body or {}), about, clock=lambda: ended)
-    for part in parts:
-        answer.frames(part)
-    return answer.body()
-
-
-def deleted_response(number: str) -> JsonObject:
-    """What is said of an answer that is gone now."""
-    return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
-
-
-def echoed_settings(body: JsonObject) -> JsonObject:
-    """What a response repeats of a request that was read before.
-
-    The specification wants a value for each. Where the request has none, it is
-    what OpenAI's service says of its own defaults.
-    """
+def read_request(body: JsonObject) -> ApiRequest:
+    """Read a request; raises BadRequest that names the field."""
     fields = Fields(body)
-    text, reasoning = fields.inner("text") or Fields({}), fields.inner("reasoning") or Fields({})
-    shown: JsonObject = {
-        "background": False,
-        "frequency_penalty": 0,
-        "instructions": fields.get("instructions"),
-        "max_output_tokens": fields.count("max_output_tokens"),
-        "max_tool_calls": fields.count("max_tool_calls"),
-        "metadata": fields.get("metadata") or {},
-        "parallel_tool_calls": fields.flag("parallel_tool_calls", True),
-        "presence_penalty": 0,
-        "previous_response_id": fields.get("previous_response_id"),
-        "prompt_cache_key": fields.get("prompt_cache_key"),
-        "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
-        "safety_identifier": fields.get("safety_identifier"),
-        "service_tier": "default",
-        "store": fields.flag("store", True),
-        "temperature": _or(fields.get("temperature"), 1),
-        "text": _text_shown(text),
-        "tool_choice": fields.get("tool_choice") or "auto",
-        "tools": [_tool_shown(tool) for tool in fields.objects("tools")],
-        "top_logprobs": 0,
-        "top_p": _or(fields.get("top_p"), 1),
-        "truncation": fields.get("truncation") or "disabled",
-        "user": fields.get("user"),
-    }
-    whole = sanitize_json(shown)
-    assert isinstance(whole, dict)
-    return whole
-
-
-def _or(value: Json, default: Json) -> Json:
-    return default if value is None else value
-
-
-def _text_shown(text: Fields) -> JsonObject:
-    verbosity: JsonObject = {"verbosity": text.get("verbosity") or "medium"}
-    kind = text.inner("format")
-    if kind is None or kind.get("type") != "json_schema":
-        return {"format": {"type": (kind and kind.get("type")) or "text"}, **verbosity}
-    return {
-        "format": {
-            "type": "json_schema",
-            "name": kind.get("name"),
-            "description": kind.get("description"),
-            "schema": kind.get("schema"),
-            "strict": kind.flag("strict", False),
-        },
-        **verbosity,
-    }
-
-
-def _tool_shown(tool: Fields) -> JsonObject:
-    return {
-        "type": "function",
-        "name": tool.get("name"),
-        "description": tool.get("description"),
-        "parameters": tool.get("parameters"),
-        "strict": tool.flag("strict", True),
-    }
+    model = fields.needed("model")
+    _refuse(fields)
+    previous = fields.text("previous_response_id")
+    instructions, messages = _conversation(fields, earlier=bool(previous))
+    generation = Generation(
+        output_limit=fields.count("max_output_tokens"),
+        effort=_effort(fields),
+        temperature=fields.number("temperature", 0, 2),
+        top_p=fields.number("top_p", 0, 1),
+        schema=_schema(fields),
+        parallel=fields.flag("parallel_tool_calls", True),
+        calls=fields.count("max_tool_calls"),
+    )
+    tools, generation = choose(fields, _tools(fields), generation)
+    return ApiRequest(
+        model,
+        messages,
+        instructions=join_texts([fields.text("instructions"), instructions]),
+        tools=tools,
+        generation=generation,
+        stream=fields.flag("stream", False),
+        previous=previous,
+        user=fields.text("safety_identifier") or fields.text("user"),
+        stored=fields.flag("store", True),
+    )
 
 
 def _refuse(fields: Fields) -> None:

@@ -8,14 +8,14 @@ object of the last event is the one that an answer in one piece has.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
-from studio.providers.sse import repair_surrogates
+from studio.providers.sse import repair_surrogates, sanitize_json
 from studio.server.contract import (
     Outcome,
     ProgressPart,
@@ -27,6 +27,7 @@ from studio.server.contract import (
     sse_event,
 )
 from studio.server.dialects.client_tools import arguments_text
+from studio.server.dialects.fields import Fields
 from studio.server.dialects.openai_common import DONE, error_type
 
 PREFIX = "resp_"
@@ -274,4 +275,91 @@ def usage_of(usage: Usage) -> JsonObject:
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.total,
+    }
+
+
+def stored_response(
+    parts: Iterable[ResponsePart], about: ResponseInfo, ended: float, body: JsonObject | None = None
+) -> JsonObject:
+    """The object of an answer that was made before, as far as its ``parts`` go.
+
+    ``ended`` is in seconds since the epoch. ``body`` has what is still known of
+    the request: ``instructions``, ``previous_response_id``.
+    """
+    answer = ResponsesResponse(echoed_settings(body or {}), about, clock=lambda: ended)
+    for part in parts:
+        answer.frames(part)
+    return answer.body()
+
+
+def deleted_response(number: str) -> JsonObject:
+    """What is said of an answer that is gone now."""
+    return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
+
+
+def echoed_settings(body: JsonObject) -> JsonObject:
+    """What a response repeats of a request that was read before.
+
+    The specification wants a value for each. Where the request has none, it is
+    what OpenAI's service says of its own defaults.
+    """
+    fields = Fields(body)
+    text, reasoning = fields.inner("text") or Fields({}), fields.inner("reasoning") or Fields({})
+    shown: JsonObject = {
+        "background": False,
+        "frequency_penalty": 0,
+        "instructions": fields.get("instructions"),
+        "max_output_tokens": fields.count("max_output_tokens"),
+        "max_tool_calls": fields.count("max_tool_calls"),
+        "metadata": fields.get("metadata") or {},
+        "parallel_tool_calls": fields.flag("parallel_tool_calls", True),
+        "presence_penalty": 0,
+        "previous_response_id": fields.get("previous_response_id"),
+        "prompt_cache_key": fields.get("prompt_cache_key"),
+        "reasoning": {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")},
+        "safety_identifier": fields.get("safety_identifier"),
+        "service_tier": "default",
+        "store": fields.flag("store", True),
+        "temperature": _or(fields.get("temperature"), 1),
+        "text": _text_shown(text),
+        "tool_choice": fields.get("tool_choice") or "auto",
+        "tools": [_tool_shown(tool) for tool in fields.objects("tools")],
+        "top_logprobs": 0,
+        "top_p": _or(fields.get("top_p"), 1),
+        "truncation": fields.get("truncation") or "disabled",
+        "user": fields.get("user"),
+    }
+    whole = sanitize_json(shown)
+    assert isinstance(whole, dict)
+    return whole
+
+
+def _or(value: Json, default: Json) -> Json:
+    return default if value is None else value
+
+
+def _text_shown(text: Fields) -> JsonObject:
+    verbosity: JsonObject = {"verbosity": text.get("verbosity") or "medium"}
+    kind = text.inner("format")
+    if kind is None or kind.get("type") != "json_schema":
+        return {"format": {"type": (kind and kind.get("type")) or "text"}, **verbosity}
+    return {
+        "format": {
+            "type": "json_schema",
+            "name": kind.get("name"),
+            "description": kind.get("description"),
+            "schema": kind.get("schema"),
+            "strict": kind.flag("strict", False),
+        },
+        **verbosity,
+    }
+
+
+def _tool_shown(tool: Fields) -> JsonObject:
+    return {
+        "type": "function",
+        "name": tool.get("name"),
+        "description": tool.get("description"),
+        "parameters": tool.get("parameters"),
+        "strict": tool.flag("strict", True),
     }

@@ -10,13 +10,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
-from studio.agent.changes.draft_review import Conflict
+from studio.domain.drafts import Draft
 from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft
 from studio.tools.drafts.diff import DiffLine, diff, split_lines, unified_diff
+from studio.tools.drafts.draft_conflict import Conflict
 from studio.ui.chat.header import Title
 from studio.ui.theme import Theme
-from studio.ui.transcript.items.draft_item import APPROVE, icon_of, is_editable, outcome_of
+from studio.ui.transcript.items.draft_item import APPROVE, icon_of, outcome_of
 from studio.ui.widgets import (
     Button,
     Card,
@@ -178,11 +178,12 @@ class DraftDetail(QWidget):
         draft, entry, conflict = shown.draft, shown.entry, shown.conflict
         if conflict is not None and fresh:
             self.sides.set_current(0)
-        lines = unified_diff if draft.rewrites else _none
+        about = draft.describe()
+        lines = unified_diff if about.rewrites else _none
         self._lines = await asyncio.to_thread(lines, draft)
         if self.shown is not shown:
             return  # another was chosen meanwhile
-        self._pair = (draft.before or "", draft.after)
+        self._pair = (about.before or "", about.after)
         self.title.set_text(f"{marked} drafts selected" if marked > 1 else heading(entry))
         self.tile.set(shown.icon, shown.hue)
         self.agent.setText(entry.agent)
@@ -199,7 +200,7 @@ class DraftDetail(QWidget):
             widget.show()
         self.why.setVisible(bool(entry.detail))
         self._offer(shown, marked)
-        self.mark.set(icon_of(draft))
+        self.mark.set(icon_of(about))
         self.note.setText(self._said(shown))
         self.arrow.setVisible(UNDO in self.note.text())
         self._fill()
@@ -216,11 +217,12 @@ class DraftDetail(QWidget):
         }.get(draft.status, set[str]())
         if marked > 1:
             offered &= {"discard", "approve", "undo"}
-        if not is_editable(draft) or (conflict and conflict.theirs is None and not draft.after):
+        about = draft.describe()
+        if not about.editable or (conflict and conflict.theirs is None and not about.after):
             offered -= {"edit"}
         for name, button in self.buttons.items():
             button.setVisible(name in offered)
-        words = APPROVE[draft.action] if marked < 2 else f"Approve {marked} drafts"
+        words = APPROVE[about.action] if marked < 2 else f"Approve {marked} drafts"
         self.buttons["approve"].set_text(words)
         self.buttons["discard"].set_text("Discard" if marked < 2 else f"Discard {marked} drafts")
         both = merge is not None and merge.conflicts > 0
@@ -232,13 +234,14 @@ class DraftDetail(QWidget):
         self.view.setVisible(merge is None and bool(self._lines))
 
     def _said(self, shown: ShownDraft) -> str:
-        draft = shown.draft
+        draft, about = shown.draft, shown.draft.describe()
         if draft.status == "conflict":
-            return "The file on the disk stays as it is until you approve a draft of it."
+            where = " on the disk" if about.noun == "file" else ""
+            return f"The {about.noun}{where} stays as it is until you approve a draft of it."
         if draft.status != "waiting":
             done = outcome_of(draft)[2]
             return f"{done}. {UNDO}" if draft.status == "approved" else f"{done}."
-        if draft.before is None and draft.base_digest:
+        if not about.is_text:
             return f"This file is not text, so it cannot be shown here. {UNDO}"
         return UNDO
 
@@ -247,7 +250,7 @@ class DraftDetail(QWidget):
         if self.shown is None:
             return
         draft, conflict = self.shown.draft, self.shown.conflict
-        path = draft.target or draft.path
+        path = draft.describe().file_name
         merge = conflict.merge if conflict else None
         if conflict is not None and merge is not None:
             if self.sides.current == 0:

@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
+from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft
 from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.chat_list_model import age
 from studio.ui.theme import Theme
@@ -257,8 +257,9 @@ class DraftsPage(Page):
             made = await resolved(draft.id, text)
         elif conflict is not None:
             # What moves or goes as it is needs no text; a text whose file is gone does.
-            keeps = draft.action == "delete" or (draft.action == "move" and not draft.rewrites)
-            text = None if keeps else draft.after
+            about = draft.describe()
+            keeps = about.action == "delete" or (about.action == "move" and not about.rewrites)
+            text = None if keeps else about.after
             if action == "merge" and merge is not None:
                 text = merge.text
             try:

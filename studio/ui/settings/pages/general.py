@@ -12,11 +12,11 @@ from typing import get_args
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog
 
+from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import Settings, ThemeName
 from studio.ui.chat.option_menus import OPEN_SETTINGS, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.limit_rows import LimitRows, TraceRows
-from studio.ui.settings.provider_meta import PROVIDERS
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Toggle
 
@@ -170,8 +170,7 @@ class GeneralPage(SettingsPage):
             "Default provider",
             [
                 MenuItem("automatic", "Automatic"),
-                *(MenuItem(known.name, known.title) for known in PROVIDERS),
-                MenuItem("simulator", "Demo"),
+                *(MenuItem(name, title) for name, title in PROVIDER_TITLES.items()),
             ],
         )
         self._provider.chosen.connect(self._provider_chosen)

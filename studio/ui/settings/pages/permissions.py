@@ -21,8 +21,8 @@ from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
-from studio.ui.chat.composer import PERMISSION_MODES
 from studio.ui.chat.folder_trust import trust_box
+from studio.ui.chat.model.session_options import PERMISSION_MODES
 from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
@@ -129,7 +129,7 @@ class PermissionsPage(SettingsPage):
         self.add_group("What would happen if…", self.tryout)
         self.column.addStretch(1)
         chat.opened.connect(self._look_again)
-        chat.choices.kept.connect(self._look_again)
+        chat.option_chosen.connect(self._look_again)
         chat.event_seen.connect(self._heard)
 
     def _look_again(self) -> None:
@@ -181,9 +181,9 @@ class PermissionsPage(SettingsPage):
 
     async def _of_files(self) -> list[ListedRule]:
         """What the files of the open chat's folder and agent say."""
-        if not self._chat.choices.folder:
+        if not self._chat.model.options.folder:
             return []
-        folder, name = Path(self._chat.choices.folder), self._chat.choices.agent
+        folder, name = Path(self._chat.model.options.folder), self._chat.model.options.agent
         layers = await self._studio.rules.layers(folder)
         own = [
             ListedRule(r, f"From {PERMISSIONS.as_posix()}") for r in layers.rules.get("project", ())

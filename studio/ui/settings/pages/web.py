@@ -9,8 +9,7 @@ from PySide6.QtCore import Signal
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import Settings
 from studio.ui.settings.form import FormCard, SettingsPage
-from studio.ui.settings.key_row import KeyRow
-from studio.ui.settings.provider_meta import ProviderMeta
+from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.tasks import Tasks
 from studio.ui.theme import Theme
 from studio.ui.widgets import Combo, Field, MenuItem, Toggle
@@ -24,8 +23,8 @@ ENGINES = {
     "off": "Off",
 }
 KEYS = (
-    ProviderMeta("brave", "Brave Search", hint="BSA…"),
-    ProviderMeta("tavily", "Tavily", hint="tvly-…"),
+    KeyOwner("brave", "Brave Search", hint="BSA…"),
+    KeyOwner("tavily", "Tavily", hint="tvly-…"),
 )
 MASKED = {
     "email": "Email addresses",

@@ -1,6 +1,6 @@
-"""Input.
+"""Input in the transcript.
 
-- ``actions``: What the canvas's buttons, rows and links do.
-- ``keyboard``: The keyboard in the transcript.
-- ``mouse``: The mouse over the canvas.
+- ``actions`` does what buttons, rows and links say, or passes it on by signals.
+- ``keyboard`` takes keys: moves the focus and presses buttons.
+- ``mouse`` takes the mouse: hovers, clicks, selects and drags the scroll bar.
 """

@@ -1,4 +1,4 @@
-"""What the canvas's buttons, rows and links do."""
+"""Actions: does what the canvas's buttons, rows and links say."""
 
 from __future__ import annotations
 

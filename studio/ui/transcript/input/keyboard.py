@@ -1,4 +1,4 @@
-"""The keyboard in the transcript: what keys do to the stage and the focused block."""
+"""Keyboard input: moves the focus, scrolls and presses buttons of the focused item."""
 
 from __future__ import annotations
 

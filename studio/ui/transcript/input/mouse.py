@@ -1,4 +1,4 @@
-"""The mouse over the canvas: hover, click, select, drag the scroll bar."""
+"""Mouse input: hovers, clicks, selects and drags the scroll bar."""
 
 from __future__ import annotations
 

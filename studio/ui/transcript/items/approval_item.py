@@ -1,4 +1,4 @@
-"""Cards that wait for the person: a permission question, the agent's own question."""
+"""Approval items: cards that ask for a permission or show the agent's own question."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF
 
-from studio.domain.blocks import ToolBlock
+from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.permissions import Answer, Question, Rule, escaped
 from studio.ui.formatting import short_path
 from studio.ui.markdown.parser import Block
-from studio.ui.transcript.model import CardAction
+from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import OutputLeaf, ParagraphLeaf
 
@@ -102,10 +102,8 @@ def _small(words: str) -> ParagraphLeaf:
 class WaitingItem(Item):
     """A raised card with a tile, a title and buttons."""
 
-    animated = False
-
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)  # type: ignore[arg-type]  # same as Item
+    def __init__(self, plan: ItemSpan, blocks: Sequence[TranscriptBlock], agent: str) -> None:
+        super().__init__(plan, blocks, agent)
         self.shown_at: float | None = None
         """When it was first painted: keys are ignored for a moment after."""
 

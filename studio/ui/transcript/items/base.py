@@ -1,7 +1,7 @@
-"""Items of the canvas: what they share.
+"""Item: what all items of the canvas share.
 
-An item lays itself out in its own coordinates (0, 0 is its top left in the
-text column), paints itself and says where it can be clicked.
+An item lays itself out in its own coordinates (0, 0 is its top left in the text
+column), paints itself and says where it can be clicked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Buttons painted on the canvas."""
+"""Buttons: lays out and paints buttons on the canvas."""
 
 from __future__ import annotations
 

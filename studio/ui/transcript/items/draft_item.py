@@ -1,4 +1,4 @@
-"""The card of a draft: a diff that nobody has written yet."""
+"""Draft item: a card with the diff of a draft, to be approved or discarded."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextCharFormat, QTextLayout
 
 from studio.domain.blocks import DraftBlock
+from studio.domain.drafts import Draft, DraftDescription
 from studio.domain.sessions import DraftEntry
-from studio.domain.tools import Draft
 from studio.tools.drafts.diff import DiffLine, unified_diff
 from studio.ui.markdown.parser import Block, utf16
 from studio.ui.transcript.model import CardAction
@@ -57,19 +57,14 @@ _LATER = {
 """What can still be done about a draft that waits no more."""
 
 
-def icon_of(draft: Draft) -> str:
-    return ICONS[draft.action] if draft.base_digest else "file-plus"
+def icon_of(about: DraftDescription) -> str:
+    return "file-plus" if about.is_new else ICONS[about.action]
 
 
 def outcome_of(draft: Draft | DraftEntry) -> tuple[str, str, str]:
     """Icon, colour and words of what became of a draft."""
     icon, color, words = _DONE[draft.status]
     return icon, color, WRITTEN[draft.action] if draft.status == "approved" else words
-
-
-def is_editable(draft: Draft) -> bool:
-    """Whether it has a text that a person may change."""
-    return draft.action != "delete" and (draft.before is not None or not draft.base_digest)
 
 
 class DiffLeaf(Leaf):
@@ -205,12 +200,19 @@ class DraftItem(Item):
         self._lines: list[DiffLine] | None = None
         self._unfolded: set[int] = set()
         self._counts = (0, 0)
+        self._about: DraftDescription | None = None
 
     @property
     def draft_block(self) -> DraftBlock:
         block = self.block
         assert isinstance(block, DraftBlock)
         return block
+
+    @property
+    def about(self) -> DraftDescription:
+        if self._about is None:
+            self._about = self.draft_block.draft.describe()
+        return self._about
 
     @property
     def waiting(self) -> bool:
@@ -224,17 +226,17 @@ class DraftItem(Item):
         lines = "line" if added == 1 else "lines"
         counts = f"{added} {lines} added, {removed} removed"
         doing = {"write": "Draft", "delete": "Draft that deletes", "move": "Draft that moves"}
-        return f"{doing[draft.action]}, {draft.place}, {counts}, {state}"
+        return f"{doing[draft.action]}, {draft.label}, {counts}, {state}"
 
     def source(self) -> str:
         sign = {"add": "+", "del": "-", "same": " "}
         lines = [f"{sign[ln.kind]}{ln.text}" for ln in self.lines() if ln.kind != "fold"]
-        return "\n".join([self.draft_block.draft.place, *lines])
+        return "\n".join([self.draft_block.draft.label, *lines])
 
     def lines(self) -> list[DiffLine]:
         if self._lines is None:
             draft = self.draft_block.draft
-            self._lines = unified_diff(draft) if draft.rewrites else []
+            self._lines = unified_diff(draft) if self.about.rewrites else []
             self._counts = (
                 sum(line.kind == "add" for line in self._lines),
                 sum(line.kind == "del" for line in self._lines),
@@ -244,9 +246,9 @@ class DraftItem(Item):
     def estimate(self, context: ItemContext) -> float:
         if not self.waiting:
             return context.look.px(38)
-        draft = self.draft_block.draft
-        text = draft.after or draft.before or ""
-        rows = min(MOST_LINES, text.count("\n")) if draft.rewrites else 0
+        about = self.about
+        text = about.after or about.before or ""
+        rows = min(MOST_LINES, text.count("\n")) if about.rewrites else 0
         return context.look.px(120) + rows * 20.0
 
     def unfold(self, index: int) -> None:
@@ -255,7 +257,7 @@ class DraftItem(Item):
         fold = lines[index]
         if fold.old_no is None or fold.new_no is None:
             return
-        new = self.draft_block.draft.after.splitlines()
+        new = self.about.after.splitlines()
         shown = [
             DiffLine("same", fold.old_no + n, fold.new_no + n, new[fold.new_no - 1 + n])
             for n in range(fold.count)
@@ -279,7 +281,7 @@ class DraftItem(Item):
             self._body_top = y
             whole = id(block) in context.whole or len(lines) <= MOST_LINES + 10
             shown = lines if whole else lines[:MOST_LINES]
-            spans, self.coloured = colour(shown, block.draft.path, context.colours)
+            spans, self.coloured = colour(shown, self.about.file_name, context.colours)
             for index, line in enumerate(shown):
                 if line.kind == "fold":
                     fold = FoldLeaf(line, index)
@@ -306,7 +308,7 @@ class DraftItem(Item):
                 CardAction("edit", "Edit…"),
                 CardAction("discard", "Discard", "ghost"),
             ]
-            if not is_editable(block.draft):
+            if not self.about.editable:
                 del buttons[1]
             made = button_row(look, look.px(12), y, [(each, draft, "") for each in buttons])
             self.hits += made
@@ -363,7 +365,7 @@ class DraftItem(Item):
         look, painter, block = context.look, paint.painter, self.draft_block
         draft = block.draft
         middle = row.center().y()
-        look.icon(painter, QPointF(look.px(21), middle), icon_of(draft), "text2", 16)
+        look.icon(painter, QPointF(look.px(21), middle), icon_of(self.about), "text2", 16)
         right = row.right() - look.px(15)
         if not self.waiting:
             opened = id(block) in context.opened
@@ -375,7 +377,7 @@ class DraftItem(Item):
                 right = button.rect.left() - look.px(4)
         added, removed = self._counts
         for text, color, present in ((f"−{removed}", "err", removed), (f"+{added}", "ok", added)):
-            if present or (draft.rewrites and not (added or removed)):
+            if present or (self.about.rewrites and not (added or removed)):
                 width = look.width("small_strong", text)
                 box = QRectF(right - width, row.top(), width, row.height())
                 look.text(painter, box, text, "small_strong", color, RIGHT)
@@ -392,8 +394,8 @@ class DraftItem(Item):
         left = look.px(38)
         room = QRectF(left, row.top(), right - left - look.px(60), row.height())
         used = look.text(
-            painter, room, draft.place, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+            painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
         )
-        tags = {"write": "Draft" if draft.base_digest else "New file"}
+        tags = {"write": f"New {self.about.noun}" if self.about.is_new else "Draft"}
         tag = tags.get(draft.action, draft.action.capitalize())
         paint_tag(painter, look.theme, QPointF(left + used + look.px(10), middle), tag)

@@ -1,4 +1,4 @@
-"""What a turn changed in the folder: one quiet row, which can be undone and done again."""
+"""Files item: a row with what a turn changed in the folder, to be undone and redone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures and files in the transcript: what the person attached, what a tool returned."""
+"""Media tiles: pictures and files that the person attached or a tool returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model thought, closed until it is asked for."""
+"""Reasoning item: the model's thoughts, closed at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where earlier messages were summed up for the model: a quiet row, to be read, edited, undone."""
+"""Summary item: a row where earlier messages were summed up, to be read, edited and undone."""
 
 from __future__ import annotations
 

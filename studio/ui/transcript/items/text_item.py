@@ -1,4 +1,4 @@
-"""An answer in markdown, as it grows."""
+"""Text item: an answer in markdown, laid out again while it grows."""
 
 from __future__ import annotations
 

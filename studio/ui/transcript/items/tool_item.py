@@ -1,4 +1,4 @@
-"""Tool rows: what the agent does, a row a call, in bordered cards."""
+"""Tool item: a run of tool calls in a bordered card, one row for each call."""
 
 from __future__ import annotations
 

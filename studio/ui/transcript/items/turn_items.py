@@ -1,7 +1,4 @@
-"""Simple items: the line above an answer, remarks, ends, errors.
-
-A failed request that is made again: a card while it waits, then a line.
-"""
+"""Turn items: the agent above an answer, notices, retries, errors and the end of a turn."""
 
 from __future__ import annotations
 

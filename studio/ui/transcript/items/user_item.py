@@ -1,4 +1,4 @@
-"""What the person said, in a bubble."""
+"""User item: a message of the person in a bubble, with what was attached."""
 
 from __future__ import annotations
 

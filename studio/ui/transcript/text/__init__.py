@@ -1,8 +1,8 @@
-"""Text.
+"""Text on the canvas: laid out, painted, selected.
 
-- ``block_types``: Paragraphs, code and rules as laid out text; the right leaf for a block.
-- ``highlight``: Colours of code, a few lines at a time.
-- ``line_layout``: One paragraph as lines of equal height.
-- ``table``: Rows of a table as laid out text.
-- ``text_block``: What every piece of laid out text can do.
+- ``text_block`` is the base of all leaves, the smallest pieces of text.
+- ``block_types`` are paragraphs, code, rules and tool output.
+- ``table`` lays out the rows of a table.
+- ``line_layout`` breaks a paragraph into lines of equal height.
+- ``highlight`` colours code, a few lines at a time.
 """

@@ -1,7 +1,4 @@
-"""Paragraphs, code and rules as laid out text; the right leaf for a block.
-
-What a tool printed, as text that can be selected.
-"""
+"""Block types: leaves for paragraphs, code, rules and tool output, chosen by ``leaf``."""
 
 from __future__ import annotations
 

@@ -119,11 +119,12 @@ def _lex(language: str, text: str, state: State) -> tuple[Spans, State]:
     out: list[tuple[int, int, str]] = []
     after = _ROOT
     tokens: Any
+    read: Any = ExtendedRegexLexer.get_tokens_unprocessed  # works on any RegexLexer
     context = LexerContext(text, 0, list(state))
     try:
         if isinstance(lexer, RegexLexer):
             # This form of the loop tells the state it ends in.
-            tokens = list(ExtendedRegexLexer.get_tokens_unprocessed(lexer, context=context))
+            tokens = list(read(lexer, context=context))
             after = tuple(context.stack) or _ROOT
         else:
             tokens = lexer.get_tokens_unprocessed(text)

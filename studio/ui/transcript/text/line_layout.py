@@ -1,4 +1,4 @@
-"""One paragraph as lines of equal height: laid out, painted, asked for places."""
+"""Line layout: breaks a paragraph into lines of equal height, paints and measures them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of a table as laid out text."""
+"""Table: lays out rows of a table."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What every piece of laid out text can do.
+"""Text block: the base of all leaves.
 
-A *leaf* is one piece of text that can be selected: it is made from a markdown
-block, laid out for a width, painted, and thrown away again when it is far off.
-Positions in it count UTF-16 units.
+A *leaf* is a leaf block of markdown (a paragraph, code, a table): one piece of text that
+can be selected. It is made from a block, laid out for a width, painted, and dropped when
+it is far from the window. Positions in it count UTF-16 units.
 """
 
 from __future__ import annotations

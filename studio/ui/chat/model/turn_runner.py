@@ -1,4 +1,4 @@
-"""The turns that run now, whichever chat is on screen."""
+"""Turn runner: runs the turns of all sessions, whichever chat is on screen."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class TurnRunner:
-    """Drives sessions; what they show comes through their listeners.
+    """Runs turns and the queued messages that follow; sessions tell their listeners themselves.
 
-    ``on_event`` hears what happens in any of them, on screen or not. ``modes``
+    ``on_event`` gets what happens in any session, on screen or not. ``modes``
     are those that the person chose for the next turns, by session.
     """
 

@@ -1,0 +1,175 @@
+"""Drafts: describe changes of files and of records that wait for the person (T-5).
+
+``Draft`` is a union, tagged by the class. What a draft of any kind shows is in its
+``describe()``; carrying it out and undoing it is in ``studio.tools.drafts.targets``.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .jsonvalue import JsonObject
+
+DraftAction: TypeAlias = Literal["write", "delete", "move"]
+DraftStatus: TypeAlias = Literal[
+    "waiting", "approved", "discarded", "superseded", "conflict", "undone"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftDescription:
+    """A draft for people and models: what it changes, as two texts that can be compared.
+
+    ``noun`` is what it changes ("file", "record"), ``name`` which one, ``target`` its new name
+    if it moves. ``before`` is None for a new one and where there is no text (``is_text`` is
+    False then). ``editable`` says whether a person may change ``after`` by hand.
+    """
+
+    noun: str
+    action: DraftAction
+    name: str
+    target: str
+    before: str | None
+    after: str
+    is_new: bool
+    is_text: bool = True
+    editable: bool = False
+
+    @property
+    def label(self) -> str:
+        return draft_label(self.name, self.target)
+
+    @property
+    def file_name(self) -> str:
+        """A file name for the text; its ending names the language."""
+        return self.target or (self.name if self.noun == "file" else f"{self.name}.json")
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the text changes; a move may leave it as it is."""
+        return self.after != (self.before or "")
+
+    def counts(self) -> tuple[int, int]:
+        """Lines added and removed, as a unified diff would count them."""
+        from difflib import SequenceMatcher
+
+        old = (self.before or "").splitlines()
+        new = self.after.splitlines()
+        added = removed = 0
+        for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            if tag != "equal":
+                removed += i2 - i1
+                added += j2 - j1
+        return added, removed
+
+
+@dataclass(frozen=True, slots=True)
+class FileDraft:
+    """A change of a file in the session's folder.
+
+    ``path`` is relative to the session's folder, with forward slashes.
+    ``before`` is the file's text when the draft was made, None for a new file;
+    ``base_digest`` the SHA-256 hex of the file's bytes then (empty for a new
+    file), so that a file changed meanwhile is noticed and never overwritten.
+    Line ends in ``before`` and ``after`` are those of the file. A draft that
+    deletes has an empty ``after``; one that moves has the new path in ``target``.
+    """
+
+    id: str
+    path: str
+    before: str | None
+    after: str
+    base_digest: str
+    encoding: str = "utf-8"
+    status: DraftStatus = "waiting"
+    action: DraftAction = "write"
+    target: str = ""
+
+    @property
+    def label(self) -> str:
+        return draft_label(self.path, self.target)
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """What it changes; of two open drafts with a common key the newer one counts."""
+        return frozenset(("file", path) for path in self.paths)
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that it changes when it is applied."""
+        return [self.path, self.target] if self.target else [self.path]
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the text changes; a move may leave it as it is."""
+        return self.after != (self.before or "")
+
+    def describe(self) -> DraftDescription:
+        is_text = self.before is not None or not self.base_digest
+        return DraftDescription(
+            noun="file",
+            action=self.action,
+            name=self.path,
+            target=self.target,
+            before=self.before,
+            after=self.after,
+            is_new=not self.base_digest,
+            is_text=is_text,
+            editable=is_text and self.action != "delete",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDraft:
+    """A change of one record in a record store, such as a contact or a row of a table.
+
+    ``store`` is the store's name, ``key`` the record's in it. ``before`` is the record when
+    the draft was made, None for a new one; ``after`` is None for a draft that deletes it.
+    A record that is no longer as ``before`` has it is never overwritten.
+    """
+
+    id: str
+    store: str
+    key: str
+    before: JsonObject | None
+    after: JsonObject | None
+    status: DraftStatus = "waiting"
+
+    @property
+    def action(self) -> DraftAction:
+        return "delete" if self.after is None else "write"
+
+    @property
+    def label(self) -> str:
+        return f"{self.store}/{self.key}"
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """What it changes; see ``FileDraft.keys``."""
+        return frozenset({(f"record {self.store}", self.key)})
+
+    def describe(self) -> DraftDescription:
+        return DraftDescription(
+            noun="record",
+            action=self.action,
+            name=self.label,
+            target="",
+            before=None if self.before is None else record_text(self.before),
+            after="" if self.after is None else record_text(self.after),
+            is_new=self.before is None,
+        )
+
+
+Draft: TypeAlias = FileDraft | RecordDraft
+
+
+def draft_label(name: str, target: str) -> str:
+    """The name of what a draft changes, and its new name if it moves."""
+    return f"{name} → {target}" if target else name
+
+
+def record_text(record: JsonObject) -> str:
+    """A record as people read it, and as two of them are compared."""
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,38 @@
+"""The registry of providers: names each one once, for the whole program.
+
+A new provider is its folder and one line in ``FOLDERS``; see
+``docs/extending/provider.md``.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from .descriptor import ProviderDescriptor
+
+FOLDERS = (
+    "anthropic",
+    "openai",
+    "gemini",
+    "openai_chat",
+    "ollama",
+    "local_model",
+    "demo",
+)
+"""Folders in this package, in the order in which people see the providers."""
+
+
+def _descriptor(folder: str) -> ProviderDescriptor:
+    found: object = import_module(f"studio.providers.{folder}").PROVIDER
+    assert isinstance(found, ProviderDescriptor)
+    return found
+
+
+PROVIDERS = {found.name: found for found in map(_descriptor, FOLDERS)}
+PROVIDER_TITLES = {name: found.title for name, found in PROVIDERS.items()}
+EMBEDDED = tuple(name for name, found in PROVIDERS.items() if not found.adapter)
+"""Providers that ``agent.bootstrap`` starts inside this program."""
+KEYED = tuple(name for name, found in PROVIDERS.items() if found.key == "needed")
+"""Providers that cannot be used without a key."""
+KEY_VARIABLES = {name: found.key_variables for name, found in PROVIDERS.items()}
+"""The environment variables with a provider's key."""

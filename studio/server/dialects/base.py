@@ -1,0 +1,81 @@
+"""The base class of a dialect: what one API has to say of itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from studio.domain.jsonvalue import JsonObject
+from studio.server.contract import (
+    ApiRequest,
+    BadRequest,
+    ListedModel,
+    ResponseInfo,
+    ResponseWriter,
+)
+
+from . import openai_common
+
+
+class Dialect(ABC):
+    """One API's paths, and the shapes of its requests, responses and errors.
+
+    A dialect translates and does nothing else: it holds no state and knows no session.
+    A new one gives ``name``, ``path``, ``read_request`` and ``response_writer``; whatever
+    else it leaves out has the shape that OpenAI's APIs give it.
+    """
+
+    name: ClassVar[str]
+    """Tells the dialects apart, also in what is stored of a request: it never changes."""
+    path: ClassVar[str]
+    """Where a request is sent: ``/v1/chat/completions``."""
+    count_path: ClassVar[str] = ""
+    """Where the tokens of a request are counted; empty for an API without that."""
+    header: ClassVar[str] = ""
+    """A header that only clients of this API send; tells them apart on shared paths."""
+    ping: ClassVar[bytes] = b": ping\n\n"
+    """What fills a pause of a stream: a comment, or the API's own event."""
+    statuses: ClassVar[Mapping[int, int]] = {}
+    """HTTP statuses of errors that this API numbers differently."""
+    request_id_field: ClassVar[str] = ""
+    """The field of an error's body that holds the number of the request."""
+
+    @abstractmethod
+    def read_request(self, body: JsonObject) -> ApiRequest:
+        """Read a request; raises BadRequest that names the field."""
+
+    @abstractmethod
+    def response_writer(
+        self, request: ApiRequest, info: ResponseInfo, body: JsonObject
+    ) -> ResponseWriter:
+        """Return a new writer; ``body`` is the request again, for what the dialect alone reads."""
+
+    def read_count_request(self, body: JsonObject) -> ApiRequest:
+        """Read a request whose tokens are to be counted; raises BadRequest."""
+        return self.read_request(body)
+
+    def count_body(self, tokens: int) -> JsonObject:
+        """Return the body that says how many tokens a request has."""
+        return {"input_tokens": tokens}
+
+    def error_body(
+        self, message: str, *, status: int, code: str = "", param: str = ""
+    ) -> JsonObject:
+        """Return the body of an error."""
+        return openai_common.error_body(message, status=status, code=code, param=param)
+
+    def unmatched_result(self, call_id: str, message: int, block: int) -> BadRequest:
+        """Return the error for a tool's result that answers no call.
+
+        ``message`` and ``block`` are the indices of where the result stands.
+        """
+        return BadRequest(f"No tool call found for the result of call {call_id}.", param="messages")
+
+    def model_body(self, model: ListedModel) -> JsonObject:
+        """Return the body that describes a model."""
+        return openai_common.model_body(model)
+
+    def models_body(self, models: Sequence[ListedModel]) -> JsonObject:
+        """Return the body that lists models."""
+        return {"object": "list", "data": [self.model_body(model) for model in models]}

@@ -1,0 +1,78 @@
+"""Record drafts: propose changes of records, and carry them out in their record store."""
+
+from __future__ import annotations
+
+import uuid
+from abc import ABC, abstractmethod
+
+from studio.domain.drafts import RecordDraft, record_text
+from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import JsonObject
+
+from .atomic_files import DraftConflict
+from .draft_conflict import Conflict
+
+
+class RecordStore(ABC):
+    """Where records of one kind are kept, each a JSON object under a key.
+
+    A tool file makes one under a module-level name; ``ToolDiscovery`` finds it there. Drafts
+    refer to it by ``name``, also after a restart. Both methods may block; they are called
+    in a thread, and may raise ToolFailed.
+    """
+
+    name: str
+
+    @abstractmethod
+    def read(self, key: str) -> JsonObject | None:
+        """The record as it is now; None if there is none."""
+
+    @abstractmethod
+    def replace(self, key: str, before: JsonObject | None, after: JsonObject | None) -> bool:
+        """Write ``after`` if the record is still ``before``, in one step; else return False.
+
+        None stands for no record: it is created, or deleted.
+        """
+
+
+def make_record_draft(store: RecordStore, key: str, after: JsonObject | None) -> RecordDraft:
+    """A draft that would make ``after`` the record under ``key``, or delete it; blocks."""
+    before = store.read(key)
+    if before == after:
+        raise ToolFailed(f"{store.name}/{key} is like this already. Nothing to change.")
+    return RecordDraft(uuid.uuid4().hex, store.name, key, before, after)
+
+
+def apply_record(store: RecordStore, draft: RecordDraft) -> None:
+    """Do what the draft proposes; DraftConflict if the record changed since it was made."""
+    _replace(store, draft, draft.before, draft.after, "the draft was made")
+
+
+def undo_record(store: RecordStore, draft: RecordDraft) -> None:
+    """Put back what the draft replaced; DraftConflict if the record changed since."""
+    _replace(store, draft, draft.after, draft.before, "the draft was approved")
+
+
+def compare_record(store: RecordStore, draft: RecordDraft) -> Conflict:
+    """A draft beside its record as it is now."""
+    about, now = draft.describe(), store.read(draft.key)
+    theirs = None if now is None else record_text(now)
+    return Conflict(draft, about.before, theirs, about.after or None, None)
+
+
+def remake_record(store: RecordStore, draft: RecordDraft) -> RecordDraft:
+    """The draft anew on the record as it is now; ToolFailed if that is as wanted already."""
+    return make_record_draft(store, draft.key, draft.after)
+
+
+def _replace(
+    store: RecordStore,
+    draft: RecordDraft,
+    old: JsonObject | None,
+    new: JsonObject | None,
+    since: str,
+) -> None:
+    # A record that is as wanted already is no conflict: the program ended before it said so.
+    if not store.replace(draft.key, old, new) and store.read(draft.key) != new:
+        name = draft.describe().label
+        raise DraftConflict(f"{name} changed since {since}. Nothing was changed.")

@@ -1,0 +1,190 @@
+"""Attachments of the message that is being written.
+
+Files are read in threads. A file that the chosen model would refuse is marked
+with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from studio.domain.errors import StudioError
+
+from .open_chat import Change, OpenChat
+from .session_options import SessionOptions
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.domain.messages import File, Image
+
+State: TypeAlias = Literal["reading", "ready", "refused", "error"]
+
+PASTED = "Pasted picture"
+
+
+class Attachment:
+    """One file: the block that is sent, once it is read, and what is known of it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.state: State = "reading"
+        self.block: Image | File | None = None
+        self.about = "Reading…"
+        """Kind and size, in words."""
+        self.preview: object = None
+        """What ``AttachmentList.describe`` made of the block, for a widget to paint."""
+        self.problem = ""
+        """What is wrong, in words for the person; empty for a good one."""
+        self.task: asyncio.Task[Any] | None = None
+
+    def refuse(self, reason: str) -> None:
+        """Note why the model refuses the file; without a reason it takes it."""
+        self.state = "refused" if reason else "ready"
+        self.problem = f"{self.name}: {reason}" if reason else ""
+
+    def fail(self, problem: str) -> None:
+        """Note why the file cannot be attached."""
+        self.state, self.problem, self.about = "error", problem, "Not attached"
+
+    def cancel(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
+async def no_description(block: Image | File) -> tuple[str, object]:
+    """Describes nothing: used where no widget shows the attachments."""
+    return "", None
+
+
+class AttachmentList:
+    """Reads files, keeps them in order, and asks whether the chosen model takes them."""
+
+    def __init__(self, chat: OpenChat, options: SessionOptions) -> None:
+        self._chat, self._options = chat, options
+        self.items: list[Attachment] = []
+        self.describe: Callable[[Image | File], Awaitable[tuple[str, object]]] = no_description
+        """Says what a file is and makes its preview; replaced by the widget that shows it."""
+        self._check_task: asyncio.Task[Any] | None = None
+        chat.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.part == "options":
+            self.recheck()
+
+    @property
+    def blocks(self) -> list[Image | File]:
+        """The files that are read."""
+        return [item.block for item in self.items if item.block is not None]
+
+    @property
+    def reading(self) -> bool:
+        """Whether a file is still being read."""
+        return any(item.state == "reading" for item in self.items)
+
+    @property
+    def send_remark(self) -> str:
+        """What the Send button says about the files; mostly nothing."""
+        if self.reading:
+            return "The files are still being read"
+        refused = [item.name for item in self.items if item.state == "refused"]
+        return f"The model refuses {', '.join(refused)}" if refused else ""
+
+    def add(self, paths: Sequence[Path]) -> None:
+        """Read files and attach them; one that cannot be read says why in its place."""
+
+        async def read(path: Path) -> Image | File:
+            from studio.agent.attachments import attach
+
+            return await attach(path)
+
+        for path in paths:
+            self._begin(path.name or str(path), read(path))
+
+    def paste(self, encode: Callable[[], bytes]) -> None:
+        """Attach a picture from the clipboard; ``encode`` returns its file, in a thread."""
+
+        async def pasted() -> Image:
+            from studio.agent.attachments import picture
+
+            return await picture(await asyncio.to_thread(encode))
+
+        count = sum(item.name.startswith(PASTED) for item in self.items)
+        self._begin(f"{PASTED} {count + 1}" if count else PASTED, pasted())
+
+    def remove(self, item: Attachment) -> None:
+        item.cancel()
+        self.items.remove(item)
+        self._chat.notify("attachments")
+
+    def take(self) -> list[Attachment]:
+        """Return all that can be sent and remove everything."""
+        taken = [item for item in self.items if item.block is not None]
+        for item in self.items:
+            item.cancel()
+        self.items = []
+        self._chat.notify("attachments")
+        return taken
+
+    def put_back(self, taken: Sequence[Attachment]) -> None:
+        """Attach again what ``take`` returned: it could not be sent."""
+        for item in taken:
+            item.refuse("")
+        self.items[:0] = taken
+        self._chat.notify("attachments")
+        self.recheck()
+
+    def replace(self, blocks: Sequence[Image | File]) -> None:
+        """Attach these and nothing else: the files of a message that is edited."""
+
+        async def known(block: Image | File) -> Image | File:
+            return block
+
+        self.take()
+        for block in blocks:
+            self._begin(getattr(block, "name", "Picture"), known(block))
+
+    def recheck(self) -> None:
+        """Ask again what the model refuses: another one is chosen, or more is known of it."""
+        if not self.blocks:
+            return
+        if self._check_task is not None:
+            self._check_task.cancel()
+        self._check_task = self._chat.run(self._check())
+
+    def _begin(self, name: str, reading: Coroutine[Any, Any, Image | File]) -> None:
+        item = Attachment(name)
+        self.items.append(item)
+        item.task = self._chat.run(self._read(item, reading))
+        self._chat.notify("attachments")
+
+    async def _read(self, item: Attachment, reading: Coroutine[Any, Any, Image | File]) -> None:
+        from studio.agent.attachments import check_total_size
+
+        try:
+            block = await reading
+            check_total_size([*self.blocks, block])
+        except StudioError as error:
+            item.fail(str(error))
+        else:
+            # Asked before the file counts as read: a refused one is never shown without reason.
+            refusal = await self._refusal(block)
+            item.about, item.preview = await self.describe(block)
+            item.block = block
+            item.refuse(refusal)
+        self._chat.notify("attachments")
+
+    async def _check(self) -> None:
+        for item in list(self.items):
+            if item.block is not None:
+                item.refuse(await self._refusal(item.block))
+        self._chat.notify("attachments")
+
+    async def _refusal(self, block: Image | File) -> str:
+        """Why the chosen model refuses a file; empty if it takes it."""
+        engine, options = self._chat.engine, self._options
+        if engine is None:
+            return ""
+        await options.found()
+        return await engine.refuses(options.provider, options.model_id, block)

@@ -1,0 +1,223 @@
+"""Chat model: what the chat pane shows and what a person can do in it, free of Qt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from .attachments import AttachmentList
+from .context_actions import ContextActions
+from .external_changes import ExternalChanges
+from .folder_trust import FolderTrust
+from .message_input import MessageInput
+from .message_queue import MessageQueue
+from .open_chat import Change, Listener, OpenChat
+from .recovery import RecoveryActions
+from .send import MessageSender
+from .session_options import SessionOptions
+from .turn_runner import TurnRunner
+from .turn_undo import TurnUndo
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.changes.draft_review import DraftDecision
+    from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
+    from studio.domain.permissions import Answer
+    from studio.domain.sessions import SessionInfo
+
+
+class Status(NamedTuple):
+    """What is out of the ordinary with the chat on screen; one thing at a time.
+
+    ``damaged`` and ``silent`` say in ``detail`` what the damage is and which provider
+    sends nothing, the latter ``since`` a time by ``time.monotonic``.
+    """
+
+    kind: Literal["damaged", "silent", "working", "went_on", "editing", "trust", "trust_again"]
+    detail: str = ""
+    since: float = 0.0
+
+
+class ChatModel:
+    """The state of the chat pane and its one signal.
+
+    ``subscribe`` takes a listener for every ``Change``. The parts are public:
+    widgets read them and call their methods. ``report`` takes a problem in
+    words for the person.
+    """
+
+    def __init__(self, runner: TurnRunner, report: Callable[[str], None]) -> None:
+        self.report = report
+        chat = self._chat = OpenChat(runner, report)
+        self.options = SessionOptions(chat)
+        self.attachments = AttachmentList(chat, self.options)
+        self.input = MessageInput(chat, self.attachments)
+        self.external = ExternalChanges(chat)
+        self.trust = FolderTrust(chat, self.options)
+        self.queue = MessageQueue(chat, self.input)
+        self.recovery = RecoveryActions(chat, self.input)
+        self.sender = MessageSender(chat, self.input, self.options, self.external)
+        self.context = ContextActions(chat)
+        self.undo = TurnUndo(chat)
+        self.parent: SessionInfo | None = None
+        """The chat from which this one was branched, if it is still there."""
+        chat.subscribe(self._changed)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` with each change; returns what ends that."""
+        return self._chat.subscribe(listener)
+
+    @property
+    def engine(self) -> Engine | None:
+        return self._chat.engine
+
+    @property
+    def session(self) -> Session | None:
+        """The session on screen; None for a chat that has not begun."""
+        return self._chat.session
+
+    # Chats
+
+    def attach(self, engine: Engine) -> None:
+        """Give the model its engine: from now on a message can be sent."""
+        self._chat.engine = engine
+        self._chat.notify("engine")
+
+    def start_new(
+        self, provider: str = "", text: str = "", folder: str = ""
+    ) -> Coroutine[Any, Any, None]:
+        """Show an empty chat at once; nothing is saved before the first message.
+
+        The coroutine that is returned looks up what the chat runs on.
+        """
+        self.options.reset(folder)
+        self._chat.show(None)
+        if text:
+            self.input.set_text(text)
+        return self.options.find(provider)
+
+    def open(self, session: Session) -> None:
+        """Show a session."""
+        self._chat.show(session)
+
+    def options_changed(self) -> None:
+        """Have everyone look again at what is chosen and what else there is."""
+        self._chat.notify("options")
+
+    async def finish(self) -> None:
+        """Wait for what was begun; what waits for the person is given up."""
+        await self._chat.finish()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Run a coroutine in the background; a failure is reported to the person."""
+        self._chat.run(work)
+
+    def _changed(self, change: Change) -> None:
+        if change.part == "chat":
+            self.parent = None
+            self._chat.notify("options")
+            if self.session is not None:
+                self.options.load_agents()
+                self._chat.run(self._find_parent(self.session))
+        elif change.part == "state":
+            self._chat.notify("options")
+            self._chat.notify("session")
+        elif change.part == "event":
+            from studio.domain.events import TurnComplete, TurnStarted
+
+            if isinstance(change.event, TurnStarted):
+                if self.session is not None:  # the model may have been routed
+                    self.options.use_session(self.session.info)
+                self._chat.notify("turn")
+            elif isinstance(change.event, TurnComplete):
+                self._chat.notify("turn")
+        elif change.part == "turn":
+            self._chat.notify("options")
+
+    async def _find_parent(self, session: Session) -> None:
+        parent, engine = session.info.parent, self.engine
+        found = await engine.store.get(parent) if engine is not None and parent else None
+        if session is self.session:
+            self.parent = found
+            self._chat.notify("parent")
+
+    # What is shown
+
+    @property
+    def status(self) -> Status | None:
+        """What is out of the ordinary; None if all is well."""
+        session, external = self.session, self.external.state
+        if session is not None and session.damage:
+            return Status("damaged", session.damage)
+        if session is not None and session.running and session.transcript.silent:
+            from studio.providers.registry import PROVIDER_TITLES
+
+            since = self._chat.runner.since(session.info.id)
+            if since is None:
+                since = time.monotonic() - session.transcript.silent
+            return Status(
+                "silent", PROVIDER_TITLES.get(session.info.provider, session.info.provider), since
+            )
+        if external:
+            return Status(external)
+        if self.input.editing:
+            return Status("editing")
+        question = self.trust.question
+        if question == "nothing":
+            return None
+        return Status("trust_again" if question == "changed" else "trust")
+
+    @property
+    def waiting_since(self) -> float | None:
+        """When the running turn's last wait or silence began, by ``time.monotonic``."""
+        session = self.session
+        if session is None or not session.running:
+            return None
+        return self._chat.runner.since(session.info.id)
+
+    @property
+    def placeholder(self) -> str:
+        """What stands in the empty input."""
+        if self.input.closed or self.engine is None:
+            return self.input.closed
+        if self.input.state == "waiting":
+            return f"Answer above, or tell {self.options.agent} what to do instead"
+        return "Ask, or describe a task" if self.session is None else "Add a follow-up"
+
+    @property
+    def context_use(self) -> tuple[float, str] | None:
+        """How much of the model's context is used, as a part and in words."""
+        if self.session is None or self.engine is None:
+            return None
+        used = self.session.transcript.last_usage.total
+        window = self.options.model.context_window
+        if not used or not window:
+            return None
+        return min(1.0, used / window), f"{used:,} of {window:,} tokens of context"
+
+    def model_title(self, provider: str, model: str) -> str:
+        return self.engine.model(provider, model).title if self.engine and model else model
+
+    # What a person does in the transcript
+
+    def stop(self) -> None:
+        if self.session is not None:
+            self.session.stop()
+
+    def answer_permission(self, question_id: str, answer: Answer) -> None:
+        """Answer a permission question of this program or of another one."""
+        if self.session is not None and self.session.running:
+            self.session.answer_permission(question_id, answer)
+        else:
+            self._chat.run(self.external.answer(question_id, answer))
+
+    def answer_question(self, call_id: str, text: str) -> None:
+        """Answer a question that the agent asked."""
+        if self.session is not None:
+            self.session.answer_question(call_id, text)
+
+    def decide_draft(self, draft_id: str, decision: DraftDecision) -> None:
+        """Approve, discard or undo a draft."""
+        if self.session is not None:
+            self._chat.run(self.session.decide(draft_id, decision))

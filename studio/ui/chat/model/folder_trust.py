@@ -1,0 +1,72 @@
+"""Folder trust: whether the person has to be asked about the chat's folder (T-7)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .open_chat import Change, OpenChat
+from .session_options import SessionOptions
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.permission.rules import Trust
+
+
+class FolderTrust:
+    """Reads the folder's rules and agents, and remembers what the person put off."""
+
+    def __init__(self, chat: OpenChat, options: SessionOptions) -> None:
+        self._chat, self._options = chat, options
+        self._task: asyncio.Task[None] | None = None
+        self.folder = ""
+        """The folder that was read last."""
+        self._found: Trust = "nothing"
+        self._put_off: set[tuple[str, Trust]] = set()
+        chat.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.part == "chat":
+            self._put_off.clear()
+        elif change.part == "options":
+            self.refresh()
+
+    @property
+    def question(self) -> Trust:
+        """What to ask about: files that were never trusted, or that changed since."""
+        here = self.folder == self._options.folder
+        if not here or self._found == "trusted" or (self.folder, self._found) in self._put_off:
+            return "nothing"
+        return self._found
+
+    def refresh(self) -> None:
+        """Read again what is in the folder."""
+        if self._chat.engine is not None and (self._task is None or self._task.done()):
+            self._task = self._chat.run(self._refresh())
+
+    async def _refresh(self) -> None:
+        engine = self._chat.engine
+        assert engine is not None
+        while True:
+            folder = self._options.folder
+            found: Trust = await engine.rules.trusted(Path(folder)) if folder else "nothing"
+            if folder == self._options.folder:
+                break
+        if (folder, found) != (self.folder, self._found):
+            self.folder, self._found = folder, found
+            self._chat.notify("status")
+
+    def put_off(self) -> None:
+        """Ask no more as long as this chat is on screen."""
+        self._put_off.add((self.folder, self._found))
+        self._chat.notify("status")
+
+    def trust(self, folder: str) -> None:
+        """Trust the folder as it is now."""
+        self._chat.run(self._trust(folder))
+
+    async def _trust(self, folder: str) -> None:
+        assert self._chat.engine is not None
+        await self._chat.engine.rules.trust(Path(folder))
+        self._options.load_agents()  # they may bring more now
+        self.refresh()

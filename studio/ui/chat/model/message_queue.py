@@ -1,0 +1,107 @@
+"""Message queue: messages sent while a turn runs wait, join its next step, or come back (L-1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from .message_input import MessageInput
+from .open_chat import Change, OpenChat
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.session.session import Session
+    from studio.domain.messages import Said
+
+
+class QueuedMessage(NamedTuple):
+    """One message that waits, in one line."""
+
+    id: str
+    text: str
+    steers: bool
+    """Whether it joins the running turn at its next step."""
+
+
+class MessageQueue:
+    """Follows the session's queue: its messages, the oldest first."""
+
+    def __init__(self, chat: OpenChat, message_input: MessageInput) -> None:
+        self._chat, self._input = chat, message_input
+        self.messages: Sequence[QueuedMessage] = ()
+        self.running = False
+        """Whether a turn can still be steered; one that is only being saved can not."""
+        self._steering: tuple[str, frozenset[str]] = ("", frozenset())
+        """A turn, and the messages that are to join it."""
+        self._shown: object = ((), frozenset[str](), False)
+        chat.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.part in ("chat", "event", "state"):
+            self._update()
+
+    def _update(self) -> None:
+        session = self._chat.session
+        sound = session is not None and not session.damage
+        queued = session.transcript.queued if session is not None and sound else {}
+        running = sound and self._input.state != "idle"
+        steering = self._steered(session) if session is not None and running else frozenset[str]()
+        shown = (tuple(queued), steering & queued.keys(), running)
+        if shown != self._shown:
+            self._shown, self.running = shown, running
+            self.messages = [
+                QueuedMessage(id_, message_in_short(parts), id_ in steering)
+                for id_, parts in queued.items()
+            ]
+            self._chat.notify("queue")
+
+    def _steered(self, session: Session) -> frozenset[str]:
+        turn_id, steering = self._steering
+        return steering if turn_id == session.transcript.turn_id else frozenset()
+
+    def add(self, *, now: bool) -> None:
+        """Queue what is typed, to be read at the next step if it is to go ``now``.
+
+        Without a session yet, it stays typed.
+        """
+        session = self._chat.session
+        if session is None or session.damage:
+            return
+        message_id = session.queue(self._input.take().parts)
+        if now:
+            self._steer(session, message_id)
+        self._update()
+
+    def send(self, message_id: str) -> None:
+        """Send a message at the next step, or begin a turn with it."""
+        session = self._chat.session
+        if session is None:
+            return
+        if self._input.state != "idle":
+            self._steer(session, message_id)
+            self._update()
+        elif parts := session.unqueue(message_id):
+            self._input.set_state("running")
+            self._chat.runner.start(session, parts)
+
+    def _steer(self, session: Session, message_id: str) -> None:
+        session.steer(message_id)
+        turn_id = session.transcript.turn_id
+        self._steering = turn_id, self._steered(session) | {message_id}
+
+    def take_back(self, message_id: str) -> None:
+        """Remove a message; it goes back to the input if that is empty."""
+        session = self._chat.session
+        if session is None:
+            return
+        parts = session.unqueue(message_id)
+        if parts and not self._input.text and not self._input.attachments.blocks:
+            self._input.fill(parts)
+
+
+def message_in_short(parts: Sequence[Said]) -> str:
+    """A message in one line: its words, else the names of what is attached."""
+    from studio.domain.messages import Text
+
+    words = " ".join(part.text for part in parts if isinstance(part, Text)).split()
+    names = [getattr(part, "name", "") or "Picture" for part in parts if not isinstance(part, Text)]
+    return ", ".join(filter(None, [" ".join(words)[:400], *names]))

@@ -1,0 +1,150 @@
+"""Recovery actions: retry, raise a limit, compact or branch where a chat cannot simply go on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .message_input import MessageInput
+from .open_chat import OpenChat
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.agent.session.session import Session
+    from studio.domain.agents import Caps, Mode
+    from studio.domain.blocks import UserBlock
+
+
+class RecoveryActions:
+    """Does what the buttons of errors, waits, ends and of the status strip say."""
+
+    def __init__(self, chat: OpenChat, message_input: MessageInput) -> None:
+        self._chat, self._input = chat, message_input
+
+    def do(self, name: str) -> bool:
+        """Do what a button is called; False for one that is not about the session."""
+        chat, session = self._chat, self._chat.session
+        match name:
+            case "try_again" | "go_on":
+                self.retry()
+            case "go_on_background":
+                self.retry("background")
+            case "raise_cap" if session is not None:
+                chat.run(self._raise_cap(session))
+            case "try_now" if session is not None:
+                session.try_now()
+            case "stop" if session is not None:
+                session.stop()
+            case "compact" if session is not None:
+                chat.run(self._compact(session))
+            case "new_chat_from_here" if session is not None:
+                chat.run(self._branch(session, compact=True))
+            case "continue_from" if session is not None:
+                chat.run(self._branch(session))
+            case "stop_editing":
+                self._input.clear()
+            case _:
+                return False
+        return True
+
+    def retry(self, mode: Mode | None = None) -> None:
+        """Try the last message again, or go on from where the last turn ended."""
+        session = self._chat.session
+        if session is not None and not session.running:
+            self._input.set_state("running")
+            self._chat.runner.start(session, [], mode)
+
+    # Limits
+
+    @property
+    def limit_setting(self) -> str:
+        """The setting of the limit that the last turn reached: ``turn_dollars``; else empty."""
+        from studio.domain.blocks import EndBlock
+
+        session = self._chat.session
+        last = session.transcript.blocks[-1] if session and session.transcript.blocks else None
+        if not isinstance(last, EndBlock) or not last.cap:
+            return ""
+        return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"
+
+    def raised_cap(self, reason: str) -> str:
+        """What a chat's limit is raised to after a turn that ended so: “$4.00”."""
+        session = self._chat.session
+        if session is None or self._chat.engine is None:
+            return ""
+        caps = self._raised_caps(session, reason)
+        return f"${caps.dollars:,.2f}" if reason == "money_limit" else f"{caps.tokens:,} tokens"
+
+    def _raised_caps(self, session: Session, reason: str) -> Caps:
+        """The chat's caps, the one that was met twice as large, or twice what was used."""
+        engine = self._chat.engine
+        assert engine is not None
+        from studio.agent.usage_accounting import session_caps
+
+        caps = session_caps(session.info, engine.settings.values)
+        used = engine.accounts.used(session.info.id)
+        if reason == "money_limit":
+            return replace(caps, dollars=2 * max(caps.dollars, round(used.dollars, 2)))
+        return replace(caps, tokens=2 * max(caps.tokens, used.tokens))
+
+    async def _raise_cap(self, session: Session) -> None:
+        """Let the chat use twice as much, then go on."""
+        last = session.transcript.blocks[-1]
+        await session.change(caps=self._raised_caps(session, getattr(last, "reason", "")))
+        self.retry()
+
+    # Compact and branch
+
+    async def _compact(self, session: Session) -> None:
+        """Shorten what the model gets, then go on."""
+        self._input.set_state("running")
+        try:
+            await session.memory.compact()
+        except BaseException:
+            self._input.set_state("idle")
+            raise
+        self.retry()
+
+    async def _branch(self, session: Session, before: str = "", *, compact: bool = False) -> None:
+        """Open a new chat that goes on from here, or from before a turn."""
+        assert self._chat.engine is not None
+        branch = await self._chat.engine.sessions.branch(session.info.id, before)
+        self._chat.show(branch)
+        self._chat.notify("session")
+        if compact:
+            await branch.memory.compact()
+
+    # Earlier messages
+
+    def branch_after(self, turn_id: str) -> None:
+        """Open a new chat that goes on after a turn."""
+        session = self._chat.session
+        turns = [message.turn_id for message in self._messages]
+        if session is not None and turn_id in turns:
+            following = turns[turns.index(turn_id) + 1 :]
+            self._chat.run(self._branch(session, following[0] if following else ""))
+
+    def edit(self, turn_id: str) -> bool:
+        """Put the message of a turn into the input; False if that cannot be."""
+        found = (message for message in self._messages if message.turn_id == turn_id)
+        return self._edit(next(found, None))
+
+    def recall(self) -> bool:
+        """Put the last message into the input; False if that cannot be."""
+        return self._edit(self._messages[-1] if self._messages else None)
+
+    def _edit(self, message: UserBlock | None) -> bool:
+        session = self._chat.session
+        if session is None or session.damage or message is None:
+            return False
+        self._input.fill(message.said, message.text)
+        self._input.edit("" if session.running else message.turn_id)
+        return True
+
+    @property
+    def _messages(self) -> list[UserBlock]:
+        """What the person said in the open chat."""
+        from studio.domain.blocks import UserBlock
+
+        session = self._chat.session
+        blocks = session.transcript.blocks if session is not None else ()
+        return [block for block in blocks if isinstance(block, UserBlock)]

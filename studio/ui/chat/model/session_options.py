@@ -1,0 +1,274 @@
+"""Session options: the agent, model, thinking, permission mode and folder of the open chat."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import StudioError
+from studio.ui.formatting import short_path
+
+from .open_chat import Change, OpenChat
+
+if TYPE_CHECKING:  # all this comes after the first paint
+    from studio.domain.agents import Agent, Mode, PermissionMode, Role
+    from studio.domain.models import Effort, ModelInfo
+    from studio.domain.sessions import SessionInfo
+
+NAME_WAIT = 0.3
+"""Seconds a new chat waits for the name of its model before it is shown without."""
+
+PERMISSION_MODES: dict[PermissionMode, tuple[str, str]] = {
+    "ask": ("Ask first", "Reads the folder; drafts wait, the rest is asked about"),
+    "auto": ("Automatic", "Drafts are written at once, the rest is asked about"),
+    "plan": ("Plan", "Only reads, and proposes what to do"),
+}
+ROLE_LIMITS: dict[Role, str] = {
+    "all": "",
+    "edits": "Reads and drafts",
+    "notes": "Reads and takes notes",
+    "reads": "Only reads",
+}
+"""What an agent may use at most, where that is not everything (T-6)."""
+
+EFFORT_NAMES: dict[Effort, str] = {
+    "none": "Off",
+    "minimal": "Minimal",
+    "low": "Low",
+    "medium": "Medium",
+    "high": "High",
+    "xhigh": "Extra high",
+    "max": "Maximum",
+}
+
+
+def efforts(model: ModelInfo) -> tuple[Effort, ...]:
+    """The efforts that can be chosen; for an unknown model those that most models have."""
+    if model.efforts is None:
+        return () if model.reasoning is False else ("low", "medium", "high")
+    return model.efforts
+
+
+class SessionOptions:
+    """Keeps what the chat runs on, and saves what the person chooses in the session.
+
+    The options of a chat that has not begun come from the settings and its folder.
+    """
+
+    def __init__(self, chat: OpenChat) -> None:
+        self._chat = chat
+        self.agents: Sequence[Agent] = ()
+        """The agents that the folder offers."""
+        self.agent = "Coder"
+        self.provider = ""
+        self.model_id = ""
+        self.permission_mode: PermissionMode = "ask"
+        self.effort: Effort | None = None
+        """How much the model is to think; None leaves it its default."""
+        self.folder = ""
+        self.model_chosen = False
+        """Whether the person chose the model of the new chat themselves (L-13)."""
+        self._unchanged = True
+        """Whether the person chose nothing else than the settings say for the new chat."""
+        self._new_provider = ""
+        """The provider that the new chat was asked to use, if any."""
+        self._lookup: asyncio.Task[None] | None = None
+        chat.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.part == "engine":
+            self._load_settings()
+        elif change.part == "chat" and self._chat.session is not None:
+            self.use_session(self._chat.session.info)
+
+    def _load_settings(self) -> None:
+        engine = self._chat.engine
+        assert engine is not None
+        engine.catalogue.subscribe(lambda _: self._chat.notify("options"))
+        self.folder = engine.settings.values.last_folder
+        self.permission_mode = engine.settings.values.default_permission_mode
+
+    # What is chosen
+
+    @property
+    def model(self) -> ModelInfo:
+        """What is known of the chosen model."""
+        assert self._chat.engine is not None
+        return self._chat.engine.model(self.provider, self.model_id)
+
+    @property
+    def turn_mode(self) -> Mode | None:
+        """The mode chosen for the next turns; None leaves it to the agent's file."""
+        return self._chat.runner.modes.get(self._session_id)
+
+    @property
+    def _session_id(self) -> str:
+        """The session's id; the mode of a chat that has not begun is kept under no id."""
+        return "" if self._chat.session is None else self._chat.session.info.id
+
+    @property
+    def uses_own_folder(self) -> bool:
+        """Whether no folder was chosen: the chat works in the program's own."""
+        engine = self._chat.engine
+        return engine is not None and Path(self.folder) == engine.paths.data / "chats"
+
+    @property
+    def folder_name(self) -> str:
+        """The folder as a person reads it."""
+        return "No folder" if self.uses_own_folder else short_path(self.folder)
+
+    def agent_icon(self, name: str) -> tuple[str, str]:
+        """Icon and hue of an agent; a plain one if the agent is not there any more."""
+        agent = next((agent for agent in self.agents if agent.name == name), None)
+        return (agent.icon, agent.hue) if agent else ("bot", "slate")
+
+    # A new chat, and a session
+
+    def reset(self, folder: str = "") -> None:
+        """Set the options of a new chat to the defaults; ``find`` looks up the rest."""
+        self._chat.runner.modes.pop("", None)
+        self.model_chosen = False
+        self._unchanged = True
+        if self._chat.engine is not None:
+            self.permission_mode = self._chat.engine.settings.values.default_permission_mode
+        self.effort = None
+        self.folder = folder or self.folder
+
+    def use_session(self, info: SessionInfo) -> None:
+        """Take the options of a session."""
+        self.folder = info.folder
+        self.agent, self.provider, self.model_id = info.agent, info.provider, info.model
+        self.permission_mode = info.permission_mode
+        self.effort = info.effort
+
+    def settings_changed(self) -> None:
+        """Apply the settings to a new chat for which nothing was chosen."""
+        engine = self._chat.engine
+        new = self._chat.session is None and self._unchanged
+        if new and engine is not None and self._lookup is not None:
+            self.permission_mode = engine.settings.values.default_permission_mode
+            self._lookup.cancel()
+            self._lookup = self._chat.run(self._find(self._new_provider))
+        self._chat.notify("options")
+
+    async def find(self, provider: str) -> None:
+        """Look up folder, agents and model of a new chat; what is slow goes on in a task."""
+        self._new_provider = provider
+        self._lookup = self._chat.run(self._find(provider))
+        await asyncio.wait([self._lookup], timeout=NAME_WAIT)
+
+    async def found(self) -> None:
+        """Wait until all of it is known."""
+        if self._lookup is not None:
+            await asyncio.wait([self._lookup])
+
+    async def _find(self, provider: str) -> None:
+        engine = self._chat.engine
+        assert engine is not None
+        if not self.folder or not Path(self.folder).is_dir():
+            self.folder = str(await asyncio.to_thread(engine.own_folder))
+        await self._load_agents()
+        try:
+            choice = await engine.choose(provider=provider, folder=Path(self.folder))
+            found = choice.agent, choice.provider, choice.model
+        except StudioError as error:
+            self._chat.report(str(error))
+            name = engine.settings.values.default_agent or self.agent
+            found = name, provider or await engine.connections.default(), ""
+        if self._chat.session is None:
+            self.agent, self.provider, self.model_id = found
+            self._chat.notify("options")
+
+    def load_agents(self) -> None:
+        """Read again which agents the folder offers."""
+        self._chat.run(self._load_agents())
+
+    async def _load_agents(self) -> None:
+        assert self._chat.engine is not None
+        found = await self._chat.engine.agents(Path(self.folder))
+        self.agents = list(found.by_name.values())
+        for problem in found.problems:
+            self._chat.report(problem)
+        self._chat.notify("options")
+
+    # What the person chooses
+
+    def choose_agent(self, name: str) -> None:
+        self.agent = name
+        self._keep(agent=name)
+
+    def choose_turn_mode(self, mode: str) -> None:
+        """Choose how long the next turns may take; an empty one leaves it to the agent's file."""
+        if mode == "inline" or mode == "background":
+            self._chat.runner.modes[self._session_id] = mode
+        else:
+            self._chat.runner.modes.pop(self._session_id, None)
+        self._chat.notify("options")
+
+    def move_turn_mode(self, session_id: str) -> None:
+        """Give the turn mode of the new chat to the session that was made for it."""
+        if (mode := self._chat.runner.modes.pop("", None)) is not None:
+            self._chat.runner.modes[session_id] = mode
+
+    def choose_effort(self, effort: Effort | None) -> None:
+        self.effort = effort
+        self._keep(effort=effort)
+
+    def choose_model(self, provider: str, model: str) -> None:
+        """Choose a model, also as the default of later chats."""
+        if self._lookup is not None:
+            self._lookup.cancel()
+        self.provider, self.model_id = provider, model
+        self.model_chosen = True
+        if self.effort not in (None, *efforts(self.model)):
+            self.effort = None
+        self._keep(provider=provider, model=model, effort=self.effort)
+        if (engine := self._chat.engine) is not None:
+            values = engine.settings.values
+            values.default_provider, values.default_model[provider] = provider, model
+            self._chat.run(engine.settings.save())
+
+    def choose_permission_mode(self, mode: PermissionMode) -> None:
+        self.permission_mode = mode
+        self._keep(permission_mode=mode)
+
+    def choose_folder(self, folder: str) -> None:
+        self.folder = folder
+        if (engine := self._chat.engine) is not None:
+            engine.settings.values.use_folder(folder)
+            self._chat.run(engine.settings.save())
+        self._keep(folder=folder)
+        self.load_agents()
+
+    async def remember_folder(self) -> None:
+        """Offer the folder of a chat that began again in later ones."""
+        engine = self._chat.engine
+        assert engine is not None
+        if not self.uses_own_folder:
+            engine.settings.values.use_folder(self.folder)
+            await engine.settings.save()
+
+    def _keep(self, **fields: str | None) -> None:
+        if "folder" not in fields:
+            self._unchanged = False
+        if self._chat.session is not None:
+            self._chat.run(self._chat.session.change(**fields))
+            if "model" in fields:
+                self._retry_with_model()
+            self._chat.notify("session")
+        self._chat.notify("chosen")
+        self._chat.notify("options")
+
+    def _retry_with_model(self) -> None:
+        """Repeat a request that waits for its next attempt with the chosen model."""
+        from studio.domain.blocks import RetryBlock
+
+        session = self._chat.session
+        if session is None or not session.running or not session.transcript.blocks:
+            return
+        last = session.transcript.blocks[-1]
+        if isinstance(last, RetryBlock) and last.state == "waiting":
+            session.stop()
+            self._chat.runner.start(session, [])

@@ -1,0 +1,315 @@
+"""The model of the chat pane, driven without Qt: a real engine against the simulator."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock
+
+import pytest
+
+from studio.domain.blocks import TextBlock, UserBlock
+from studio.domain.errors import ConfigurationError
+from studio.domain.messages import File
+from studio.simulator import Call, Script, Text, Turn, stall, status
+from studio.ui.chat.model.chat_model import ChatModel
+from studio.ui.chat.model.open_chat import Change, OpenChat
+from studio.ui.chat.model.turn_runner import TurnRunner
+from support.engine_home import EngineHome, engine_home
+
+COMPATIBLE = "openai-compatible"
+HANGS = Turn(Text("I am on it."), faults=[stall(at=-1)])
+NO_QT = """
+import importlib, pkgutil, sys
+for name in ("PySide6", "shiboken6", "qasync"):
+    sys.modules[name] = None
+import studio.ui.chat.model as model
+import studio.ui.transcript.model, studio.ui.transcript.height_index
+names = [module.name for module in pkgutil.iter_modules(model.__path__)]
+for name in names:
+    importlib.import_module(f"studio.ui.chat.model.{name}")
+print(len(names))
+"""
+
+
+class Pane:
+    """A chat pane without widgets: the model, and what it told."""
+
+    def __init__(self, home: EngineHome) -> None:
+        self.home = home
+        self.problems: list[str] = []
+        self.runner = TurnRunner(lambda error: self.problems.append(str(error)), lambda *_: None)
+        self.model = ChatModel(self.runner, self.problems.append)
+        self.changes: list[Change] = []
+        self.model.subscribe(self.changes.append)
+
+    @property
+    def parts(self) -> list[str]:
+        return [change.part for change in self.changes]
+
+    @property
+    def texts(self) -> list[str]:
+        """What was said by the person and the agent."""
+        session = self.model.session
+        blocks = session.transcript.blocks if session is not None else ()
+        return [block.text for block in blocks if isinstance(block, UserBlock | TextBlock)]
+
+    async def say(self, text: str) -> None:
+        self.model.input.set_text(text)
+        self.model.sender.send()
+        await until(lambda: self.model.session is not None and self.model.session.running)
+
+    async def done(self) -> None:
+        await until(lambda: self.model.input.state == "idle" and not self.runner.running)
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    """Wait until a condition holds."""
+    deadline = asyncio.get_running_loop().time() + 60
+    while not condition():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.005)
+
+
+@contextlib.asynccontextmanager
+async def pane(tmp_path: Path, script: Script) -> AsyncIterator[Pane]:
+    """A new chat of an engine whose provider is the simulator."""
+    async with engine_home(tmp_path, COMPATIBLE, script) as home:
+        values = home.studio.settings.values
+        values.default_provider, values.default_model[COMPATIBLE] = COMPATIBLE, "sim-model"
+        shown = Pane(home)
+        shown.model.attach(home.studio)
+        await shown.model.start_new(COMPATIBLE, folder=str(home.folder))
+        await shown.model.options.found()
+        try:
+            yield shown
+        finally:
+            shown.runner.leave()
+            shown.runner.stop_all()
+            await shown.runner.finish()
+            await shown.model.finish()
+
+
+def test_the_model_is_free_of_qt() -> None:
+    done = subprocess.run([sys.executable, "-c", NO_QT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) >= 12
+
+
+async def test_the_first_message_makes_the_session_and_is_answered(tmp_path: Path) -> None:
+    async with pane(tmp_path, [Turn(Text("Hello."))]) as chat:
+        model = chat.model
+        assert model.session is None and model.placeholder == "Ask, or describe a task"
+        assert (model.options.provider, model.options.model_id) == (COMPATIBLE, "sim-model")
+        await chat.say("Hi")
+        assert model.input.text == "" and model.placeholder == "Add a follow-up"
+        await chat.done()
+        assert chat.texts == ["Hi", "Hello."] and not chat.problems
+        first = chat.parts.index
+        assert first("chat") < first("sent") < first("event") < first("turn")
+        assert model.session is not None and model.session.info.folder == str(chat.home.folder)
+
+
+async def test_a_message_that_cannot_be_sent_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def in_use() -> None:
+        raise ConfigurationError("In use.")
+
+    async with pane(tmp_path, []) as chat:
+        notes = chat.home.folder / "notes.md"
+        notes.write_text("# Notes\n")
+        chat.model.attachments.add([notes])
+        await until(lambda: not chat.model.attachments.reading)
+        monkeypatch.setattr(chat.model.external, "ensure_free", in_use)
+        chat.model.input.set_text("Read this")
+        chat.model.sender.send()
+        assert chat.model.input.text == "" and chat.model.input.state == "running"
+        await until(lambda: chat.problems == ["In use."])
+        assert chat.model.input.text == "Read this" and chat.model.input.state == "idle"
+        assert [item.name for item in chat.model.attachments.items] == ["notes.md"]
+        assert chat.model.input.ready and chat.model.session is None
+
+
+async def test_messages_wait_while_a_turn_runs_and_can_be_taken_back(tmp_path: Path) -> None:
+    async with pane(tmp_path, [HANGS, Turn(Text("Second."))]) as chat:
+        model = chat.model
+        await chat.say("First")
+        await until(lambda: model.session and model.session.transcript.steps)
+        for words in ("Wait", "Now"):
+            model.input.set_text(words)
+            model.queue.add(now=words == "Now")
+        assert [(one.text, one.steers) for one in model.queue.messages] == [
+            ("Wait", False),
+            ("Now", True),
+        ]
+        assert model.queue.running and model.input.text == ""
+        model.queue.take_back(model.queue.messages[0].id)
+        assert model.input.text == "Wait"  # the input was empty
+        model.input.set_text("Typed")
+        model.queue.take_back(model.queue.messages[0].id)
+        assert model.input.text == "Typed" and not model.queue.messages  # it was not
+        model.stop()
+        await chat.done()
+        assert not model.queue.running
+
+
+async def test_words_answer_the_open_question_or_refuse_a_permission(tmp_path: Path) -> None:
+    asks = Turn(Call("run", {"command": "touch made"}), stop="tool_use")
+    async with pane(tmp_path, [asks, Turn(Text("Then not."))]) as chat:
+        model = chat.model
+        await chat.say("Make a file")
+        await until(lambda: model.input.state == "waiting")
+        assert "tell Coder what to do instead" in model.placeholder and "state" in chat.parts
+        model.input.set_text("Leave it")
+        model.sender.send()
+        await until(lambda: "Then not." in chat.texts)
+        await chat.done()
+        assert not (chat.home.folder / "made").exists()
+        assert chat.texts == ["Make a file", "Leave it", "Then not."]
+
+
+async def test_an_edited_message_goes_to_a_branch(tmp_path: Path) -> None:
+    script = [Turn(Text("One.")), Turn(Text("Two.")), Turn(Text("Other."))]
+    async with pane(tmp_path, script) as chat:
+        model = chat.model
+        for words in ("First", "Second"):
+            await chat.say(words)
+            await chat.done()
+        before = model.session
+        assert model.recovery.recall() and model.input.text == "Second"
+        assert model.status is not None and model.status.kind == "editing"
+        model.input.set_text("")
+        assert model.status is None  # its text is deleted: it is not edited any more
+        model.recovery.recall()
+        await chat.say("Different")
+        await until(lambda: "Other." in chat.texts)
+        await chat.done()
+        assert model.session is not before and before is not None
+        assert chat.texts == ["First", "One.", "Different", "Other."]
+        await until(lambda: model.parent is not None)
+        assert model.parent is not None and model.parent.id == before.info.id
+
+
+async def test_a_failed_turn_is_tried_again(tmp_path: Path) -> None:
+    async with pane(tmp_path, [Turn(Text("Late."), faults=[status(500, times=1)])]) as chat:
+        await chat.say("Go")
+        await chat.done()
+        assert chat.texts == ["Go"]
+        assert chat.model.recovery.do("try_again") and not chat.model.recovery.do("settings")
+        await until(lambda: "Late." in chat.texts)
+        await chat.done()
+
+
+async def test_what_the_person_chooses_is_kept_in_the_session(tmp_path: Path) -> None:
+    async with pane(tmp_path, [Turn(Text("Yes."))]) as chat:
+        model = chat.model
+        model.options.choose_turn_mode("background")
+        await chat.say("Go")
+        await chat.done()
+        assert model.session is not None and model.options.turn_mode == "background"
+        chat.changes.clear()
+        model.options.choose_permission_mode("plan")
+        model.options.choose_model(COMPATIBLE, "other")
+        await until(lambda: model.session and model.session.info.model == "other")
+        assert model.session.info.permission_mode == "plan"
+        assert {"chosen", "session", "options"} <= set(chat.parts)
+        await model.start_new(COMPATIBLE)
+        assert model.session is None and model.options.permission_mode == "ask"
+        assert model.options.turn_mode is None
+
+
+async def test_settings_reach_a_new_chat_until_something_is_chosen(tmp_path: Path) -> None:
+    async with pane(tmp_path, []) as chat:
+        options, values = chat.model.options, chat.home.studio.settings.values
+        values.default_permission_mode = "plan"
+        options.settings_changed()
+        assert options.permission_mode == "plan"
+        options.choose_permission_mode("auto")
+        options.settings_changed()
+        assert options.permission_mode == "auto"
+
+
+async def test_a_folder_with_rules_is_asked_about_until_it_is_put_off_or_trusted(
+    tmp_path: Path,
+) -> None:
+    async with pane(tmp_path, []) as chat:
+        folder = chat.home.folder / "strange"
+        (folder / ".agents").mkdir(parents=True)
+        (folder / ".agents" / "permissions.yaml").write_text("allow:\n  - run(ls *)\n")
+        chat.model.options.choose_folder(str(folder))
+        await until(lambda: chat.model.status is not None)
+        assert chat.model.status is not None and chat.model.status.kind == "trust"
+        chat.model.trust.put_off()
+        assert chat.model.status is None
+        await chat.model.start_new(COMPATIBLE)
+        assert chat.model.status is not None  # put off for one chat only
+        chat.model.trust.trust(str(folder))
+        await until(lambda: chat.model.status is None)
+
+
+async def test_a_chat_that_another_program_continued_is_shown_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = [Turn(Text("Here.")), Turn(Text("There."))]
+    async with pane(tmp_path, script) as chat:
+        model = chat.model
+        await chat.say("Go")
+        await chat.done()
+        shown = model.session
+        assert shown is not None
+        sessions = chat.home.studio.sessions
+        other = await sessions.branch(shown.info.id)
+        monkeypatch.setattr(sessions, "open", AsyncMock(return_value=other))
+        await model.external.refresh()
+        assert model.session is other and model.status is not None
+        assert model.status.kind == "went_on"
+        assert any(change.reloaded for change in chat.changes)
+        await chat.say("More")
+        await until(lambda: model.status is None)
+        await chat.done()
+
+
+async def test_files_are_named_and_counted_and_refused_by_the_model(tmp_path: Path) -> None:
+    async with pane(tmp_path, []) as chat:
+        attachments = chat.model.attachments
+        (chat.home.folder / "a.txt").write_text("a")
+        attachments.add([chat.home.folder / "a.txt", chat.home.folder / "missing.txt"])
+        assert attachments.reading and not chat.model.input.ready
+        assert attachments.send_remark == "The files are still being read"
+        await until(lambda: not attachments.reading)
+        good, missing = attachments.items
+        assert good.state == "ready" and isinstance(good.block, File)
+        assert missing.state == "error" and missing.problem
+        assert chat.model.input.ready and not chat.model.input.text
+        attachments.remove(missing)
+        taken = chat.model.input.take()
+        assert taken.parts == [good.block] and not attachments.items
+
+
+async def test_changes_made_by_listeners_are_told_after_the_change_they_follow() -> None:
+    chat = OpenChat(TurnRunner(lambda error: None, lambda *_: None), lambda problem: None)
+    told: list[tuple[str, str]] = []
+
+    def first(change: Change) -> None:
+        told.append(("first", change.part))
+        if change.part == "chat":
+            chat.notify("options")
+
+    chat.subscribe(first)
+    end = chat.subscribe(lambda change: told.append(("second", change.part)))
+    chat.show(None)
+    assert told == [
+        ("first", "chat"),
+        ("second", "chat"),
+        ("first", "options"),
+        ("second", "options"),
+    ]
+    end()
+    chat.notify("queue")
+    assert told[-1] == ("first", "queue")
