@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.cli import build_parser
+from studio.cli.commands import COMMANDS
 from studio.cli.commands.completion import FILES, SCRIPTS, offered
 from studio.domain.sessions import SessionInfo
 from studio.providers.registry import PROVIDER_TITLES
@@ -59,6 +60,11 @@ def test_commands_options_and_choices_come_from_the_parser() -> None:
 def test_no_line_is_too_odd(words: list[str]) -> None:
     for name, _ in offered(words, NO, NO.data):
         assert name
+
+
+def test_the_registry_has_every_command() -> None:
+    modules = {path.stem.rstrip("_") for path in (ROOT / "studio/cli/commands").glob("[a-z]*.py")}
+    assert modules == {name.replace("-", "_") for name in COMMANDS}
 
 
 def test_every_command_can_be_asked_about() -> None:
