@@ -21,6 +21,7 @@ from studio.cli.commands.completion import FILES, SCRIPTS, offered
 from studio.domain.sessions import SessionInfo
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore
 from support.command import ROOT
@@ -76,7 +77,7 @@ def test_every_command_can_be_asked_about() -> None:
 async def stored(home: Path) -> Paths:
     """A home with sessions, a draft, agents, models and a setting, as the program leaves it."""
     paths = Paths.below(home)
-    database = Database(paths.database)
+    database = Database(paths.database, MIGRATIONS)
     await database.open()
     store = SessionStore(database)
     for session_id, title, at in (("abcdef0123", "First: “talk”", 1.0), ("fedcba9876", "2", 2.0)):
