@@ -5,13 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 
-.PHONY: run test check bench nightly clean
+.PHONY: run test fast check bench nightly clean
 
 run: $(STAMP)
 	@sh packaging/run.sh
 
 test: $(STAMP)
 	@sh packaging/test.sh $(ARGS)
+
+fast: $(STAMP)
+	@$(BIN)/python -m pytest -m fast $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -7,6 +7,7 @@ import functools
 import gc
 import inspect
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.fast import has_fast, is_fast, nothing_is_started
 from support.waiting import HANG
 
 if TYPE_CHECKING:
@@ -49,6 +51,16 @@ AUTHORITY = Path(__file__).parent / "support" / "authority.pem"
 and fifty take 30 ms to read, several times in each house."""
 
 
+MEMORY = Path("/dev/shm")
+if (
+    MEMORY.is_dir()
+    and os.access(MEMORY, os.W_OK)
+    and shutil.disk_usage(MEMORY).free > 2_000_000_000
+):
+    # The folders of tests lie in memory: a disk syncs for half of the time of a test that stores.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_STUDIO_HOME", str(tmp_path / "studio"))
@@ -73,6 +85,7 @@ RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
+    config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
 
 
 LONGEST = 1200.0
@@ -112,9 +125,33 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only fast tests are asked for, files without one are not even imported."""
+    if config.getoption("markexpr") != "fast" or not collection_path.name.startswith("test_"):
+        return None
+    return True if not has_fast(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """A fast test starts no process, opens no socket, imports no Qt."""
+    if item.get_closest_marker("fast") is None:
+        return (yield)
+    with nothing_is_started() as started:
+        result = yield
+    assert not started, f"not fast: it starts {started[0]}"
+    return result
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The recordings are kept beside the project, not in it; without them nothing is replayed."""
     for item in items:
+        if (
+            isinstance(item, pytest.Function)
+            and item.cls is None
+            and is_fast(item.path, item.originalname)
+        ):
+            item.add_marker("fast")
         if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
             item.obj = _limited(item.obj)
     if RECORDINGS.is_dir():

@@ -20,6 +20,7 @@ from studio.providers.registry import KEY_VARIABLES
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 
 from .engine import Engine
@@ -36,7 +37,7 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
         await asyncio.to_thread(paths.create)
     except OSError as error:
         raise StorageError(f"The folder {paths.data} cannot be made: {error.strerror}.") from error
-    database = Database(paths.database)
+    database = Database(paths.database, MIGRATIONS)
     await database.open()
     http = Http()
     keychain = Keychain(variables=KEY_VARIABLES)

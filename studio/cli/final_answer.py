@@ -103,7 +103,9 @@ def read_schema(text: str) -> JsonObject:
         raise ConfigurationError('A JSON schema is an object, like {"type": "object"}.')
     schema = cast("JsonObject", found)
     if not is_schema(schema):
-        raise ConfigurationError("The schema is no JSON schema that an answer can be held against.")
+        raise ConfigurationError(
+            "The schema is no JSON schema, so no answer can be checked against it."
+        )
     return schema
 
 

@@ -74,7 +74,7 @@ class CommandParser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             known = ", ".join(map(str, action.choices))
-            raise argparse.ArgumentError(action, f"“{value}” is none of {known}")
+            raise argparse.ArgumentError(action, f"“{value}” is not one of {known}")
 
     def _choices_of(self, missing: str) -> str:
         """The values that a missing argument can have."""
@@ -97,7 +97,7 @@ def day(text: str) -> float:
 def number(text: str) -> int:
     """Parses the number of a permission rule."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError("a rule's number is wanted, as permissions list has it")
+        raise argparse.ArgumentTypeError("the number of a rule is needed, as in permissions list")
     return int(text)
 
 
@@ -105,7 +105,7 @@ def steps(text: str) -> int:
     """Parses a number of steps."""
     wanted = int(text) if text.isdecimal() else 0
     if not 1 <= wanted <= MAX_STEPS:
-        raise argparse.ArgumentTypeError(f"a number from 1 to {MAX_STEPS:,} is wanted")
+        raise argparse.ArgumentTypeError(f"a number from 1 to {MAX_STEPS:,} is needed")
     return wanted
 
 

@@ -50,7 +50,7 @@ async def build_message(options: argparse.Namespace, console: Console) -> list[S
     # An argument that is not UTF-8 arrives as halves of characters nobody can store.
     message = message.encode("utf-8", "replace").decode().strip()
     if not message and not blocks:
-        raise ConfigurationError("There is nothing to say. Give a message, or pipe one in.")
+        raise ConfigurationError("There is no message. Give one, or pipe one in.")
     return [*blocks, *([Text(message)] if message else [])]
 
 

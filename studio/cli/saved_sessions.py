@@ -65,7 +65,7 @@ def _row(block: ToolBlock) -> str:
 async def show_context(
     engine: Engine, session_id: str, console: Console, *, as_json: bool = False
 ) -> int:
-    """Print what takes how much of the context: estimates, or the provider's own counts."""
+    """Print how much of the context each part takes: estimates, or the provider's own counts."""
     found = await (await engine.sessions.open(session_id)).memory.context()
     if as_json:
         parts = {part.kind: part.tokens for part in found.parts}

@@ -11,7 +11,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from functools import partial
@@ -23,7 +23,6 @@ from studio.domain.errors import StorageError
 
 from .files import unused_name
 from .ipc.process_registry import ProcessLock, running_owners, sweep
-from .migrations import LATEST, migrate
 from .paths import private_folder
 
 MAGIC = b"SQLite format 3\0"
@@ -34,6 +33,22 @@ BUSY_TIMEOUT_MS = 5000
 # One damaged letter must not make a whole table unreadable.
 LENIENT = partial(str, encoding="utf-8", errors="replace")
 COMPANIONS = ("", "-wal", "-shm", "-journal")
+
+
+Migration: TypeAlias = Callable[[Connection], None]
+"""One step that changes the shape of a database file."""
+
+
+def migrate(db: Connection, migrations: Sequence[Migration]) -> None:
+    """Run the steps that a file has not had yet; call inside a transaction.
+
+    ``PRAGMA user_version`` counts the steps a file has had. So a step is never edited or
+    removed once a version with it is out: a change is a new step at the end.
+    """
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
+    for number, step in enumerate(migrations[version:], version + 1):
+        step(db)
+        db.execute(f"PRAGMA user_version = {number}")
 
 
 class DatabaseDamaged(Exception):
@@ -69,7 +84,9 @@ def explain_error(error: sqlite3.Error, path: Path) -> StorageError:
     return StorageError(text)
 
 
-def open_for_writing(path: Path, patience: float) -> tuple[Connection, str]:
+def open_for_writing(
+    path: Path, migrations: Sequence[Migration], patience: float, contents: str
+) -> tuple[Connection, str]:
     """The writer's connection, and what the person should be told (or "").
 
     A locked file is tried again for ``patience`` seconds. A damaged one is
@@ -78,7 +95,7 @@ def open_for_writing(path: Path, patience: float) -> tuple[Connection, str]:
     deadline = time.monotonic() + patience
     try:
         private_folder(path.parent)
-        _refuse_newer(path, _version_in_header(path))
+        _refuse_newer(path, _version_in_header(path), len(migrations))
         if not path.exists():
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -87,9 +104,9 @@ def open_for_writing(path: Path, patience: float) -> tuple[Connection, str]:
             f"{path} cannot be opened ({error.strerror}). Allow writing to the file and its folder."
         ) from error
     try:
-        return _until(deadline, path), ""
+        return _until(deadline, path, migrations), ""
     except DatabaseDamaged:
-        return _begin_anew(path, deadline)
+        return _begin_anew(path, migrations, deadline, contents)
     except sqlite3.Error as error:
         raise explain_error(error, path) from error
 
@@ -109,22 +126,23 @@ def open_for_reading(path: Path) -> Connection:
     return db
 
 
-def _until(deadline: float, path: Path) -> Connection:
+def _until(deadline: float, path: Path, migrations: Sequence[Migration]) -> Connection:
     """Prepare a connection; the switch to WAL does not wait for locks, so we do."""
     while True:
         try:
-            return _prepare(path, max(0.0, deadline - time.monotonic()))
+            return _prepare(path, migrations, max(0.0, deadline - time.monotonic()))
         except sqlite3.OperationalError as error:
             if primary_code(error) not in BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.05)
 
 
-def _prepare(path: Path, timeout: float) -> Connection:
+def _prepare(path: Path, migrations: Sequence[Migration], timeout: float) -> Connection:
     db = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     db.text_factory = LENIENT
     try:
-        _refuse_newer(path, db.execute("PRAGMA user_version").fetchone()[0])
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        _refuse_newer(path, version, len(migrations))
         findings = db.execute("PRAGMA quick_check(1)").fetchone()[0]
         if findings != "ok":
             raise DatabaseDamaged(findings)
@@ -135,7 +153,7 @@ def _prepare(path: Path, timeout: float) -> Connection:
         db.execute("PRAGMA journal_size_limit = 16777216")
         # Also proves that the file can be written.
         db.execute("BEGIN IMMEDIATE")
-        migrate(db)
+        migrate(db, migrations)
         db.execute("COMMIT")
         db.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
     except sqlite3.DatabaseError as error:
@@ -149,7 +167,9 @@ def _prepare(path: Path, timeout: float) -> Connection:
     return db
 
 
-def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
+def _begin_anew(
+    path: Path, migrations: Sequence[Migration], deadline: float, contents: str
+) -> tuple[Connection, str]:
     """Put the damaged file aside and start an empty one.
 
     Two programs may find the damage at once: only one may move the file, and
@@ -163,7 +183,7 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
         with closing(guard):
             guard.execute("BEGIN EXCLUSIVE")
             try:
-                return _until(deadline, path), ""
+                return _until(deadline, path, migrations), ""
             except DatabaseDamaged:
                 kept = unused_name(path, "damaged")
                 # The file first: if it cannot be moved (in use on Windows), nothing has changed.
@@ -171,7 +191,7 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
                     source = path.with_name(path.name + companion)
                     if source.exists():
                         source.rename(kept.with_name(kept.name + companion))
-                db = _until(time.monotonic() + 1.0, path)
+                db = _until(time.monotonic() + 1.0, path, migrations)
     except OSError as error:
         raise StorageError(
             f"{path} is damaged and cannot be moved aside ({error.strerror}). "
@@ -179,7 +199,7 @@ def _begin_anew(path: Path, deadline: float) -> tuple[Connection, str]:
         ) from error
     except sqlite3.Error as error:
         raise explain_error(error, path) from error
-    notice = f"The saved chats were damaged. The file is kept as {kept}; a new one was begun."
+    notice = f"The {contents} were damaged. The file is kept as {kept}; a new one was begun."
     return db, notice
 
 
@@ -194,11 +214,11 @@ def _version_in_header(path: Path) -> int:
     return int.from_bytes(header[60:64], "big")
 
 
-def _refuse_newer(path: Path, version: int) -> None:
-    if version > LATEST:
+def _refuse_newer(path: Path, version: int, latest: int) -> None:
+    if version > latest:
         raise StorageError(
             f"{path} was written by a newer version of this program (its format is {version}, "
-            f"this version knows {LATEST}). Install the newer version. The file was not changed."
+            f"this version knows {latest}). Install the newer version. The file was not changed."
         )
 
 
@@ -216,8 +236,21 @@ class Database:
     state.
     """
 
-    def __init__(self, path: Path, *, patience: float = 5.0) -> None:
-        """``patience``: seconds to wait while another program locks the file."""
+    def __init__(
+        self,
+        path: Path,
+        migrations: Sequence[Migration],
+        *,
+        patience: float = 5.0,
+        contents: str = "saved chats",
+    ) -> None:
+        """``migrations`` are all steps that give the file its shape, see ``migrate``.
+
+        ``patience``: seconds to wait while another program locks the file. ``contents``
+        names what is in it, for the person, if it turns out to be damaged.
+        """
+        self._migrations = migrations
+        self._contents = contents
         self.path = path
         self.notice = ""
         """After ``open``: what the person should know, a damaged file for example."""
@@ -311,7 +344,9 @@ class Database:
 
     def _work(self, ready: Future[str]) -> None:
         try:
-            db, notice = open_for_writing(self.path, self._patience)
+            db, notice = open_for_writing(
+                self.path, self._migrations, self._patience, self._contents
+            )
             try:
                 owner = ProcessLock(self._owners)
             except OSError as error:

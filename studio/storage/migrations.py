@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
 from sqlite3 import Connection
 
 from studio.domain.jsonvalue import Json
 from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.redaction import arguments_without_secrets, without_secrets
+
+from .database import Migration
 
 
 def _sessions(db: Connection) -> None:
@@ -302,7 +303,7 @@ _USED = (
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
 )
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
+MIGRATIONS: tuple[Migration, ...] = (
     _sessions,
     _fidelity,
     _engine,
@@ -312,11 +313,3 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _usage_stays,
 )
 LATEST = len(MIGRATIONS)
-
-
-def migrate(db: Connection) -> None:
-    """Bring the file to the latest shape; call inside a transaction."""
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    for number, step in enumerate(MIGRATIONS[version:], version + 1):
-        step(db)
-        db.execute(f"PRAGMA user_version = {number}")

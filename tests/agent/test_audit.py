@@ -152,7 +152,7 @@ def question(call_id: str, number: str = "q1") -> ev.AwaitingPermission:
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SessionStore]:
-    database = Database(tmp_path / "s.db")
+    database = Database(tmp_path / "s.db", MIGRATIONS)
     await database.open()
     sessions = SessionStore(database)
     yield sessions
@@ -326,7 +326,7 @@ async def test_a_damaged_row_does_not_hide_the_others(store: SessionStore, tmp_p
 async def test_a_hundred_thousand_calls_are_found_quickly(tmp_path: Path) -> None:
     """L-15: the first page of any filter, well below what a person notices."""
     path = tmp_path / "s.db"
-    database = Database(path)
+    database = Database(path, MIGRATIONS)
     await database.open()
     await database.write(
         lambda db: db.executemany(
@@ -455,7 +455,7 @@ async def test_the_command_lists_filters_and_exports(tmp_path: Path) -> None:
     empty = await terminal("audit")
     assert (empty.code, empty.out, empty.err) == (0, "", "No tool was called.\n")
     [database] = (tmp_path / "home").rglob("*.db")
-    store_db = Database(database)
+    store_db = Database(database, MIGRATIONS)
     await store_db.open()
     store = SessionStore(store_db)
     await tell(store, "abcdefghij", *STORIES["allowed by the person"][0])

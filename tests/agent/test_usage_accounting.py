@@ -26,7 +26,8 @@ from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Request
 from studio.providers.pricing import request_cost, tier_sizes
 from studio.simulator import Call, Text, Turn, Usage, cut
-from studio.storage.migrations import migrate
+from studio.storage.database import migrate
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.usage import UsageKey, ledger, usage_by
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 
@@ -335,7 +336,7 @@ def entries(draw: st.DrawFn) -> tuple[str, LedgerEntry]:
 
 def stored(requests: list[tuple[str, LedgerEntry]]) -> sqlite3.Connection:
     db = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(db)
+    migrate(db, MIGRATIONS)
     for session_id, one in requests:
         used = one.usage
         sent = (one.sent.epoch, one.sent.lost) if one.sent else (None, None)

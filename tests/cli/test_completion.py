@@ -16,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.cli import build_parser
+from studio.cli.commands import COMMANDS
 from studio.cli.commands.completion import FILES, SCRIPTS, offered
 from studio.domain.sessions import SessionInfo
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore
 from support.command import ROOT
@@ -61,6 +63,11 @@ def test_no_line_is_too_odd(words: list[str]) -> None:
         assert name
 
 
+def test_the_registry_has_every_command() -> None:
+    modules = {path.stem.rstrip("_") for path in (ROOT / "studio/cli/commands").glob("[a-z]*.py")}
+    assert modules == {name.replace("-", "_") for name in COMMANDS}
+
+
 def test_every_command_can_be_asked_about() -> None:
     for name, _ in offered([""], NO, NO.data):
         assert "--help" in names(f"{name} --"), name
@@ -70,7 +77,7 @@ def test_every_command_can_be_asked_about() -> None:
 async def stored(home: Path) -> Paths:
     """A home with sessions, a draft, agents, models and a setting, as the program leaves it."""
     paths = Paths.below(home)
-    database = Database(paths.database)
+    database = Database(paths.database, MIGRATIONS)
     await database.open()
     store = SessionStore(database)
     for session_id, title, at in (("abcdef0123", "First: “talk”", 1.0), ("fedcba9876", "2", 2.0)):

@@ -283,7 +283,7 @@ async def test_of_a_bad_file_nothing_is_taken(
         told = capsys.readouterr()
         assert "conversation 2 “X”: a message is from 'cat'" in told.err
         assert "Nothing of it was imported" in told.err and "it cannot be read" in told.err
-        assert "Skipped, for it is empty: Nothing" in told.err and "Bread" in told.out
+        assert "Skipped, because it is empty: Nothing" in told.err and "Bread" in told.out
         [info] = await one.studio.sessions.list()
         assert (info.title, info.origin) == ("Bread", "terminal")
         assert await cli(one, "import", "--json", str(good)) == 0

@@ -20,6 +20,7 @@ from studio.simulator import Call, Text, Turn
 from studio.storage.database import Database
 from studio.storage.ipc import remote_approvals as module
 from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths, private_folder
 from support.command import Command, at_provider, finish
 from support.engine_home import engine_home, reply_requests
@@ -35,7 +36,7 @@ async def window(terminal: Command) -> AsyncIterator[RemoteApprovals]:
     """This program, as a window at the command's data."""
     paths = Paths.below(terminal.home)
     private_folder(paths.database.parent)
-    database = Database(paths.database)
+    database = Database(paths.database, MIGRATIONS)
     await database.open()
     questions = RemoteApprovals(database, paths.data / "bells")
     await questions.register()

@@ -294,11 +294,11 @@ async def test_wrong_words_are_told_in_two_lines(tmp_path: Path) -> None:
     for command, words in (
         (("run", "--nonsense"), "agent-studio run: unknown: --nonsense"),
         (("serve", "--port", "x"), "a port is a number from 0 to 65535"),
-        (("permissions", "remove", "x"), "a rule's number is wanted"),
+        (("permissions", "remove", "x"), "the number of a rule is needed"),
         (("run", "tell", "me", "more"), "unknown: me more. A message of several words is put in"),
         (("completion",), "agent-studio completion: missing: SHELL, one of bash, zsh, fish, "),
         (("config", "get"), "agent-studio config get: missing: KEY"),
-        (("usage", "--by", "x"), "argument --by: “x” is none of "),
+        (("usage", "--by", "x"), "argument --by: “x” is not one of "),
     ):
         ended = await terminal(*command)
         first, second = ended.err.splitlines()

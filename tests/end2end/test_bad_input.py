@@ -113,10 +113,10 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
     [
         (
             ("run", "--provider", "nobody", "Hi"),
-            "argument --provider: “nobody” is none of anthropic, openai, ",
+            "argument --provider: “nobody” is not one of anthropic, openai, ",
         ),
         (("run", "--model"), "expected one argument"),
-        (("fly",), "“fly” is none of run, chat, doctor, "),
+        (("fly",), "“fly” is not one of run, chat, doctor, "),
         (("sessions",), "missing: WHAT, one of list, show, "),
         (("simulate", "--port", "70000"), "a port is a number from 0 to 65535"),
         ((*DEMO, "--agent", "Nobody", "Hi"), "There is no agent Nobody. Known are Assistant,"),
@@ -125,8 +125,8 @@ async def test_a_compatible_server_without_an_address(tmp_path: Path) -> None:
         ((*DEMO, "--allow", "run(", "Hi"), "“run(” is not a rule. Write TOOL or TOOL(PATTERN)."),
         ((*DEMO, "--allow", "fly", "Hi"), "There is no tool fly. Known are ask, "),
         ((*DEMO, "--folder", "/no/such/place", "Hi"), "The folder /no/such/place is not there."),
-        ((*DEMO, " \n"), "There is nothing to say."),
-        (DEMO, "There is nothing to say."),
+        ((*DEMO, " \n"), "There is no message."),
+        (DEMO, "There is no message."),
         ((), "There is no display"),
     ],
 )

@@ -30,6 +30,7 @@ from studio.domain.events import Event, FilesChanged, TurnStarted
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore, digest_of
 from studio.tools import DraftConflict, Workspace, make_draft, make_move
@@ -98,7 +99,7 @@ class Folder(RuleBasedStateMachine):
         self.root.mkdir()
         self.outside.mkdir()
         self.loop = asyncio.new_event_loop()
-        self.db = Database(self.home / "studio.db")
+        self.db = Database(self.home / "studio.db", MIGRATIONS)
         self.do(self.db.open())
         store = SessionStore(self.db)
         self.chat = Chat(self.root)

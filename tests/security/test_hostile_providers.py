@@ -34,6 +34,7 @@ from studio.providers.tool_arguments import parse_arguments
 from studio.storage.paths import Paths
 from support.engine_home import say
 from support.hostile_server import HostileServer, engine_at
+from support.waiting import HANG
 
 HALF = "\\ud800"
 
@@ -230,12 +231,12 @@ async def test_pings_for_ever_are_silence_and_end_in_time(provider: str, tmp_pat
             writer.write(PINGS[provider])
             await asyncio.sleep(0.02)
 
-    patience = RetryPolicy(attempts=1, silence=0.1, limit=60.0)
+    patience = RetryPolicy(attempts=1, silence=0.1, limit=HANG)
     async with (
         HostileServer(lambda n, _: pings) as server,
         engine_at(tmp_path, provider, server.port, patience) as (studio, folder),
     ):
-        for seconds in (1.5, 9.0, 54.0):  # a busy computer may not come to the pings in time
+        for seconds in (0.4, 2.0, 10.0, 60.0):  # a busy computer may not come to the pings in time
             session = await made(studio, folder, provider)
             turn = session.turn([Text("Go")], limits=Limits(steps=1, seconds=seconds))
             events = [envelope.event async for envelope in turn]
@@ -266,7 +267,7 @@ async def test_a_stop_while_the_cache_is_reckoned_loses_neither_call_nor_usage(
             event = envelope.event
             events.append(event)
             if isinstance(event, StepStarted):
-                executor.submit(held.wait, 20)
+                executor.submit(held.wait, HANG)
             if isinstance(event, CallStarted):
                 while executor._work_queue.empty():  # noqa: ASYNC110 (nobody tells)
                     await asyncio.sleep(0.01)

@@ -22,7 +22,7 @@ from studio.simulator import Script, Text, Turn
 from studio.tools.sdk import argument_check
 from studio.tools.sdk.argument_check import violations
 from support.running_server import PROVIDER, RunningServer, running_server
-from support.waiting import within
+from support.waiting import HANG, within
 
 SCRIPT: Script = lambda view: Turn(Text("Hello."))  # noqa: E731
 CATASTROPHE = {"pattern": "^(a+)+$"}
@@ -161,6 +161,7 @@ def test_a_schema_that_doubles_at_each_reference_is_given_up(
     profile = sys.getprofile()
     assert parse_answer("5", schema) == 5
     assert sys.getprofile() is profile
+    monkeypatch.setattr(argument_check, "PATIENCE", HANG)
     with pytest.raises(ValueError, match="whole number"):
         parse_answer('"x"', {"$ref": "#/$defs/a40", "$defs": {"a40": {"type": "integer"}}})
 

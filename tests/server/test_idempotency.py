@@ -13,6 +13,7 @@ import pytest
 
 from studio.simulator import Call, RequestView, Script, Text, Turn, stall, status
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 from studio.storage.sessions.idempotency_keys import KEPT_REQUESTS, KEPT_SECONDS, IdempotencyStore
 from support.engine_home import reply_requests, say
@@ -349,7 +350,7 @@ async def test_a_chat_that_went_on_is_no_reason_to_do_it_again(tmp_path: Path) -
 
 
 async def test_requests_are_kept_for_a_day_and_a_thousand_of_them(tmp_path: Path) -> None:
-    database = Database(Paths.below(tmp_path).database)
+    database = Database(Paths.below(tmp_path).database, MIGRATIONS)
     await database.open()
     try:
         store = IdempotencyStore(database)

@@ -108,7 +108,7 @@ async def test_whoever_calls_while_it_stops_is_hung_up_on(moments: int) -> None:
     """Nothing of it is left, however little it had done for a client."""
     simulator = Simulator([])
     port = await simulator.start()
-    with socket.create_connection(("127.0.0.1", port), 5) as caller:
+    with socket.create_connection(("127.0.0.1", port), HANG) as caller:
         for _ in range(moments):
             await asyncio.sleep(0)
         await simulator.stop()

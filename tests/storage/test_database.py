@@ -11,13 +11,14 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from sqlite3 import Connection
 
 import pytest
 
 from studio.domain.errors import StorageError
 from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database
-from studio.storage.migrations import LATEST
+from studio.storage.migrations import LATEST, MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 from support.waiting import HANG
 
@@ -29,7 +30,7 @@ def info(session_id: str, updated: float = 2.0) -> SessionInfo:
 
 
 async def filled(path: Path, count: int = 50) -> None:
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     for number in range(count):
         await SessionStore(db).create(info(f"s{number}"))
@@ -48,7 +49,7 @@ async def test_a_new_database_is_private_and_closes_without_leftovers(tmp_path: 
     assert not any(name.endswith(("-wal", "-shm")) for name in beside(path))
     assert list((path.parent / "studio.db.open").iterdir()) == []
 
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     pragmas = ("user_version", "journal_mode", "foreign_keys", "synchronous")
     found = await db.write(
@@ -64,7 +65,7 @@ async def test_a_new_database_is_private_and_closes_without_leftovers(tmp_path: 
 
 
 async def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
-    db = Database(tmp_path / "s.db")
+    db = Database(tmp_path / "s.db", MIGRATIONS)
     await db.open()
 
     def half(c: sqlite3.Connection) -> None:
@@ -87,7 +88,7 @@ async def test_a_write_happens_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 async def test_a_cancelled_caller_does_not_undo_a_write(tmp_path: Path) -> None:
-    db = Database(tmp_path / "s.db")
+    db = Database(tmp_path / "s.db", MIGRATIONS)
     await db.open()
     gate = threading.Event()
 
@@ -104,7 +105,7 @@ async def test_a_cancelled_caller_does_not_undo_a_write(tmp_path: Path) -> None:
         await task
     gate.set()
     await db.close()
-    db = Database(tmp_path / "s.db")
+    db = Database(tmp_path / "s.db", MIGRATIONS)
     await db.open()
     assert await db.read(lambda c: c.execute("SELECT count(*) FROM sessions").fetchone()) == (1,)
     await db.close()
@@ -115,11 +116,11 @@ async def test_a_locked_file_is_waited_for_and_then_reported(tmp_path: Path) -> 
     await filled(path, 1)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    db = Database(path, patience=0.2)
+    db = Database(path, MIGRATIONS, patience=0.2)
     with pytest.raises(StorageError, match="Another program is using"):
         await db.open()
 
-    patient = Database(path, patience=30)
+    patient = Database(path, MIGRATIONS, patience=30)
     opening = asyncio.create_task(patient.open())
     ticks = 0
     while ticks < 20:  # the loop is free meanwhile
@@ -140,7 +141,7 @@ async def test_a_newer_version_is_refused_and_the_file_untouched(tmp_path: Path)
     changed.close()
     before, names = path.read_bytes(), beside(path)
     with pytest.raises(StorageError, match=f"its format is {LATEST + 6}, this version knows"):
-        await Database(path).open()
+        await Database(path, MIGRATIONS).open()
     assert path.read_bytes() == before and beside(path) == names
 
     # The same where only the log beside the file knows of the newer version yet.
@@ -148,7 +149,7 @@ async def test_a_newer_version_is_refused_and_the_file_untouched(tmp_path: Path)
     newer.execute("PRAGMA journal_mode = WAL")
     newer.execute(f"PRAGMA user_version = {LATEST + 1}")
     with pytest.raises(StorageError, match="newer version"):
-        await Database(tmp_path / "t.db").open()
+        await Database(tmp_path / "t.db", MIGRATIONS).open()
     newer.close()
 
 
@@ -165,7 +166,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, 
     }[how]
     path.write_bytes(bad)
     (tmp_path / "s.db-wal").write_bytes(b"left over")
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     store = SessionStore(db)
     assert await store.list() == []
@@ -175,7 +176,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, 
     assert main.read_bytes() == bad and str(main) in db.notice
     await db.close()
 
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     assert db.notice == "" and len(await SessionStore(db).list()) == 1
     await db.close()
@@ -190,7 +191,7 @@ async def test_a_damaged_file_is_kept_aside_and_a_new_one_begun(tmp_path: Path, 
 async def test_damage_found_by_two_programs_at_once_is_repaired_once(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.write_bytes(b"nonsense" * 1000)
-    databases = [Database(path) for _ in range(6)]
+    databases = [Database(path, MIGRATIONS) for _ in range(6)]
     await asyncio.gather(*(db.open() for db in databases))
     await SessionStore(databases[0]).create(info("s"))
     for db in databases:
@@ -203,7 +204,7 @@ async def test_damage_found_by_two_programs_at_once_is_repaired_once(tmp_path: P
 async def test_an_empty_file_and_many_at_once_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.touch()
-    databases = [Database(path) for _ in range(8)]
+    databases = [Database(path, MIGRATIONS) for _ in range(8)]
     await asyncio.gather(*(db.open() for db in databases))
     await asyncio.gather(
         *(SessionStore(db).create(info(f"s{n}")) for n, db in enumerate(databases))
@@ -221,9 +222,10 @@ def test_read_only_places_are_named(tmp_path: Path) -> None:
     from pathlib import Path
     from studio.domain.errors import StorageError
     from studio.storage.database import Database
+    from studio.storage.migrations import MIGRATIONS
     async def attempt(path):
         try:
-            await Database(path).open()
+            await Database(path, MIGRATIONS).open()
         except StorageError as error:
             return str(error)
         return "opened"
@@ -233,7 +235,7 @@ def test_read_only_places_are_named(tmp_path: Path) -> None:
             home.chmod(0o755)
             file, folder = home / "file", home / "folder"
             file.mkdir(); folder.mkdir()
-            db = Database(file / "s.db"); await db.open(); await db.close()
+            db = Database(file / "s.db", MIGRATIONS); await db.open(); await db.close()
             (file / "s.db").chmod(0o444); file.chmod(0o555); folder.chmod(0o555)
             if os.geteuid() == 0: os.seteuid(65534)
             print(await attempt(file / "s.db"))
@@ -259,7 +261,42 @@ def test_read_only_places_are_named(tmp_path: Path) -> None:
 async def test_a_folder_in_place_of_the_file_is_an_error_not_a_crash(tmp_path: Path) -> None:
     (tmp_path / "s.db").mkdir()
     with pytest.raises(StorageError, match="cannot be opened"):
-        await Database(tmp_path / "s.db").open()
+        await Database(tmp_path / "s.db", MIGRATIONS).open()
     (tmp_path / "f").write_text("")
     with pytest.raises(StorageError, match="cannot be opened"):
-        await Database(tmp_path / "f" / "s.db").open()
+        await Database(tmp_path / "f" / "s.db", MIGRATIONS).open()
+
+
+def _contacts(db: Connection) -> None:
+    db.execute("CREATE TABLE contacts (name TEXT PRIMARY KEY, mail TEXT NOT NULL)")
+
+
+def _phone(db: Connection) -> None:
+    db.execute("ALTER TABLE contacts ADD COLUMN phone TEXT NOT NULL DEFAULT ''")
+
+
+async def test_a_pack_has_a_file_of_its_own_with_its_own_steps(tmp_path: Path) -> None:
+    path = tmp_path / "contacts.db"
+    first = Database(path, [_contacts], contents="contacts")
+    await first.open()
+    await first.write(lambda db: db.execute("INSERT INTO contacts VALUES ('Ada', 'a@x')") and None)
+    await first.close()
+
+    second = Database(path, [_contacts, _phone], contents="contacts")
+    await second.open()
+    rows = await second.read(lambda db: db.execute("SELECT * FROM contacts").fetchall())
+    version = await second.read(lambda db: db.execute("PRAGMA user_version").fetchone())
+    assert rows == [("Ada", "a@x", "")] and version == (2,)
+    tables = await second.read(
+        lambda db: db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    )
+    assert tables == [("contacts",)]  # nothing of the program's own
+    await second.close()
+
+    with pytest.raises(StorageError, match="its format is 2, this version knows 1"):
+        await Database(path, [_contacts]).open()
+    path.write_bytes(b"no database" * 1000)
+    third = Database(path, [_contacts], contents="contacts")
+    await third.open()
+    assert third.notice.startswith("The contacts were damaged.")
+    await third.close()

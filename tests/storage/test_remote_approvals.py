@@ -18,6 +18,7 @@ from studio.storage.database import Database
 from studio.storage.ipc import remote_approvals as module
 from studio.storage.ipc.change_notifier import ChangeNotifier
 from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 from support.other_program import COMMAND, other_program
 from support.waiting import within
@@ -29,7 +30,7 @@ QUESTION = Question("q1", "c1", "run", "Run pytest?", "pytest -q")
 @contextlib.asynccontextmanager
 async def window(home: Path) -> AsyncIterator[RemoteApprovals]:
     """This program, as a window."""
-    database = Database(home / "studio.db")
+    database = Database(home / "studio.db", MIGRATIONS)
     await database.open()
     found = RemoteApprovals(database, home / "bells")
     await found.register()

@@ -23,6 +23,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.sessions import SessionInfo
 from studio.simulator import RequestView, Text, Turn, stall
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.session_lock import ExternalActivity
 from studio.storage.sessions.store import SessionStore
 from support.engine_home import EngineHome, engine_home
@@ -288,7 +289,7 @@ class Programs:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.databases = [Database(path) for _ in range(3)]
+        self.databases = [Database(path, MIGRATIONS) for _ in range(3)]
         self.stores = [SessionStore(database) for database in self.databases]
         self.number = 0
 
@@ -299,7 +300,7 @@ class Programs:
     async def restart(self, which: int) -> None:
         """It dies and begins anew: what it held it holds no more."""
         await self.databases[which].close()
-        self.databases[which] = Database(self.path)
+        self.databases[which] = Database(self.path, MIGRATIONS)
         await self.databases[which].open()
         self.stores[which] = SessionStore(self.databases[which])
 

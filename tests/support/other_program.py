@@ -19,11 +19,12 @@ import asyncio, json, sys
 from pathlib import Path
 from studio.domain.permissions import Question
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.ipc.remote_approvals import RemoteApprovals
 
 async def main():
     home, session_id, through = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    database = Database(home / "studio.db")
+    database = Database(home / "studio.db", MIGRATIONS)
     await database.open()
     questions = RemoteApprovals(database, home / "bells")
     loop = asyncio.get_running_loop()

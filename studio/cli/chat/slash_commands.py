@@ -77,9 +77,11 @@ class SlashCommands:
             "/resume": _Command(self._resume, "go on in an earlier chat", "session", "ID"),
             "/retry": _Command(self._retry, "try your last message again"),
             "/undo": _Command(self._undo, "put back the files a turn changed", "", "[TURN]"),
-            "/redo": _Command(self._redo, "change them again", "", "[TURN]"),
+            "/redo": _Command(self._redo, "apply the changes of a turn again", "", "[TURN]"),
             "/drafts": _Command(self._drafts, "decide about drafts that wait"),
-            "/context": _Command(self._context, "what takes how much of the context", beside=True),
+            "/context": _Command(
+                self._context, "how much of the context each part takes", beside=True
+            ),
             "/compact": _Command(self._compact, "sum up earlier messages for the model"),
             "/summary": _Command(
                 self._summary, "show, edit or undo that summary", "word", "[show|edit TEXT|undo]"

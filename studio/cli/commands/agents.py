@@ -32,7 +32,7 @@ def arguments(parser: CommandParser) -> None:
     made = {
         "list": what.add_parser("list", help="all agents"),
         "show": what.add_parser("show", help="one agent: what it may do, where it is from"),
-        "new": what.add_parser("new", help="begin an agent file of your own"),
+        "new": what.add_parser("new", help="create an agent file of your own"),
         "check": what.add_parser("check", help="look for mistakes in every agent file"),
     }
     for name, one in made.items():

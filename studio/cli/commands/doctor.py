@@ -30,7 +30,7 @@ def arguments(parser: CommandParser) -> None:
         "model, display, tools, agents, server and clock: a line each, and what to do. Exit code 1 "
         "if something is broken that stops the program."
     )
-    parser.add_argument("--offline", action="store_true", help="ask nobody outside this computer")
+    parser.add_argument("--offline", action="store_true", help="do not use the network")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

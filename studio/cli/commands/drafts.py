@@ -35,7 +35,7 @@ def arguments(parser: CommandParser) -> None:
     ):
         several = what.add_parser(name, help=text)
         several.add_argument("ids", metavar="ID", nargs="+", help="ids, or their first letters")
-    resolve = what.add_parser("resolve", help="draft it anew where the file changed meanwhile")
+    resolve = what.add_parser("resolve", help="make a draft again where its file changed meanwhile")
     resolve.add_argument("ids", metavar="ID", nargs=1, help="the draft's id, or its first letters")
     text = resolve.add_mutually_exclusive_group(required=True)
     text.add_argument(

@@ -84,7 +84,7 @@ class _Importer:
         if self._options.json:
             return
         if skipped:
-            self._console.say(f"Skipped, for {skipped}: {title}")
+            self._console.say(f"Skipped, because {skipped}: {title}")
         else:
             self._console.write(f"{session_id[:8]}  {title}\n")
 

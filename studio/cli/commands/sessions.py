@@ -24,13 +24,13 @@ def arguments(parser: CommandParser) -> None:
         one = what.add_parser(name, help=text)
         one.add_argument("id", metavar="ID", help=SESSION)
 
-    context = what.add_parser("context", help="what takes how much of the model's context")
+    context = what.add_parser("context", help="how much of the model's context each part takes")
     context.add_argument("id", metavar="ID", help=SESSION)
     context.add_argument("--json", action="store_true", help="print JSON")
 
     for name, text in (
         ("undo", "put back the files that a turn changed"),
-        ("redo", "change them again"),
+        ("redo", "apply the changes of a turn again"),
     ):
         one = what.add_parser(name, help=text)
         one.add_argument("id", metavar="ID", help=SESSION)

@@ -35,7 +35,7 @@ def arguments(parser: CommandParser) -> None:
     made = {
         "list": what.add_parser("list", help="all tools, and files that could not be loaded"),
         "show": what.add_parser("show", help="one tool: what a model is told of it"),
-        "new": what.add_parser("new", help="begin a tool file of your own"),
+        "new": what.add_parser("new", help="create a tool file of your own"),
         "test": what.add_parser("test", help="run a tool in a folder"),
     }
     for name, one in made.items():
@@ -134,7 +134,7 @@ def _origin(engine: Engine, tool: Tool) -> str:
     return tool.origin or tool.module or "built in"
 
 
-class _Proposed:
+class _TrialDrafts:
     """The drafts of a trial, which are shown and never written."""
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class _Trial:
     """A trial: one call of a tool, made by the person."""
 
     def __init__(self, engine: Engine, options: argparse.Namespace, console: Console) -> None:
-        self._studio = engine
+        self._engine = engine
         self._options = options
         self._console = console
         self._person = console.interactive and not options.json
@@ -169,7 +169,7 @@ class _Trial:
 
         from studio.tools import Context, Workspace
 
-        tool = _tool(self._studio, self._options.name)
+        tool = _tool(self._engine, self._options.name)
         given = _arguments(self._options.args)
         folder: Path = (self._options.folder or Path.cwd()).resolve()
         if not folder.is_dir():
@@ -180,13 +180,13 @@ class _Trial:
             raise ConfigurationError(str(failure)) from failure
         if not await self._allowed(tool, arguments, folder):
             return DENIED
-        proposed = _Proposed()
+        proposed = _TrialDrafts()
         context = Context(
             workspace=await asyncio.to_thread(Workspace, folder),
             drafts=proposed,
             emit=self._emit,
             ask=self._ask,
-            environment=self._studio.environment(),
+            environment=self._engine.environment(),
         )
         began = time.monotonic()
         result = await _call(tool, context, arguments)
@@ -198,7 +198,8 @@ class _Trial:
             return True
         if not self._person:
             self._console.say(
-                f"{tool.spec.name} needs your word, and nobody is here to ask. To run it: --yes"
+                f"{tool.spec.name} needs your permission, and nobody is here to ask. "
+                "To run it: --yes"
             )
             return False
         shown = json.dumps(arguments, indent=2, ensure_ascii=False)

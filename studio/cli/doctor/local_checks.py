@@ -74,7 +74,7 @@ class LocalChecks:
             )
         text += f", Qt {qt} on {platform.system()} {platform.machine()}"
         if here == (3, 11) and qt.startswith("6.12."):
-            advice = "It ends suddenly with Python 3.11: pip install 'PySide6-Essentials<6.12'"
+            advice = "It crashes with Python 3.11: pip install 'PySide6-Essentials<6.12'"
             return Finding(name, "broken", text, advice)
         return Finding(name, "ok", text)
 
@@ -102,7 +102,7 @@ class LocalChecks:
             state = "broken" if free < TOO_LITTLE else "warning"
             return Finding(name, state, text, "Free some space on that disk.")
         if os.name == "posix" and paths.data.is_dir() and paths.data.stat().st_mode & 0o077:
-            text += ", which others on this computer can look into"
+            text += ", which other users of this computer can read"
             return Finding(name, "warning", text, f"Keep it to yourself: chmod 700 {paths.data}")
         return Finding(name, "ok", text)
 
@@ -124,7 +124,7 @@ class LocalChecks:
             if not isinstance(data, dict):
                 raise ValueError("it is no JSON object")
         except FileNotFoundError:
-            return Finding(name, "ok", "as they come, none was changed yet")
+            return Finding(name, "ok", "the defaults, none was changed yet")
         except OSError as error:
             text = f"{path} cannot be read: {error.strerror or error}"
             return Finding(name, "broken", text, "Allow reading it, or move it away.")
@@ -133,7 +133,7 @@ class LocalChecks:
                 name,
                 "warning",
                 f"{path} is not valid: {error}",
-                "Mend that line. Else the next start sets the file aside and uses the defaults.",
+                "Correct that line. Else the next start sets the file aside and uses the defaults.",
             )
         self.values = Settings.from_json(cast("JsonObject", data))
         return Finding(name, "ok", str(path))
@@ -189,7 +189,7 @@ class LocalChecks:
         if sys.platform.startswith("linux"):
             advice = "Install bubblewrap: sudo apt install bubblewrap"
             if "not installed" not in found.reason:
-                advice = "This computer keeps programs from making namespaces: docs/sandbox.md"
+                advice = "This computer does not let programs create namespaces: docs/sandbox.md"
         return Finding(name, "warning" if advice else "note", text, advice)
 
     async def builtin(self) -> Finding:
@@ -292,7 +292,7 @@ def _loaded(name: str, count: int, problems: Sequence[str]) -> Finding:
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     text = f"{count}, without what could not be read: {problems[0]}{more}"
     command = f"agent-studio {name.lower()} list"
-    return Finding(name, "warning", text, f"Mend the file. All of them: {command}")
+    return Finding(name, "warning", text, f"Correct the file. To see all of them: {command}")
 
 
 def _has_avx2() -> bool:

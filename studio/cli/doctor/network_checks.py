@@ -192,7 +192,7 @@ class NetworkChecks:
             text = f"{'; '.join(told)}; the address of {', '.join(lost)} is not found"
             advice = "Look at the connection and at the name server (DNS)."
             if told != ["no proxy"]:
-                return Finding(name, "note", text, "With a proxy that can be meant.")
+                return Finding(name, "note", text, "With a proxy this may be intended.")
             return Finding(name, "warning", text, advice)
         found = f"addresses are found: {', '.join(hosts)}" if hosts else "no provider to look for"
         return Finding(name, "ok", f"{'; '.join(told)}; {found}")

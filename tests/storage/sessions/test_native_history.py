@@ -62,7 +62,7 @@ def turn(turn_id: str, *between: Event) -> list[Event]:
 
 @pytest.fixture
 async def db(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "s.db")
+    database = Database(tmp_path / "s.db", MIGRATIONS)
     await database.open()
     yield database
     await database.close()
@@ -430,7 +430,7 @@ async def test_a_file_of_the_first_version_keeps_everything(tmp_path: Path) -> N
         for table in tables:
             found = old.execute(f"SELECT * FROM {table}")
             before[table] = [column[0] for column in found.description], found.fetchall()
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     store = SessionStore(db)
     for table, (names, rows) in before.items():
@@ -553,7 +553,7 @@ class Shared:
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     with asyncio.Runner() as runner:
-        database = Database(tmp_path_factory.mktemp("shared") / "s.db")
+        database = Database(tmp_path_factory.mktemp("shared") / "s.db", MIGRATIONS)
         runner.run(database.open())
         yield Shared(runner, database)
         runner.run(database.close())

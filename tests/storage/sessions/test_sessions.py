@@ -28,6 +28,7 @@ from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 from support.waiting import within
 
@@ -44,7 +45,7 @@ def started(turn_id: str = "t", text: str = "hello") -> ev.TurnStarted:
 
 @pytest.fixture
 async def db(tmp_path: Path) -> AsyncIterator[Database]:
-    database = Database(tmp_path / "s.db")
+    database = Database(tmp_path / "s.db", MIGRATIONS)
     await database.open()
     yield database
     await database.close()
@@ -467,7 +468,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             return session_id
 
     with asyncio.Runner() as runner:
-        database = Database(tmp_path_factory.mktemp("shared") / "s.db")
+        database = Database(tmp_path_factory.mktemp("shared") / "s.db", MIGRATIONS)
         runner.run(database.open())
         yield Shared(runner, SessionStore(database))
         runner.run(database.close())
@@ -586,9 +587,10 @@ from pathlib import Path
 from studio.domain import events as ev
 from studio.domain.messages import Text
 from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions.store import SessionStore
 async def main():
-    db = Database(Path(sys.argv[1])); await db.open()
+    db = Database(Path(sys.argv[1]), MIGRATIONS); await db.open()
     journal = SessionStore(db).journal("s")
     journal.append(ev.TurnStarted("s", "t", (Text("go"),), "Coder", "p", "m", "inline"))
     await journal.flush()
@@ -627,7 +629,7 @@ def sqlite_reader(path: Path) -> Any:
 async def test_a_killed_program_loses_less_than_half_a_second(tmp_path: Path) -> None:
     """H-5: and the file opens, says which session was interrupted, and finds its words."""
     path = tmp_path / "s.db"
-    db = Database(path)
+    db = Database(path, MIGRATIONS)
     await db.open()
     await SessionStore(db).create(info())
     await db.close()
@@ -646,7 +648,7 @@ async def test_a_killed_program_loses_less_than_half_a_second(tmp_path: Path) ->
             child.communicate()
         assert last_stored(path) >= stored[-1]
 
-        db = Database(path)
+        db = Database(path, MIGRATIONS)
         await db.open()
         assert db.notice == ""
         store = SessionStore(db)

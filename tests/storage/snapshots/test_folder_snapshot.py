@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.storage.snapshots import file_state
 from studio.storage.snapshots.blob_store import DAY, BlobStore, digest_of
 from studio.storage.snapshots.file_restore import restore
 from studio.storage.snapshots.file_state import Change, FileState, file_state_at
@@ -145,9 +146,12 @@ def test_another_program_begins_where_this_one_ended(contents: BlobStore, root: 
     assert before is not None and contents.get(before.digest) == b"between\n"
 
 
-def test_what_is_settled_is_not_read_again(contents: BlobStore, root: Path) -> None:
+def test_what_is_settled_is_not_read_again(
+    contents: BlobStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A second program reads nothing of what has not changed: not even one it could not."""
-    time.sleep(2.1)  # the tick of the coarsest clock
+    monkeypatch.setattr(file_state, "_TICK", 20_000_000)  # of the coarsest clock: two seconds
+    time.sleep(0.05)
     tree = FolderSnapshot(root, contents)
     tree.scan()
     tree.save()
