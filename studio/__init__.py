@@ -9,7 +9,7 @@ this map and holds every import in the package against it.
     4  workflows                               many agents, in markdown
     3  agent                                   one agent, its loop
     2  providers  tools  mcp  storage  simulator    the outside world
-    1  processes                               child processes
+    1  processes  files                        child processes; files on the disk
     0  domain                                  plain words, standard library only
 
 Only ``ui`` imports Qt. Everything else runs the same under plain asyncio and

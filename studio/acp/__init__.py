@@ -1,10 +1,12 @@
-"""The editors' door: the Agent Client Protocol, version 1, over standard input and output.
+"""The server for editors: the Agent Client Protocol, version 1, over standard input and output.
 
-- ``agent``: The editor's sessions.
-- ``client_requests``: What the editor's person is asked.
-- ``prompt_blocks``: What an editor sends with a message, as blocks that go to the model.
-- ``stdio``: One JSON-RPC message a line, over standard input and output.
-- ``updates``: What happens in a turn, in the protocol's words.
+- ``agent``: Creates, opens and runs the sessions of one editor.
+- ``client_requests``: Asks the editor's user.
+- ``prompt_blocks``: Turns what an editor sends into blocks for the model.
+- ``stdio``: Carries one JSON-RPC message a line.
+- ``updates``: Translates the events of a turn into the protocol's updates.
+
+The protocol itself is the library's (``agent-client-protocol``).
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ __all__ = ["serve"]
 
 
 async def serve(studio: Engine, agent_name: str = "") -> None:
-    """Speak with the editor until it hangs up. Standard output belongs to the protocol.
+    """Serve the editor until it closes the streams. Standard output belongs to the protocol.
 
     Raises ConfigurationError if no editor can be there: the streams are files, say.
     """
@@ -37,16 +39,16 @@ async def serve(studio: Engine, agent_name: str = "") -> None:
             "An editor starts this command, and speaks with it through pipes. "
             "Its settings take it as: agent-studio acp"
         )
-    door = AcpAgent(studio, agent_name)
-    lines = StdioTransport(*await stdio_streams(limit=LONGEST))
+    agent = AcpAgent(studio, agent_name)
+    transport = StdioTransport(*await stdio_streams(limit=LONGEST))
     try:
-        await run_agent(cast("Agent", door), lines)  # what is not offered has no method here
+        await run_agent(cast("Agent", agent), transport)  # unsupported methods are left out
     finally:
-        door.close()
+        agent.close()
 
 
 def _speaks(stream: TextIO | None) -> bool:
-    """Whether another program can be at the stream's other end: no file, and not nowhere."""
+    """Whether another program can be at the other end: the stream is no file and not closed."""
     if stream is None:
         return False
     mode = os.fstat(stream.fileno()).st_mode

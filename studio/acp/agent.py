@@ -1,4 +1,4 @@
-"""The editor's sessions: made, opened, worked in, and what their person is asked."""
+"""The ACP agent creates, opens and runs the sessions of one editor."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class AcpAgent:
         self._client = conn
 
     def close(self) -> None:
-        """The editor has gone: nobody can answer any more."""
+        """Stop every session: the editor has gone and nobody can answer."""
         for session in self._sessions.values():
             session.stop()
 
@@ -300,7 +300,7 @@ class AcpAgent:
         return session
 
     async def _options(self, session: Session) -> list[Any]:
-        """Agent and model, as choices that an editor shows."""
+        """The choices of agent and model that an editor shows."""
         info = session.info
         await self._studio.refresh_lists()
         agents = await self._studio.agents(Path(info.folder))

@@ -1,4 +1,4 @@
-"""What the editor's person is asked: permissions, the agent's questions, drafts."""
+"""Client requests ask the editor's user: permissions, the agent's questions, drafts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DRAFT = [
 
 
 class ClientRequests:
-    """The questions of one prompt. What the editor does not answer is a no."""
+    """Asks the questions of one prompt. A question without an answer counts as denied."""
 
     def __init__(self, session: Session, editor: Client) -> None:
         self._session = session
@@ -46,17 +46,17 @@ class ClientRequests:
         self._tasks.start(self._reply(asked))
 
     async def close(self) -> None:
-        """Take back what fell away with the turn."""
+        """Withdraw the questions that are still open when the turn ends."""
         await self._tasks.aclose()
 
     def stop(self) -> None:
-        """Take back the question about drafts: the editor cancelled the prompt."""
+        """Withdraw the question about drafts: the editor cancelled the prompt."""
         self.stopped = True
         if self._deciding is not None:
             self._deciding.cancel()
 
     async def drafts(self) -> None:
-        """Offer each draft that waits; what nobody decides waits on."""
+        """Ask about each waiting draft; one that nobody decides keeps waiting."""
         if self.stopped:
             return
         self._deciding = task = asyncio.create_task(self._drafts())
@@ -113,7 +113,7 @@ class ClientRequests:
             self._session.answer_permission(question.id, cast("Answer", chosen or "deny"), by)
 
     async def _reply(self, asked: AwaitingReply) -> None:
-        """Its suggestions are what an editor can show."""
+        """Ask the agent's question; an editor can show its suggested answers only."""
         text = NOBODY
         try:
             if asked.choices:

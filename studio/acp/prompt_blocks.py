@@ -1,4 +1,4 @@
-"""What an editor sends with a message, as blocks that go to the model."""
+"""Prompt blocks turn what an editor sends with a message into blocks for the model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Content: TypeAlias = (
 
 
 async def read_prompt(prompt: Sequence[Content]) -> list[Said]:
-    """Raises RequestError for what no model here can be given, and where nothing is said."""
+    """Read a prompt; raises RequestError for unsupported content and for an empty prompt."""
     try:
         found = [block for one in prompt if (block := await _block(one)) is not None]
         check_total_size(found)

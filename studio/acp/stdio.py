@@ -1,4 +1,4 @@
-"""One JSON-RPC message a line, over standard input and output."""
+"""The stdio transport carries one JSON-RPC message a line, over standard input and output."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _BROKEN, _NO_REQUEST = -32700, -32600
 
 
 class StdioTransport:
-    """Takes messages and sends them (the library's ``Transport``).
+    """Receives and sends messages (the library's ``Transport``).
 
-    What is no message is answered with an error, and the connection goes on.
+    A line that is no message is answered with an error, and the connection goes on.
     """
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,7 +54,7 @@ class StdioTransport:
 
 
 def _is_message(value: Any) -> TypeGuard[dict[str, Any]]:
-    """Whether the library can make something of it; it takes some of this on trust."""
+    """Whether this is a message that the library can handle; it does not check all of it."""
     if not isinstance(value, dict):
         return False
     found = cast("dict[str, Any]", value)

@@ -1,4 +1,4 @@
-"""What happens in a turn, in the protocol's words."""
+"""Session updates translate the events of a turn into the protocol's updates."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ _STATES: dict[DraftStatus, ToolCallStatus] = {"waiting": "pending", "approved": 
 
 
 class SessionUpdates:
-    """The updates of one session, in its folder."""
+    """Makes the updates of one session, in its folder."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
@@ -97,7 +97,7 @@ class SessionUpdates:
         self._open: dict[str, None] = {}
 
     def for_event(self, event: Event) -> Iterator[Update]:
-        """What an editor is told of an event; nothing of most."""
+        """Yield the updates of an event; most events have none."""
         match event:
             case TextDelta():
                 yield update_agent_message_text(event.text)
@@ -142,7 +142,7 @@ class SessionUpdates:
                 return
 
     def for_blocks(self, blocks: Sequence[TranscriptBlock]) -> Iterator[Update]:
-        """A conversation that was led before, for an editor that opens it again."""
+        """Yield the updates that replay a stored conversation for an editor that opens it."""
         for block in blocks:
             match block:
                 case UserBlock():
@@ -168,12 +168,12 @@ class SessionUpdates:
                     continue
 
     def change(self, draft: Draft) -> Any:
-        """A draft as the editor shows it."""
+        """Return a draft as the editor shows it."""
         about = draft.describe()
         return tool_diff_content(str(self._folder / about.name), about.after, about.before)
 
     def _decided(self, draft: Draft) -> Update:
-        """A draft of earlier, and what became of it."""
+        """The update of an earlier draft, with its status."""
         return start_tool_call(
             f"draft-{draft.id}",
             escape_invisible(f"{draft.action.capitalize()} {draft.label} ({draft.status})"),
@@ -200,7 +200,7 @@ class SessionUpdates:
 
 
 def end_note(reason: CompletionReason, detail: str) -> str:
-    """Why a turn ended that did not end by itself; empty where the protocol says it."""
+    """A sentence on why a turn was ended; empty where the protocol has a reason for it."""
     return "" if reason in ("done", "cancelled", "handed_over") else describe_end(reason, detail)
 
 
@@ -210,7 +210,7 @@ def text_content(text: str) -> list[Any] | None:
 
 
 def _content(text: str, images: Sequence[Image], change: Any = None) -> list[Any] | None:
-    """What a call came to, whole: it stands in the place of what was told before."""
+    """The whole content of a call; it replaces the content that was sent before."""
     changes = [] if change is None else [change]
     return [
         *changes,

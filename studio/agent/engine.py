@@ -21,6 +21,7 @@ from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Said
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
+from studio.files.folders import private_folder
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http
@@ -29,7 +30,7 @@ from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
 from studio.storage.ipc.remote_approvals import RemoteApprovals
-from studio.storage.paths import Paths, private_folder
+from studio.storage.paths import Paths
 from studio.storage.sessions.audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox

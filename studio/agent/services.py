@@ -18,6 +18,7 @@ from studio.domain.agents import Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError
 from studio.domain.models import ModelInfo
 from studio.domain.sessions import SessionInfo
+from studio.files.folders import delete_older_than, private_folder
 from studio.processes.sandbox import Sandbox
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
@@ -25,8 +26,7 @@ from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
-from studio.storage.files import delete_older_than
-from studio.storage.paths import Paths, private_folder
+from studio.storage.paths import Paths
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace

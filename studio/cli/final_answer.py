@@ -20,7 +20,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.jsonvalue import JsonObject
-from studio.storage.files import write_atomically
+from studio.files.atomic_write import write_atomically
 from studio.tools.sdk.argument_check import is_schema
 
 from .console import Console

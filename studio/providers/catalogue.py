@@ -12,6 +12,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
@@ -19,6 +20,7 @@ from typing import Literal, Protocol, TypeAlias
 from studio.domain.codec import encode
 from studio.domain.errors import StudioError
 from studio.domain.models import ModelInfo
+from studio.files.atomic_write import write_atomically
 
 from .model_facts import apply_own_facts, fill_missing_facts, is_retired, read_model
 
@@ -337,11 +339,5 @@ def _read_cache(path: Path) -> dict[str, dict[str, _Cached]]:
 
 
 def _write_cache(path: Path, data: str) -> None:
-    """Whole or not at all; a full disk costs only the next start its list."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(data, encoding="utf-8")
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
+    with suppress(OSError):  # a full disk costs only the next start its list
+        write_atomically(path, data.encode())

@@ -1,22 +1,24 @@
-"""The door for other programs: OpenAI's two APIs and Anthropic's, over HTTP (S-1 to S-4).
+"""The server for other programs: OpenAI's two APIs and Anthropic's, over HTTP (S-1 to S-4).
 
-- ``auth``: Who may ask the server, checked before a body is read (S-4).
-- ``client_policy``: What a client of the server may have an agent do at most (S-4).
+A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes a request of
+``contract``, the responder answers it in a session, and the dialect writes the response.
+
+- ``auth``: Decides who may ask, before a body is read.
+- ``client_policy``: Limits what an agent may do for a client.
 - ``command``: The command ``agent-studio serve``.
-- ``contract``: What a request asks and what answers it, whatever dialect it is spoken in.
-- ``conversation_match``: Which session a request belongs to.
-- ``dialects``: What clients speak.
-- ``errors``: What a client is told of an error.
-- ``event_mapper``: What a client is told of a turn.
-- ``http_server``: The server while it runs.
-- ``idempotency``: A request that is repeated gets the answer of the first, and no tool runs
-  twice.
-- ``model_names``: Which agent and model a client means by the name it sends.
-- ``request_body``: The body of a request.
-- ``responder``: Who answers a request.
-- ``response_stream``: One answer while it is made, for everybody who waits for it.
-- ``routes``: The paths of the server, and which API speaks on which.
-- ``session_lookup``: Finds the session that a request is answered in, or makes it.
-- ``stored_responses``: Answers that were given before.
-- ``token_count``: How long a request is, about, for those who ask before they send it.
+- ``contract``: Requests, response parts and errors between the dialects and the responder.
+- ``conversation_match``: Recognises a conversation that was answered here before.
+- ``dialects``: Translate each API's JSON; one folder for each API.
+- ``errors``: Maps exceptions to the statuses, codes and messages that clients get.
+- ``event_mapper``: Turns the events of a turn into the parts of a response.
+- ``http_server``: Opens the sockets, starts and stops.
+- ``idempotency``: Gives a repeated request the first one's response.
+- ``model_names``: Resolves the name that a client sends, and lists the names there are.
+- ``request_body``: Reads a body within limits and parses strict JSON.
+- ``responder``: Has an agent answer a request.
+- ``response_stream``: Holds the parts of a response for its readers and sends them.
+- ``routes``: The paths, and the dialect that is spoken on each.
+- ``session_lookup``: Finds or creates the session that a request is answered in.
+- ``stored_responses``: Fetches and deletes responses of before.
+- ``token_count``: Estimates the tokens of a request.
 """

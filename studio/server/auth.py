@@ -1,10 +1,10 @@
-"""Who may ask the server, checked before a body is read (S-4).
+"""Access checks decide who may ask the server, before a body is read (S-4).
 
-A web page in the person's browser reaches this computer's ports. What stops it:
-the token, which it does not know; ``Host``, which is foreign if the page's own
-name leads here (DNS rebinding); ``Origin``, which a browser adds to requests of
-pages; and the content type, for a page cannot send JSON to another origin
-unasked.
+A web page in a browser reaches this computer's ports. Four checks stop it:
+the token, which the page does not know; ``Host``, which is foreign where the page's own
+name resolves to this computer (DNS rebinding); ``Origin``, which a browser adds to the
+requests of pages; and the content type, since a page cannot send JSON to another
+origin without a preflight.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Refuse: TypeAlias = Callable[[Scope, ApiError], Response]
 
 
 class AccessGuard:
-    """Lets in what may be asked, and refuses the rest (ASGI).
+    """Passes on the requests that are allowed and refuses the rest (ASGI).
 
     ``token`` gives the token that is needed, an empty text for none. ``names``
-    are those under which the server is reached besides what the settings say.
+    are the host names of the server, besides those in the settings.
     """
 
     def __init__(
@@ -198,7 +198,7 @@ def _same(name: str, server: tuple[str, int | None] | None) -> bool:
 
 
 def _shown(headers: Headers) -> list[str]:
-    """The tokens that a client shows, in OpenAI's way and in Anthropic's."""
+    """The tokens that a client sends, in OpenAI's header and in Anthropic's."""
     shown = headers.getlist("x-api-key")
     for value in headers.getlist("authorization"):
         scheme, _, token = value.partition(" ")
@@ -208,7 +208,7 @@ def _shown(headers: Headers) -> list[str]:
 
 
 def _preflight(scope: Scope, headers: Headers) -> bool:
-    """A browser asks whether a page may ask; of no other origin gets this far."""
+    """Whether a browser asks, for a page of an allowed origin, what it may send."""
     asks = "origin" in headers and "access-control-request-method" in headers
     return scope["method"] == "OPTIONS" and asks
 
@@ -225,9 +225,9 @@ def _allowed(headers: Headers) -> Response:
 
 
 def _numbered(scope: Scope, send: Send) -> Send:
-    """Gives every answer a number of its own, under the names of both APIs.
+    """Gives every response a number of its own, under the header names of both APIs.
 
-    It is in the log where an answer went wrong.
+    The log names it where a response failed.
     """
     number = scope["state"]["request"] = f"req_{uuid.uuid4().hex}"
 

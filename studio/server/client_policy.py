@@ -1,8 +1,8 @@
-"""What a client of the server may have an agent do at most (S-4).
+"""The policy for clients limits what an agent may do for a client of the server (S-4).
 
-Reading in the folder runs. All else is asked about: in the window, if one is
-open, and refused if none is. Only the rules that the person gave for clients
-allow more; what they, the agent's file or a project allow besides does not.
+Reading in the folder is allowed. Everything else is a permission question: the window
+shows it, and without a window it is denied. Only the rules that the person made for
+clients allow more; their other rules, the agent's file and the project's rules do not.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ NOBODY = "nobody was at the window to allow it"
 
 
 def client_policy(studio: Engine) -> Policy:
-    """The bounds of one turn, in its folder; raises ConfigurationError for a rule that
-    cannot be read.
+    """The limits of one turn, in its folder; raises ConfigurationError for a rule that
+    cannot be parsed.
 
-    A rule that is not understood may be one that forbids: then nothing is answered.
+    Such a rule may be one that denies, so no request is answered then.
     """
     rules = client_rules(studio.settings.values.server_rules, studio.tools())
     return Policy("ask", {"server": rules}, wary=True)
 
 
 def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, object]) -> list[Rule]:
-    """The person's rules for clients, of the setting; raises ConfigurationError."""
+    """Parse the setting with the person's rules for clients; raises ConfigurationError."""
     rules: list[Rule] = []
     for verdict, texts in written.items():
         if verdict not in get_args(Verdict):
@@ -46,7 +46,7 @@ def client_rules(written: Mapping[str, Sequence[str]], tools: Mapping[str, objec
 
 
 class PermissionForwarder:
-    """Puts the permission questions of one turn to the window, where one is open."""
+    """Forwards the permission questions of one turn to the window, where one is open."""
 
     def __init__(self, studio: Engine, session: Session) -> None:
         self._studio = studio
@@ -54,11 +54,11 @@ class PermissionForwarder:
         self._tasks = BackgroundTasks()
 
     def ask(self, question: Question) -> None:
-        """Has the turn go on once there is an answer."""
+        """Forward a question; the turn continues once there is an answer."""
         self._tasks.start(self._ask(question))
 
     def close(self) -> None:
-        """Withdraw what nobody has answered."""
+        """Withdraw the questions that nobody has answered."""
         self._tasks.cancel()
 
     async def _ask(self, question: Question) -> None:

@@ -36,7 +36,7 @@ EXPOSED = (
 async def serve(build: Callable[[], Awaitable[Engine]], options: Namespace, paths: Paths) -> int:
     """Serve until Ctrl+C, SIGTERM, or the parent's end; returns the exit code.
 
-    A parent (``options.with_parent``) is told in one line of JSON: the
+    A parent (``options.with_parent``) gets one line of JSON: the
     ``address``, with the ``token`` where no keychain keeps it, or the ``error``.
     Raises StudioError where there is none.
     """
@@ -88,7 +88,7 @@ async def _follow(studio: Engine) -> None:
 
 
 async def _folder(studio: Engine, given: Path | None) -> Path:
-    """Where agents work: as said, as set, else an empty folder of the program's own."""
+    """The folder where agents work: the option, the setting, or an empty folder of the program."""
     named = given or studio.settings.values.server_folder
     if not named:
         return await asyncio.to_thread(studio.own_folder)
@@ -129,9 +129,9 @@ async def _token(token: ServerToken, *, renew: bool) -> int:
 
 
 class _Signals:
-    """SIGTERM and a closed terminal end the server in good order; Ctrl+C is the loop's own.
+    """Handles SIGTERM and a closed terminal by a clean end; the loop itself handles Ctrl+C.
 
-    Where nobody is to mind a closed terminal (nohup), it goes on.
+    Where a closed terminal is ignored (nohup), the server goes on.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
@@ -152,7 +152,7 @@ class _Signals:
 
 
 class Parent:
-    """What the window says that started us: keys that no keychain has, and changes of others."""
+    """Reads what the parent window sends: keys that no keychain has, and changed keys."""
 
     def __init__(self, studio: Engine) -> None:
         self._studio = studio
@@ -174,7 +174,7 @@ class Parent:
 
 
 def _watch_parent(end: Callable[[], None], hear: Callable[[bytes], None]) -> None:
-    """Pass on its lines; call ``end`` when standard input closes, however the parent ends."""
+    """Pass on the parent's lines; call ``end`` when standard input closes, however it ended."""
     loop = asyncio.get_running_loop()
 
     def watch() -> None:

@@ -1,9 +1,9 @@
-"""Which session a request belongs to.
+"""Conversation matching finds the session that a request belongs to.
 
 Most clients keep no session: they send the whole conversation each time. Where
-it begins with one that was answered here last, it goes on in that session, with
-its native history, its reasoning and its prompt cache. What a client brings that
-is not known begins a session of its own.
+it begins with a conversation that was answered here before, it continues in that session,
+with its native history, its reasoning and its prompt cache. Any other conversation
+begins a new session.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ KEPT = 4096
 
 @dataclass(frozen=True, slots=True)
 class SplitConversation:
-    """A conversation at its last word of the assistant.
+    """A conversation, split after the assistant's last message.
 
-    ``said`` is what the user says after it, ``results`` answer its calls. Where
-    the conversation ends with the assistant's words, both are empty.
+    ``said`` is what the user says after it, ``results`` are the results of its calls.
+    Where the conversation ends with the assistant, both are empty.
     """
 
     before: tuple[Message, ...]
@@ -48,13 +48,13 @@ class SplitConversation:
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """What a new session begins with: all but what is said now."""
+        """The history of a new session: everything but what is said now."""
         after = (Message("user", self.results),) if self.results else ()
         return _distinct((*self.before, *after))
 
 
 def split_conversation(messages: Sequence[Message]) -> SplitConversation:
-    """Where a conversation stands."""
+    """Split a conversation after the assistant's last message."""
     end = max((n for n, one in enumerate(messages, 1) if one.role == "assistant"), default=0)
     after = [block for message in messages[end:] for block in message.blocks]
     said = tuple(block for block in after if isinstance(block, Text | Image | File))
@@ -65,10 +65,10 @@ def split_conversation(messages: Sequence[Message]) -> SplitConversation:
 def check_tool_results(
     messages: Sequence[Message], dialect: str, open_calls: Sequence[str] = ()
 ) -> None:
-    """Raises BadRequest for a result that answers no call of the message before it.
+    """Raise BadRequest for a result that answers no call of the message before it.
 
-    ``open_calls`` are those of the answer that the request goes on from. Calls
-    without a result are no mistake: they are closed.
+    ``open_calls`` are the calls of the response that the request continues. Calls
+    without a result are allowed: they get one that says so.
     """
     waiting = Counter(open_calls)
     role = ""
@@ -86,7 +86,7 @@ def check_tool_results(
 
 
 def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The same conversation with one id for one call: some clients count anew each time."""
+    """The same conversation with unique ids of calls: some clients number anew each time."""
     used: set[str] = set()
     names: dict[str, str] = {}
     numbers: Counter[str] = Counter()  # where to go on: thousands may have the same id
@@ -108,10 +108,10 @@ def _distinct(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def conversation_digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
-    """What tells one conversation of one client from every other. Hashes pictures and files.
+    """The digest that identifies a conversation of one client, with its pictures and files.
 
-    The same for what a client may change when it sends an answer back: blanks
-    around it, its parts in one message or several, its reasoning left out.
+    It does not depend on what a client may change when it sends an answer back: blanks
+    around it, one message or several, reasoning left out.
     """
     tools: Json = [[tool.name, tool.description, tool.schema, tool.effect] for tool in asked.tools]
     whole: Json = [
@@ -127,7 +127,7 @@ def conversation_digest(asked: ApiRequest, dialect: str, messages: Sequence[Mess
 
 
 def _canonical(messages: Sequence[Message]) -> Iterator[Json]:
-    """What each side says at a time, however many messages it takes."""
+    """What each side says, consecutive messages of one side joined."""
     role, blocks = "", list[Block]()
     for message in messages:
         if message.role != role:
@@ -170,7 +170,7 @@ def _hash(data: bytes) -> str:
 
 
 class KnownConversations:
-    """The conversations that were answered last, and where."""
+    """Remembers which turn answered each of the last conversations."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
@@ -180,7 +180,7 @@ class KnownConversations:
         return len(self._places)
 
     def take(self, known: bytes) -> TurnRef | None:
-        """Where a conversation was answered; only the first who asks hears of it."""
+        """Return the turn that answered a conversation, and forget it."""
         return self._places.pop(known, None)
 
     def keep(self, known: bytes, place: TurnRef) -> None:

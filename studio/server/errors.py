@@ -1,8 +1,7 @@
-"""What a client is told of an error: a status, a code its library knows, words.
+"""Errors as clients get them: a status, a code that client libraries know, a message.
 
-The client's own mistakes are a ``BadRequest``. A provider's refusal of the
-person's key is nothing the client could mend with another token, so that is
-never its 401.
+A client's own mistake is a ``BadRequest``. Where a provider refuses the person's key,
+the client could not fix that with another token, so it never gets a 401 for it.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _PASSING = frozenset({"busy", "response_in_progress", *(_KINDS[fault][1] for fau
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """An error as every dialect can say it.
+    """An error before a dialect gives it its shape.
 
     ``retry_after`` is in seconds. ``param`` names the field of the request that
     is wrong.
@@ -60,10 +59,10 @@ class ApiError:
     retry_after: float | None = None
 
     def headers(self) -> dict[str, str]:
-        """What goes with the status.
+        """The headers of the error.
 
-        ``x-should-retry`` is read by OpenAI's and Anthropic's libraries, which
-        else would ask again after any 409, 429 or 5xx.
+        OpenAI's and Anthropic's libraries read ``x-should-retry``; without it they
+        retry after any 409, 429 or 5xx.
         """
         headers: dict[str, str] = {}
         if self.retry_after is not None:
@@ -76,7 +75,7 @@ class ApiError:
         return headers
 
     def outcome(self) -> Outcome:
-        """The same as the end of an answer."""
+        """The same error as the end of a response."""
         return Outcome(
             "error",
             detail=self.message,
@@ -87,9 +86,9 @@ class ApiError:
 
 
 def error_from_exception(error: Exception) -> ApiError:
-    """What is said of an error that kept an answer from beginning, or broke it off.
+    """The error of an exception that prevented a response or ended it.
 
-    What nobody foresaw is logged, and the client gets no details.
+    An unexpected exception is logged, and the client gets no details.
     """
     match error:
         case BadRequest():
@@ -107,7 +106,7 @@ def error_from_exception(error: Exception) -> ApiError:
 
 
 def error_from_failed(failed: Failed) -> ApiError:
-    """What is said of a turn that ended as an error."""
+    """The error of a turn that failed."""
     match failed.fault:
         case "internal":
             return ApiError(INTERNAL)
@@ -122,7 +121,7 @@ def error_from_failed(failed: Failed) -> ApiError:
 
 
 def error_from_outcome(outcome: Outcome) -> ApiError:
-    """An answer's end, where it is an error."""
+    """The error of a response that ended with one."""
     return ApiError(
         outcome.detail or INTERNAL,
         outcome.status,

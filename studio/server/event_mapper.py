@@ -1,4 +1,4 @@
-"""What a client is told of a turn: its events as parts of an answer."""
+"""The event mapper turns the events of a turn into the parts of a response."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ STOPPED = "The answer was stopped."
 
 
 class EventMapper:
-    """One answer. ``hear`` takes every event of its turns, ``end`` comes when they are over.
+    """Maps one response: ``feed`` takes every event of its turns, ``end`` is called after them.
 
-    ``structured``: only the last step's words are the answer, and nothing is
-    added to them. ``steps``: what the agent's tools do is told too.
+    ``structured``: only the last step's text is the answer, and nothing is
+    added to it. ``steps``: the steps of the agent's tools become parts too.
     """
 
     def __init__(self, *, structured: bool = False, steps: bool = False) -> None:
@@ -61,7 +61,7 @@ class EventMapper:
 
     @property
     def message(self) -> Message:
-        """The answer as the client will tell it."""
+        """The answer as the client will send it back."""
         text = "".join(self._words)
         calls = self._calls if self.reason == "handed_over" else []
         return Message("assistant", (*([Text(text)] if text.strip() else []), *calls))
@@ -71,7 +71,7 @@ class EventMapper:
         return self._end.reason if self._end is not None else "error"
 
     def feed(self, event: Event) -> list[ResponsePart]:
-        """What goes out for an event."""
+        """Return the parts of an event."""
         match event:
             case TurnStarted():
                 self._calls.clear()
@@ -107,7 +107,7 @@ class EventMapper:
         return []
 
     def end(self) -> list[ResponsePart]:
-        """What ends the answer, an ``Outcome`` last."""
+        """Return the parts that end the response, an ``Outcome`` last."""
         parts: list[ResponsePart] = []
         detail = self._limited()
         if self._structured:
@@ -133,7 +133,7 @@ class EventMapper:
         return [] if self._structured else [TextPart(text)]
 
     def _add(self, text: str) -> TextPart:
-        """A paragraph of its own."""
+        """Append a paragraph."""
         before = "".join(self._words)
         has = len(before) - len(before.rstrip("\n"))
         text = f"{BETWEEN[has:]}{text}" if before else text
@@ -146,7 +146,7 @@ class EventMapper:
             self._denied.append((question, event.by))
 
     def _not_allowed(self) -> str:
-        """One paragraph for all that was not allowed; empty if all was."""
+        """A paragraph about all calls that were not allowed; empty if there were none."""
         if not self._denied:
             return ""
         places = list(self._queued)  # questions come in any order, calls in the model's
@@ -157,7 +157,7 @@ class EventMapper:
         return f"Not allowed: {', '.join(calls)}. {why}"
 
     def _limited(self) -> str:
-        """Which of our own limits ended the answer, in a sentence; empty for none."""
+        """A sentence about the limit of ours that ended the answer; empty for none."""
         ended_so = ("done", "handed_over", "refused", "error")
         if self._end is None or self._stopped_by_model or self.reason in ended_so:
             return ""
@@ -202,7 +202,7 @@ def _step(call: ToolQueued) -> str:
 
 
 def events_of_response(events: Sequence[Event], turn_id: str) -> list[Event]:
-    """The events of a turn, and of those after it that went on from where it stuck."""
+    """The events of a turn, and of the turns after it that continued where it was cut short."""
     found: list[Event] = []
     reason: CompletionReason = "error"
     within = False

@@ -1,12 +1,11 @@
-"""The server while it runs: its sockets, its start, its end.
+"""The HTTP server opens its sockets, starts, and stops within a bounded time.
 
-It runs inside a loop that is somebody else's: the command's, or that of a
+It runs inside an event loop that it does not own: the command's, or that of a
 program which embeds it. It handles no signals.
 
-A client's connection, with an end to patience: half requests, answers nobody reads.
-
-Uvicorn closes a connection that is idle between two requests; it waits without
-end for the rest of a request, and for a client that does not read.
+Uvicorn closes a connection that is idle between two requests, but it waits for ever for
+the rest of a request and for a client that does not read. ``Connection`` adds time
+limits for both.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _AHEAD = 65_536
 
 
 class Connection(H11Protocol):
-    """One connection; what has lost its patience is broken off."""
+    """One connection, aborted where a client is too slow."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -87,7 +86,7 @@ class Connection(H11Protocol):
 
     @property
     def _busy(self) -> bool:
-        """Whether a request has come whose answer is not out."""
+        """Whether a request has come whose response is not complete."""
         cycle = cast("RequestResponseCycle | None", self.cycle)
         return cycle is not None and not cycle.response_complete
 
@@ -100,7 +99,7 @@ class Connection(H11Protocol):
             self.transport.abort()
 
     def _watch(self, waiting: int) -> None:
-        """Break off if not a byte less waits after a while."""
+        """Abort the connection if the client has read nothing after a while."""
 
         def look() -> None:
             left = self.transport.get_write_buffer_size()
@@ -186,7 +185,7 @@ class HttpServer:
         return 0 if self._server is None else len(self._server.server_state.connections)
 
     async def stop(self) -> None:
-        """End every answer, then every connection; within ``NEAR_END`` seconds."""
+        """End every answer, then every connection; within ``END`` seconds."""
         if self._server is None or self._running is None or self._replays is None:
             return
         self._server.should_exit = True
@@ -222,7 +221,7 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the program that it runs in, and says when it listens."""
+    """Leaves signals to the program that it runs in, and sets ``ready`` when it listens."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

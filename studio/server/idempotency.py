@@ -1,9 +1,9 @@
-"""A request that is repeated gets the answer of the first, and no tool runs twice.
+"""Idempotency gives a repeated request the first one's response, so that no tool runs twice.
 
-A client repeats a request whose answer it did not get, under the same
-``Idempotency-Key``. While the first is being answered, the second reads along.
-An answer that was cut short, or failed, is gone on with in its session. What is
-no longer in memory, or was answered before the server started anew, is read
+A client repeats a request whose response it did not get, under the same
+``Idempotency-Key``. While the first is being answered, the second reads the same stream.
+A response that was cut short, or failed, is continued in its session. One that is
+no longer in memory, or was made before the server was restarted, is read
 from the session's transcript. Where the session is gone, a request for which a
 tool has run is refused.
 """
@@ -38,7 +38,7 @@ class _Kept:
 
 
 class IdempotentResponses:
-    """Begins answers, and knows again what was asked before."""
+    """Starts responses, and recognises requests that were made before."""
 
     def __init__(
         self, answers: Responder, store: IdempotencyStore, *, clock: Callable[[], float] = time.time
@@ -54,7 +54,7 @@ class IdempotentResponses:
     async def run(
         self, asked: ApiRequest, dialect: str, body: bytes, *, key: str = "", client: str = ""
     ) -> ResponseStream:
-        """The answer to a request, begun now or before.
+        """Return the response to a request, started now or before.
 
         ``key`` is the client's for this request, empty where it has none;
         ``client`` tells clients with different tokens apart. Raises BadRequest
@@ -121,11 +121,11 @@ class IdempotentResponses:
 
     @property
     def running(self) -> int:
-        """Answers that are being made."""
+        """How many responses are being made."""
         return len(self._runs)
 
     def _forget(self, now: float) -> None:
-        """Let go of what is too old, too much or too big; running answers stay."""
+        """Forget responses that are too old, too many or too big; running ones stay."""
         size, count = 0, 0
         for key, kept in reversed(list(self._kept.items())):
             size, count = size + kept.run.size, count + 1
@@ -134,7 +134,7 @@ class IdempotentResponses:
                 del self._kept[key]
 
     async def close(self) -> None:
-        """Begin no more, end every answer that is being made, wait until its turn is saved."""
+        """Start no more, stop every running response, and wait until its turn is saved."""
         self._closed = True
         runs = list(self._runs)
         for run in runs:
@@ -144,5 +144,5 @@ class IdempotentResponses:
 
 
 def _digest(*parts: bytes) -> str:
-    """Of texts that hold no NUL, or of one that may."""
+    """The digest of texts without NUL, or of one text that may have some."""
     return hashlib.sha256(b"\0".join(parts)).hexdigest()

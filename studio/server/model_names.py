@@ -25,7 +25,10 @@ _PATIENCE = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ModelTarget:
-    """What answers. ``chosen``: the client named the model, so no routing changes it (L-13)."""
+    """The agent and model that answer.
+
+    ``chosen``: the client named the model, so no routing changes it (L-13).
+    """
 
     agent: str
     provider: str
@@ -34,7 +37,7 @@ class ModelTarget:
 
 
 async def resolve_model(studio: Engine, name: str, folder: Path) -> ModelTarget:
-    """What a model's name stands for.
+    """Return the agent and model of a name.
 
     ``agent/NAME`` or ``PROVIDER/MODEL``, as they are listed; an agent's name
     alone and the id of a model that a connected provider lists are understood
@@ -107,10 +110,10 @@ OWNER = "agent-studio"
 
 
 async def list_models(studio: Engine, folder: Path) -> list[ListedModel]:
-    """Agents by name, then the models of connected providers that the person offers.
+    """List agents by name, then the enabled models of connected providers.
 
-    What the catalogue knows now: a provider is asked again, where its list is
-    old, and not waited for.
+    The list is what the catalogue knows now; a provider whose list is old is asked
+    again in the background.
     """
     await studio.refresh_lists()
     found = await studio.agents(folder)

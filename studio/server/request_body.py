@@ -1,4 +1,4 @@
-"""The body of a request: read within bounds, and JSON of the plainest kind."""
+"""The reader of request bodies limits their size and time, and parses strict JSON."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Gone(Exception):
-    """The client went away; nobody waits for an answer."""
+    """The client disconnected; nobody waits for a response."""
 
 
 async def read(receive: Receive, limit: int) -> bytes:
-    """The whole body; raises BadRequest (413, 408) and Gone."""
+    """Read the whole body; raises BadRequest (413, 408) and Gone."""
     found = bytearray()
     try:
         async with asyncio.timeout(LONGEST):
@@ -63,22 +63,22 @@ def too_large(limit: int) -> BadRequest:
 
 
 async def parsed(data: bytes) -> JsonObject:
-    """The object that a body holds; raises BadRequest."""
+    """Parse a body that holds a JSON object; raises BadRequest."""
     return await read_from(data, lambda: parse(data))
 
 
 async def read_from(data: bytes, work: Callable[[], T]) -> T:
-    """What ``work`` makes of a body."""
+    """Return the result of ``work``, done in a thread where the body is big."""
     return await run_off_loop(work, big=len(data) > BIG)
 
 
 async def run_off_loop(work: Callable[[], T], *, big: bool) -> T:
-    """What ``work`` makes of much: in a thread, so that nobody else waits."""
+    """Return the result of ``work``; ``big`` work is done in a thread, so that nobody waits."""
     return await asyncio.to_thread(work) if big else work()
 
 
 def parse(data: bytes) -> JsonObject:
-    """Strict JSON: UTF-8, whole characters, finite numbers, not nested without end."""
+    """Parse strict JSON: UTF-8, no lone surrogates, finite numbers, limited nesting."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -120,7 +120,7 @@ class _Objects:
 
 
 def _check(value: Json, halves: bool) -> None:
-    """Raises BadRequest for what is nested too deeply, and for halves of characters."""
+    """Raise BadRequest for JSON that is nested too deeply, and for lone surrogates."""
     level = [value]
     depth = 0
     while level:

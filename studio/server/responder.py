@@ -1,8 +1,7 @@
-"""Who answers a request: an agent, in a session that the person can look at (S-1, S-2).
+"""The responder has an agent answer a request, in a session that the person can open (S-1, S-2).
 
-What was done for a request whose answer cannot be told or gone on with any more.
-
-The audit knows: it outlives the chats, also those that are not kept.
+A repeated request is refused where its first response is gone and its tools have run: the
+audit log tells, which outlives the chats.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ _ENDED = "Agent Studio ended in the middle of it, and it is not known all that w
 async def refuse_if_tools_ran(
     studio: Engine, place: TurnRef, since: float, turns: Collection[str] = ()
 ) -> None:
-    """Raises BadRequest (409) if a tool has run for a request: it would run twice.
+    """Raise BadRequest (409) if a tool has run for a request: it would run twice.
 
     ``since`` is when the request first came, in seconds since the epoch. ``turns``
-    are those of its answer, where they are known; else the session's all count, but
-    what may be the person's own there is not named to a client.
+    are the turns of its response, where they are known; otherwise all turns of the session
+    count, but calls that may be the person's own are not named to a client.
     """
     store, wanted = studio.sessions.store, AuditFilter(session_id=place.session_id, since=since)
     own = turns or {place.turn_id}
@@ -69,7 +68,7 @@ async def refuse_if_tools_ran(
 
 
 def _ran(entry: AuditEntry) -> bool:
-    """Whether a call was begun here; one that was allowed and then cut off may have been."""
+    """Whether a call was started here; one that was allowed and then cut off may have been."""
     if entry.decided_by == _CLIENT:
         return False
     cut = entry.state in ("cancelled", "queued") and entry.decided_at is not None
@@ -179,7 +178,7 @@ class Responder:
     async def _in(
         self, placed: SessionMatch, answer: _Answer
     ) -> AsyncGenerator[ResponsePart, None]:
-        """Answer in this session, and leave it as it has to be."""
+        """Answer in this session, and release it afterwards."""
         session, telling = placed.session, answer.telling
         asker = PermissionForwarder(self._studio, session)
         ends: list[ResponsePart] = []
@@ -228,7 +227,7 @@ class Responder:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer in the making."""
+    """A response that is being made."""
 
     asked: ApiRequest
     dialect: str

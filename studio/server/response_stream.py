@@ -1,7 +1,4 @@
-"""One answer while it is made, for everybody who waits for it.
-
-An answer on its way to the client, for as long as the client is there.
-"""
+"""The response stream holds the parts of a response for its readers, and sends them over HTTP."""
 
 from __future__ import annotations
 
@@ -39,9 +36,9 @@ Begin: TypeAlias = Callable[[Callable[[TurnRef], None]], AsyncGenerator[Response
 
 
 class ResponseStream:
-    """The parts of an answer, as they come, for any number of readers.
+    """The parts of a response, as they come, for any number of readers.
 
-    The turn goes on as long as somebody reads; when the last reader leaves it
+    The turn goes on as long as somebody reads; when the last reader leaves
     before its end, it is stopped. ``created`` is in seconds since the epoch.
     """
 
@@ -63,7 +60,7 @@ class ResponseStream:
 
     @property
     def about(self) -> ResponseInfo:
-        """What the answer says of itself; known with its first part."""
+        """What the response says of itself; known with its first part."""
         if self._place is None:
             number = uuid.uuid4().hex
         else:
@@ -85,7 +82,7 @@ class ResponseStream:
 
     @contextmanager
     def read(self) -> Generator[None]:
-        """Be one of its readers."""
+        """Count as a reader meanwhile."""
         self._readers += 1
         try:
             yield
@@ -164,10 +161,10 @@ _STREAM = (
 
 
 class HttpResponse:
-    """Sends one answer, streamed or whole, and stops when the client goes away.
+    """Sends one response, streamed or whole, and stops when the client disconnects.
 
-    ``speak`` makes the dialect's words once the answer has begun, ``ping`` is
-    what fills a pause.
+    ``speak`` makes the dialect's writer once the response has begun, ``ping`` is
+    sent in a pause.
     """
 
     def __init__(
@@ -233,7 +230,7 @@ async def _send(send: Send, body: JsonObject) -> None:
 async def _while_there(
     receive: Receive, work: Coroutine[Any, Any, ApiError | None]
 ) -> ApiError | None:
-    """Do the work until it is done or the client has gone; then nobody is told anything."""
+    """Do the work until it is done or the client has disconnected."""
     working = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_leaves(receive))
     try:

@@ -1,4 +1,4 @@
-"""Finds the session that a request is answered in, or makes it."""
+"""Session lookup finds the session that a request is answered in, or creates it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _NUMBER = re.compile(r"(?:[a-z]+_)?([0-9a-f]{32})([0-9a-f]{32})")
 
 @dataclass(slots=True)
 class SessionHold:
-    """A session that is being answered in. Nobody else goes on in it meanwhile.
+    """Holds a session while a request is answered in it, so that no other request uses it.
 
-    Without ``keeps`` it is deleted when that is over.
+    Without ``keeps`` the session is deleted afterwards.
     """
 
     keeps: bool
@@ -53,7 +53,7 @@ class SessionHold:
 
 @dataclass(frozen=True, slots=True)
 class SessionMatch:
-    """Where a request is answered, and what is new in it."""
+    """The session for a request, and what is new in the request."""
 
     session: Session
     claim: SessionHold
@@ -74,7 +74,7 @@ class SessionLookup:
         self._claims: dict[str, SessionHold] = {}
 
     async def find(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
-        """Raises BadRequest for a conversation that cannot be, and an answer nobody knows."""
+        """Find or create the session; raises BadRequest for an invalid conversation."""
         if asked.previous:
             return await self._after(asked, dialect, runs)
         parts = await run_off_loop(lambda: _checked_split(asked.messages, dialect), big=asked.big)
@@ -85,7 +85,7 @@ class SessionLookup:
     async def create(
         self, asked: ApiRequest, runs: ModelTarget, parts: SplitConversation | None = None
     ) -> SessionMatch:
-        """A session of its own, told of what was before."""
+        """Create a session that begins with the conversation so far."""
         if parts is None:
             parts = await run_off_loop(
                 lambda: _sound(split_conversation(asked.messages)), big=asked.big
@@ -123,18 +123,18 @@ class SessionLookup:
         return SessionMatch(session, claim, parts.said)
 
     async def clear_up(self) -> None:
-        """Delete what should not be kept, and was left by a server that ended during an answer."""
+        """Delete sessions that are not kept and were left by a server that died meanwhile."""
         for session_id in await self._requests.left_over():
             await self._requests.cut_short(session_id)
             await self._studio.sessions.delete(session_id)
 
     async def wait_until_free(self, session_id: str) -> None:
-        """Return when nothing is answered in a session."""
+        """Return when no request is being answered in a session."""
         while claim := self._claims.get(session_id):
             await claim.ended.wait()
 
     async def reopen_interrupted(self, place: TurnRef) -> SessionMatch | None:
-        """The session in which an answer was cut short, if that is the last thing there."""
+        """Return the session in which a response was cut short, if that is its end."""
 
         def stuck(session: Session) -> bool:
             blocks = session.transcript.blocks
@@ -146,7 +146,7 @@ class SessionLookup:
     async def remember(
         self, asked: ApiRequest, dialect: str, answer: Message, session: Session
     ) -> None:
-        """Remember where a conversation stands now."""
+        """Remember which turn answered a conversation."""
         if asked.previous or not answer.blocks or not self._claims[session.info.id].keeps:
             return
         messages = (*asked.messages, answer)
@@ -154,7 +154,7 @@ class SessionLookup:
         self._answered.keep(known, TurnRef(session.info.id, session.transcript.turn_id))
 
     async def release(self, session_id: str, *, used: bool = True) -> None:
-        """Nothing is answered in a session any more; one that was not ``used`` is deleted."""
+        """Let go of a session; one that was not ``used`` is deleted."""
         claim = self._claims[session_id]
         try:
             if claim.keeps and used:
@@ -169,7 +169,7 @@ class SessionLookup:
     async def _known(
         self, asked: ApiRequest, dialect: str, runs: ModelTarget, parts: SplitConversation
     ) -> SessionMatch | None:
-        """The session that stands exactly where the conversation does."""
+        """The session whose end is the conversation's."""
         if not parts.before:
             return None
         known = await _digest(asked, dialect, parts.before)
@@ -187,7 +187,7 @@ class SessionLookup:
     async def _hold_if(
         self, session_id: str, fits: Callable[[Session], bool]
     ) -> SessionMatch | None:
-        """A session in which nothing happens now, and that is as it has to be."""
+        """Hold a session that is idle and ``fits``; None for any other."""
         if session_id in self._claims:
             return None
         claim, placed = self._claim(session_id), None
@@ -203,7 +203,7 @@ class SessionLookup:
         return placed
 
     async def _after(self, asked: ApiRequest, dialect: str, runs: ModelTarget) -> SessionMatch:
-        """Goes on from an answer by its number."""
+        """Continue a response by its number."""
         match = _NUMBER.fullmatch(asked.previous)
         if not self._studio.settings.values.server_keep:
             raise BadRequest(
@@ -238,7 +238,7 @@ class SessionLookup:
         place: TurnRef,
         claim: SessionHold | None,
     ) -> SessionMatch:
-        """In the session itself, in a branch of it, or in one that is told of it."""
+        """Continue in the session itself, in a branch, or in a new one with its conversation."""
         transcript = session.transcript
         after = _after(transcript.blocks, place.turn_id)
         if after is None:
@@ -286,13 +286,13 @@ async def _digest(asked: ApiRequest, dialect: str, messages: Sequence[Message]) 
 
 
 def _checked_split(messages: Sequence[Message], dialect: str) -> SplitConversation:
-    """Where a conversation stands; raises BadRequest for one that cannot be."""
+    """Split a conversation; raises BadRequest for an invalid one."""
     check_tool_results(messages, dialect)
     return _sound(split_conversation(messages))
 
 
 def _sound(parts: SplitConversation) -> SplitConversation:
-    """Without words that are none; raises BadRequest where nothing is left to be answered."""
+    """The same without blank text; raises BadRequest where nothing is left to answer."""
     if all(isinstance(block, Text) and not block.text.strip() for block in parts.said):
         parts = replace(parts, said=())
     if not (parts.said or parts.results or any(one.blocks for one in parts.before)):
@@ -301,9 +301,9 @@ def _sound(parts: SplitConversation) -> SplitConversation:
 
 
 def _after(blocks: Sequence[TranscriptBlock], turn_id: str) -> int | None:
-    """The index behind an answer that begins with this turn; None for one that is not there.
+    """The index behind the response that begins with this turn; None if there is none.
 
-    A turn that went on from where that one stuck is of the same answer.
+    A turn that continued one that was cut short belongs to the same response.
     """
     inside = False
     for index, block in enumerate(blocks):
@@ -324,7 +324,7 @@ def _turn_of(block: TranscriptBlock) -> str:
 
 
 def _open_ended(blocks: Sequence[TranscriptBlock]) -> list[Message]:
-    """The conversation with its last calls that were handed over still open."""
+    """The conversation, in which the last calls of the client's tools are still open."""
     last = max(n for n, block in enumerate(blocks) if isinstance(block, AgentBlock))
     handed = {b.call_id for b in blocks[last:] if isinstance(b, ToolBlock) and b.external}
     whole = blocks_to_messages(blocks)

@@ -1,6 +1,6 @@
-"""Answers that were given before: ``GET`` and ``DELETE /v1/responses/{id}``.
+"""Stored responses are fetched and deleted: ``GET`` and ``DELETE /v1/responses/{id}``.
 
-What an answer was is read from its session, in which the person may look at it too.
+A stored response is read from its session, which the person can open too.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ID = re.compile(PREFIX + r"([0-9a-f]{32})([0-9a-f]{32})")
 
 
 class StoredResponses:
-    """The answers in the sessions of the server; each method raises BadRequest for others."""
+    """The responses in the server's sessions; each method raises BadRequest for unknown ids."""
 
     def __init__(self, studio: Engine, placing: SessionLookup) -> None:
         self._studio = studio
         self._placing = placing
 
     async def get(self, answer: str) -> JsonObject:
-        """The response with this id, as far as it has come."""
+        """Return the response with this id, as far as it has come."""
         place, info = await self._place(answer)
         store = self._studio.sessions.store
         events = await store.events(info.id)
@@ -62,10 +62,9 @@ class StoredResponses:
         return body
 
     async def delete(self, answer: str) -> JsonObject:
-        """Delete the conversation that this answer ends.
+        """Delete the conversation that ends with this response.
 
-        What goes on from an answer, the person's own words perhaps, is nothing
-        that a client may delete with it.
+        A client may not delete what continues a response: the person may have written it.
         """
         place, _ = await self._place(answer)
         placed = await self._placing.reopen_interrupted(place)
@@ -99,7 +98,7 @@ def _unknown(answer: str) -> BadRequest:
 
 
 def _structured(events: Sequence[Event], last: Event) -> bool:
-    """Whether a schema held when this happened: then the last step's words are the answer."""
+    """Whether the answer had to fit a schema: then the last step's text is the answer."""
     form = ANSWER_IN_WORDS
     for event in events:
         if isinstance(event, Told) and event.topic == "schema":
@@ -110,7 +109,7 @@ def _structured(events: Sequence[Event], last: Event) -> bool:
 
 
 def _model(own: Sequence[Event]) -> str:
-    """What answered, by a name that a client can ask for."""
+    """The name of the model or agent that answered, as a client can ask for it."""
     first = next(event for event in own if isinstance(event, TurnStarted))
     if first.agent == PLAIN:
         return f"{first.provider}/{first.model}"

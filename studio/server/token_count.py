@@ -1,6 +1,6 @@
-"""How long a request is, about, for those who ask before they send it.
+"""The token counter estimates the length of a request before it is sent.
 
-With the agent's own instructions and tools: the model gets them too.
+The agent's own instructions and tools count, since the model gets them too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .model_names import resolve_model
 
 
 class TokenCounter:
-    """Tokens of a request; ``folder`` is where agents work for clients."""
+    """Counts the tokens of a request; ``folder`` is where agents work for clients."""
 
     def __init__(self, studio: Engine, folder: Path) -> None:
         self._studio = studio
@@ -58,7 +58,7 @@ class TokenCounter:
 
 
 def tokens(asked: ApiRequest) -> int:
-    """Of all that a request has, by our own estimate. Takes long for large files."""
+    """Estimate the tokens of everything in a request. Takes long for large files."""
     items: list[JsonObject] = [
         {"role": message.role, "content": [_weighable(block) for block in message.blocks]}
         for message in asked.messages
@@ -69,7 +69,7 @@ def tokens(asked: ApiRequest) -> int:
 
 @dataclass(slots=True)
 class _Written:
-    """See ``estimate.Written``."""
+    """See ``token_count.Written``."""
 
     items: list[JsonObject]
     system: str

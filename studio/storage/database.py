@@ -20,10 +20,9 @@ from sqlite3 import Connection
 from typing import Any, TypeAlias, TypeVar
 
 from studio.domain.errors import StorageError
+from studio.files.folders import private_folder, unused_name
 
-from .files import unused_name
 from .ipc.process_registry import ProcessLock, running_owners, sweep
-from .paths import private_folder
 
 MAGIC = b"SQLite format 3\0"
 FIXED = b"\x40\x20\x20"  # bytes 21 to 23 of every database

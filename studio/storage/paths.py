@@ -8,6 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
+from studio.files.folders import private_folder
+
 APP = "agent-studio"
 HOME_VARIABLE = "AGENT_STUDIO_HOME"
 
@@ -86,15 +88,6 @@ class Paths:
         """
         for folder in (self.data, self.config, self.cache, self.logs):
             private_folder(folder)
-
-
-def private_folder(folder: Path) -> Path:
-    """Make ``folder`` and its missing parents with mode 0700; existing ones stay as they are."""
-    missing = [folder, *folder.parents]
-    for path in reversed(missing):
-        if not path.is_dir():
-            path.mkdir(mode=0o700, exist_ok=True)
-    return folder
 
 
 def _resources() -> Path:

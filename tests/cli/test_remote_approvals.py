@@ -16,12 +16,13 @@ from studio.cli.event_printer import JsonPrinter
 from studio.cli.turn_driver import TurnDriver
 from studio.domain.events import Event, Notice
 from studio.domain.messages import Text as Words
+from studio.files.folders import private_folder
 from studio.simulator import Call, Text, Turn
 from studio.storage.database import Database
 from studio.storage.ipc import remote_approvals as module
 from studio.storage.ipc.remote_approvals import RemoteApprovals, RemoteQuestion
 from studio.storage.migrations import MIGRATIONS
-from studio.storage.paths import Paths, private_folder
+from studio.storage.paths import Paths
 from support.command import Command, at_provider, finish
 from support.engine_home import engine_home, reply_requests
 from support.waiting import within

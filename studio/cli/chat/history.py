@@ -13,8 +13,8 @@ from prompt_toolkit.history import History
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.redaction import redact, without_secrets
-from studio.storage.files import write_atomically
-from studio.storage.paths import private_folder
+from studio.files.atomic_write import write_atomically
+from studio.files.folders import private_folder
 
 KEPT = 1_000
 """The number of latest messages that are stored."""

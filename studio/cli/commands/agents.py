@@ -129,7 +129,7 @@ async def _new(engine: Engine, options: argparse.Namespace, console: Console) ->
     import asyncio
 
     from studio.agent.agent_files import create_agent_file
-    from studio.storage.paths import private_folder
+    from studio.files.folders import private_folder
 
     folder = await asyncio.to_thread(private_folder, engine.paths.agents)
     known = await engine.agents()

@@ -103,7 +103,7 @@ async def _show(engine: Engine, options: argparse.Namespace, console: Console) -
 async def _new(engine: Engine, options: argparse.Namespace, console: Console) -> int:
     import asyncio
 
-    from studio.storage.paths import private_folder
+    from studio.files.folders import private_folder
     from studio.tools.sdk.tool_template import create_tool_file
 
     folder = await asyncio.to_thread(private_folder, engine.paths.tools)

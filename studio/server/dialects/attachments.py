@@ -1,4 +1,4 @@
-"""Pictures and files that come within a request, as ``data:`` URLs or plain base64."""
+"""The reader of attachments decodes ``data:`` URLs and plain base64 in a request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 200
 
 
 def read_image(fields: Fields, name: str) -> Image:
-    """The picture in a field; raises BadRequest.
+    """Read the picture in a field; raises BadRequest.
 
     Nothing is fetched for a client: an address could be one that only this
     computer reaches.
@@ -32,7 +32,7 @@ def read_image(fields: Fields, name: str) -> Image:
 
 
 def read_file(fields: Fields, name: str, filename: str = "") -> File:
-    """The file in a field; raises BadRequest. Its type says the URL, or else its content."""
+    """Read the file in a field; raises BadRequest. Its type comes from the URL or the content."""
     text = fields.needed(name)
     called = _called(filename)
     if ":" in text[:16]:
@@ -46,13 +46,13 @@ def read_file(fields: Fields, name: str, filename: str = "") -> File:
 
 
 def _called(filename: str) -> str:
-    """The name alone, as it can be shown: without folders, without what nobody would see."""
+    """The name alone: without folders and characters that cannot be shown."""
     name = "".join(filter(str.isprintable, re.split(r"[\\/]", filename)[-1])).strip()
     return name[-_LONGEST:] or _NAME
 
 
 def read_base64(fields: Fields, name: str) -> bytes:
-    """What a field has as plain base64; raises BadRequest."""
+    """Decode a field of plain base64; raises BadRequest."""
     if data := _base64(fields, name, fields.needed(name)):
         return data
     raise fields.refused(name, f"“{fields.place(name)}” has no data.", "invalid_value")

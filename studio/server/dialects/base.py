@@ -1,4 +1,4 @@
-"""The base class of a dialect: what one API has to say of itself."""
+"""The base class of a dialect declares what one API has to provide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's own tools: as they are offered, and as they were called."""
+"""The reader of client tools checks the tools in a request, and reads and writes calls of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 class ClientTools:
-    """Takes the tools of a request one after the other; each name once."""
+    """Collects the tools of a request; each name once."""
 
     def __init__(self) -> None:
         self.specs: dict[str, ToolSpec] = {}
@@ -41,7 +41,7 @@ class ClientTools:
 
 
 def schema_of(fields: Fields, name: str) -> JsonObject:
-    """A JSON schema, an object that every model's server can read; raises BadRequest."""
+    """Read a JSON schema that every provider accepts; raises BadRequest."""
     inner = fields.inner(name)
     if inner is None:
         raise fields.wrong(name, "a JSON schema")
@@ -52,9 +52,9 @@ def schema_of(fields: Fields, name: str) -> JsonObject:
 
 
 def parse_call(call_id: str, name: str, raw: str) -> ToolCall:
-    """A call of earlier, its arguments as the text that the model wrote.
+    """Read an earlier call, whose arguments are the text that the model wrote.
 
-    What cannot be read is kept as it was: the model wrote it, not the client.
+    Invalid JSON is kept as it was: the model wrote it, not the client.
     """
     try:
         arguments: Json = sanitize_json(json.loads(raw or "{}"))

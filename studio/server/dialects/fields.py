@@ -1,6 +1,6 @@
-"""A request's JSON, read field by field: a wrong type is a BadRequest that names its place.
+"""The field reader reads a request's JSON; a wrong type is a BadRequest that names the field.
 
-``null`` stands for a field that is not there, as it does for every client.
+``null`` counts as a missing field, as clients expect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T", bound=str)
 
 
 class Fields:
-    """One object of a request; ``at`` is where it stands: ``messages[3].content[0]``."""
+    """One object of a request; ``at`` is its path: ``messages[3].content[0]``."""
 
     def __init__(self, values: JsonObject, at: str = "") -> None:
         self.values = values
@@ -28,19 +28,19 @@ class Fields:
         return f"{self.at}.{name}" if self.at else name
 
     def wrong(self, name: str, expected: str) -> BadRequest:
-        """What is said of a field that has the wrong type: ``expected`` is "a text"."""
+        """Return the error for a field of the wrong type: ``expected`` is "a text"."""
         place = self.place(name)
         return BadRequest(f"“{place}” has to be {expected}.", param=place, code="invalid_type")
 
     def refused(self, name: str, why: str, code: str = "unsupported_value") -> BadRequest:
-        """What is said of a field whose type is right and whose value is not."""
+        """Return the error for a field whose type is right and whose value is not."""
         return BadRequest(why, param=self.place(name), code=code)
 
     def get(self, name: str) -> Json:
         return self.values.get(name)
 
     def text(self, name: str, default: str = "") -> str:
-        """A text, without halves of characters: nothing that stores or sends could take them."""
+        """Read a text, lone surrogates replaced, since they cannot be stored or sent."""
         value = self.get(name)
         if value is None:
             return default
@@ -49,7 +49,7 @@ class Fields:
         return repair_surrogates(value)
 
     def needed(self, name: str) -> str:
-        """A text that has to be there and may not be empty."""
+        """Read a required text that may not be empty."""
         if not (value := self.text(name)):
             place = self.place(name)
             raise BadRequest(

@@ -1,4 +1,4 @@
-"""What OpenAI's two APIs have in common: a choice of tools, errors, the end of a stream."""
+"""The shapes that OpenAI's two APIs share: tool choice, errors, models, the end of a stream."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHOICES: tuple[ToolChoice, ...] = ("none", "auto", "required")
 def choose(
     fields: Fields, offered: ClientTools, generation: Generation
 ) -> tuple[tuple[ToolSpec, ...], Generation]:
-    """What OpenAI's ``tool_choice`` makes of the tools and of how they may be used.
+    """Apply ``tool_choice`` to the tools and to how they may be used.
 
     Chat Completions has one more object around a name than Responses. Raises BadRequest.
     """
@@ -50,7 +50,7 @@ def choose(
 
 
 def refuse_services(fields: Fields) -> None:
-    """What only OpenAI's service adds to an answer. Raises BadRequest."""
+    """Raise BadRequest for what only OpenAI's own service can add to a response."""
     if fields.count("top_logprobs", 0):
         raise fields.refused("top_logprobs", NO_LOGPROBS)
     if fields.get("moderation") is not None:

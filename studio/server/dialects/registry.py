@@ -1,4 +1,4 @@
-"""The registry of dialects: every API that the server speaks."""
+"""The registry of dialects lists every API that the server speaks."""
 
 from __future__ import annotations
 

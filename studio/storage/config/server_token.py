@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from studio.storage.paths import private_folder
+from studio.files.folders import private_folder
 
 from .keychain import Keychain, KeychainUnavailable
 

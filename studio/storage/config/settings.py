@@ -16,7 +16,9 @@ from studio.domain.agents import PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
-from studio.storage.files import exclusive_access, unused_name, write_atomically
+from studio.files.atomic_write import write_atomically
+from studio.files.file_lock import exclusive_access
+from studio.files.folders import unused_name
 
 from .model_overrides import read_overrides
 

@@ -1,7 +1,6 @@
-"""Communication between programs that share one data folder: locks, notices, approvals.
+"""Communication between programs that share one data folder: registry, notices, approvals.
 
 - ``change_notifier``: tells other programs with the same data that something has changed.
-- ``file_lock``: lock an open file; the system releases them however a program ends.
 - ``process_registry``: knows which of the programs that opened a database still run.
 - ``remote_approvals``: ask the person in an open window, for a program without one (T-7).
 """

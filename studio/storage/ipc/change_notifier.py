@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from studio.storage.paths import private_folder
+from studio.files.folders import private_folder
 
 SOON = 0.3
 """Seconds after which ``soon`` rings: by then a chat's events are on the disk."""

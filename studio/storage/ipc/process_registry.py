@@ -14,9 +14,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from studio.storage.paths import private_folder
-
-from .file_lock import lock
+from studio.files.file_lock import lock
+from studio.files.folders import private_folder
 
 STALE_AFTER = 86_400.0  # s; files of crashed programs are then removed
 

@@ -21,6 +21,7 @@ from sqlite3 import Connection
 from typing import TypeAlias
 
 from studio.domain.errors import StorageError
+from studio.files.folders import private_folder, unused_name
 from studio.storage.database import (
     BUSY_TIMEOUT_MS,
     COMPANIONS,
@@ -28,8 +29,6 @@ from studio.storage.database import (
     explain_error,
     primary_code,
 )
-from studio.storage.files import unused_name
-from studio.storage.paths import private_folder
 
 DAY = 86_400.0
 UNDO_SECONDS = 30 * DAY

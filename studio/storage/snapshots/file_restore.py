@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from studio.files.atomic_write import new_file, sync_folder, temporary_beside
+
 from .blob_store import BlobStore
-from .file_state import UNFINISHED, Change, FileState, file_state_at
+from .file_state import Change, FileState, file_state_at
 
 
 def restore(
@@ -50,7 +51,7 @@ class _Restoring:
         self._each([path for path in plan if path not in folders], self._write)
         self._each(reversed(folders), self._set_mode)
         for folder in self._touched:
-            _settle(folder)
+            sync_folder(folder)
 
     def _each(self, paths: Iterable[str], step: Callable[[str, Path], None]) -> None:
         for path in paths:
@@ -127,17 +128,12 @@ class _Restoring:
         data = self._contents.get(target.digest)
         if data is None:
             raise OSError("its content is not kept")
-        temporary = place.with_name(f".{place.name[:40]}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
-        try:
+        with temporary_beside(place) as temporary:
             if target.kind == "link":
                 temporary.symlink_to(os.fsdecode(data))
             else:
                 _write_file(temporary, data, target, place)
             temporary.replace(place)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
         self._touched.add(place.parent)
 
     def _set_mode(self, path: str, place: Path) -> None:
@@ -164,26 +160,11 @@ def _changes_kind(before: FileState, after: FileState) -> bool:
 
 def _write_file(temporary: Path, data: bytes, target: FileState, place: Path) -> None:
     # Until it has its own mode nobody else may read it.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+    with new_file(temporary) as file:
         file.write(data)
-        file.flush()
         if sys.platform != "win32":
             with suppress(OSError):  # the owner stays, where we may say so
                 there = place.lstat()
                 if (there.st_uid, there.st_gid) != (os.getuid(), os.getgid()):
                     os.fchown(file.fileno(), there.st_uid, there.st_gid)
         temporary.chmod(target.mode)
-        os.fsync(file.fileno())
-
-
-def _settle(folder: Path) -> None:
-    """Make names durable, where the system can."""
-    if sys.platform == "win32":
-        return
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

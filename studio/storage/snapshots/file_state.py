@@ -23,8 +23,6 @@ _TICK = 2_000_000_000
 """Nanoseconds: the coarsest clock of a file system (FAT), and some skew of a server's."""
 _BATCH = 8_000_000
 _NOT_READ = "?"
-UNFINISHED = ".studio-tmp"
-"""How the names of files end that this program has not finished, or could not."""
 
 
 @dataclass(frozen=True, slots=True)

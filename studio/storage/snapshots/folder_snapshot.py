@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import cast
 
 from studio.domain.errors import StorageError
+from studio.files.atomic_write import UNFINISHED
 
 from .blob_store import BlobStore, SeenRow
 from .file_state import (
-    UNFINISHED,
     Change,
     FileState,
     FileStateReader,

@@ -16,17 +16,17 @@ import shutil
 import stat
 import sys
 import time
-import uuid
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 from studio.domain.errors import StudioError, ToolFailed
+from studio.files.atomic_write import UNFINISHED, new_file, sync_folder, temporary_beside
 from studio.tools.workspace.folder import reason
 
 _IN_USE = 0.5
 """Seconds that another program on Windows is given to close a file."""
-_OURS = re.compile(r"\..*\.[0-9a-f]{8}\.studio-tmp", re.S)
+_OURS = re.compile(rf"\..*\.[0-9a-f]{{8}}{re.escape(UNFINISHED)}", re.S)
 _ABANDONED = 60.0
 """Seconds after which nobody works on such a file any more."""
 _NO_LINKS = frozenset(
@@ -109,7 +109,7 @@ def relocate(source: Path, target: Path, name: str, seen: FileStamp, data: bytes
                 _still(source, name, seen)
                 _put(temporary, target, target.name)
             source.unlink()
-        _settle(source.parent)
+        sync_folder(source.parent)
 
 
 def remove(path: Path, name: str, seen: FileStamp) -> None:
@@ -117,7 +117,7 @@ def remove(path: Path, name: str, seen: FileStamp) -> None:
     with _told(name, "deleted"):
         _still(path, name, seen)
         path.unlink()
-        _settle(path.parent)
+        sync_folder(path.parent)
 
 
 def copy(source: Path, target: Path, name: str, *, over: bool) -> None:
@@ -161,13 +161,9 @@ def _beside(path: Path) -> Generator[Path]:
     """A name in the same folder that nobody has; what is there in the end is removed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path.parent)
-    temporary = path.parent / f".{path.name[:60]}.{uuid.uuid4().hex[:8]}.studio-tmp"
-    try:
+    with temporary_beside(path) as temporary:
         yield temporary
-        _settle(path.parent)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
+        sync_folder(path.parent)
 
 
 def _sweep(folder: Path) -> None:
@@ -183,25 +179,17 @@ def _sweep(folder: Path) -> None:
 
 def _write(path: Path, data: bytes, like: Path | None) -> None:
     # Until it has the mode of the file it replaces nobody else may read it.
-    handle = os.open(path, _NEW, 0o666 if like is None else 0o600)
-    with os.fdopen(handle, "wb") as file:
+    with new_file(path, 0o666 if like is None else 0o600) as file:
         file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
     if like is not None:
         _resemble(path, like)
         os.utime(path)
 
 
 def _copy(source: Path, target: Path) -> None:
-    with source.open("rb") as old, os.fdopen(os.open(target, _NEW, 0o600), "wb") as new:
+    with source.open("rb") as old, new_file(target) as new:
         shutil.copyfileobj(old, new, 1 << 20)
-        new.flush()
-        os.fsync(new.fileno())
     _resemble(target, source)
-
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
 def _resemble(path: Path, other: Path) -> None:
@@ -263,15 +251,3 @@ def _rename(source: Path, target: Path) -> None:
             if sys.platform != "win32" or time.monotonic() > deadline:
                 raise
             time.sleep(0.02)  # an indexer or scanner holds the file for a moment
-
-
-def _settle(folder: Path) -> None:
-    """Make names in a folder durable, where the system can."""
-    if sys.platform == "win32":
-        return
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

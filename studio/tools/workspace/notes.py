@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
+from studio.files.atomic_write import write_atomically
 
 from .folder import reason
 
@@ -112,11 +113,11 @@ class Notes:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             old = path.read_text("utf-8", "replace") if path.is_file() else ""
-            _write(path.with_suffix(_BEFORE), old)
+            write_atomically(path.with_suffix(_BEFORE), old.encode(), follow_links=False)
             if text is None:
                 path.unlink(missing_ok=True)
             else:
-                _write(path, text)
+                write_atomically(path, text.encode(), follow_links=False)
         except OSError as error:
             raise ToolFailed(f"The note cannot be written: {reason(error)}.") from error
 
@@ -153,10 +154,3 @@ def _apart(text: str) -> tuple[dict[str, str], str]:
 
 def _line(text: str) -> str:
     return " ".join(text.split())[:200]
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8", newline="\n")
-    part.replace(path)

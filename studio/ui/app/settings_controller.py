@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QWidget
 
+from studio.files.folders import private_folder
 from studio.storage.config.settings import SettingsFile
-from studio.storage.paths import private_folder
 from studio.ui.chat.page import ChatPage
 from studio.ui.theme import Theme
 

@@ -6,7 +6,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from studio.storage.paths import private_folder
+from studio.files.folders import private_folder
 from studio.ui.chat.model.session_options import ROLE_LIMITS
 from studio.ui.pages.page import ListPage
 from studio.ui.widgets import Button, Tile

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.agent.agent_files import parse_agent
+from studio.agent.permission import content_filter
 from studio.agent.permission.content_filter import KINDS, ContentFilter, kinds_of
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
@@ -152,18 +153,24 @@ async def test_a_kind_that_is_unknown_stops_the_turn(tmp_path: Path) -> None:
         assert not home.asked and "emial" in str(events)
 
 
-async def test_a_pattern_that_takes_for_ever_does_not_stop_the_program() -> None:
+async def test_a_pattern_that_takes_for_ever_does_not_stop_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """T-9: its time is limited, nothing comes in unmasked, and meanwhile the loop goes on."""
     made = filter_of(r"evil=(?:(?:a+)+)+(?<=x)b")
     text = "a" * 40_000 + "!"
-    ticks = 0
-    masking = asyncio.ensure_future(asyncio.to_thread(made.masked, text))
-    while not masking.done():
-        ticks += 1
-        await asyncio.sleep(0.01)
-    with pytest.raises(ToolFailed, match="“evil” to mask takes too long"):
-        await masking
-    assert ticks > 20
+    for seconds in (0.2, 2.0, 20.0):  # a busy computer may not come to the loop meanwhile
+        monkeypatch.setattr(content_filter, "PATIENCE", seconds)
+        ticks = 0
+        masking = asyncio.ensure_future(asyncio.to_thread(made.masked, text))
+        while not masking.done():
+            ticks += 1
+            await asyncio.sleep(0.01)
+        with pytest.raises(ToolFailed, match="“evil” to mask takes too long"):
+            await masking
+        if ticks > 5:
+            break
+    assert ticks > 5
 
 
 def test_a_stranger_gives_no_patterns(tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.domain.errors import StorageError
+from studio.files.atomic_write import write_atomically
+from studio.files.file_lock import exclusive_access
+from studio.files.folders import private_folder
 from studio.storage.config.settings import Settings, SettingsFile
-from studio.storage.files import exclusive_access, write_atomically
-from studio.storage.paths import HOME_VARIABLE, Paths, private_folder
+from studio.storage.paths import HOME_VARIABLE, Paths
 
 LEFT = {"settings.json", ".settings.json.lock"}
 _SAVES = """

@@ -29,7 +29,7 @@ _ROLES: tuple[_Role, ...] = ("system", "developer", "user", "assistant", "tool",
 
 
 class Conversation:
-    """Takes the messages one after the other; each method raises BadRequest."""
+    """Collects the messages in order; each method raises BadRequest."""
 
     def __init__(self) -> None:
         self._instructions: list[str] = []
@@ -42,7 +42,7 @@ class Conversation:
         """Ids that calls of the old form were given, by name, oldest first."""
 
     def told(self) -> tuple[str, tuple[Message, ...]]:
-        """The instructions and the conversation; instructions alone are what is said."""
+        """The instructions and the conversation; instructions alone count as a user's message."""
         self._close()
         instructions = join_texts(self._instructions)
         if instructions and not self._messages:
@@ -124,7 +124,7 @@ def _instructed(text: str) -> Message:
 
 
 def _named(message: Fields, said: list[Said]) -> list[Said]:
-    """With who says it, for a conversation may have several participants."""
+    """The same with the speaker's name, for a conversation may have several participants."""
     name = " ".join(message.text("name").split())
     if not (name and said):
         return said
@@ -135,7 +135,7 @@ def _named(message: Fields, said: list[Said]) -> list[Said]:
 
 
 def _thoughts(message: Fields) -> list[Block]:
-    """What the model thought, under either name; not every client keeps it a text."""
+    """The model's reasoning, under either field name; some clients change its type."""
     for name in ("reasoning_content", "reasoning"):
         value = message.get(name)
         if isinstance(value, str) and value.strip():
@@ -157,7 +157,7 @@ def _texts(message: Fields) -> list[Text]:
 
 
 def _content(message: Fields, kinds: str, optional: bool = False) -> list[Said]:
-    """A text, or a list of parts; parts without words are left out."""
+    """Read a text or a list of parts; blank parts are left out."""
     value = message.get("content")
     if isinstance(value, str):
         parts: list[Said] = [Text(message.text("content"))]
@@ -234,7 +234,7 @@ def read_request(body: JsonObject) -> ApiRequest:
 
 
 def _refuse(fields: Fields) -> None:
-    """What would be another answer than the client expects."""
+    """Raise BadRequest for options that would change the response in ways we do not support."""
     if fields.count("n") not in (None, 1):
         raise fields.refused("n", "There is one answer for each request: “n” has to be 1.")
     if fields.flag("logprobs", False):

@@ -1,4 +1,4 @@
-"""An answer of Chat Completions: chunks while it comes, one object when it is whole."""
+"""The writer of Chat Completions writes chunks while a response comes, or one object."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FINISHES: dict[str, str] = {
 
 
 class ChatResponse:
-    """One answer; see ``wire.TextCalls``. ``with_usage``: the last chunk says what was used."""
+    """Writes one response. ``with_usage``: the last chunk says what was used."""
 
     def __init__(self, about: ResponseInfo, with_usage: bool) -> None:
         self._about = about
@@ -100,7 +100,7 @@ class ChatResponse:
         return [{name: whole}]
 
     def _call(self, call_id: str, name: str, arguments: str) -> list[JsonObject]:
-        """The name first, then the arguments: clients show a call as soon as it has a name."""
+        """Write the name first, then the arguments: clients show a call once it has a name."""
         index = len(self._calls)
         head: JsonObject = {"id": call_id, "type": "function"}
         self._calls.append({**head, "function": {"name": name, "arguments": arguments}})

@@ -45,7 +45,7 @@ _Read = TypeVar("_Read", bound=Block)
 
 
 class Conversation:
-    """Takes the messages one after the other; each method raises BadRequest."""
+    """Collects the messages in order; each method raises BadRequest."""
 
     def __init__(self, instructions: str) -> None:
         """``instructions`` are those of ``system``, which come before all messages."""
@@ -120,7 +120,7 @@ class Conversation:
 
 
 def words(fields: Fields, name: str) -> str:
-    """What a text says, or blocks that are all text."""
+    """Read a text, or blocks of text, as one text."""
     if fields.get(name) is None:
         return ""
     return join_texts([block.text for block in _blocks(fields, _text, name)])
@@ -129,7 +129,7 @@ def words(fields: Fields, name: str) -> str:
 def _blocks(
     fields: Fields, read: Callable[[Fields, str], _Read], name: str = "content"
 ) -> list[_Read]:
-    """A list of blocks, or a text that stands for one; those without words are left out."""
+    """Read a list of blocks, or a text as one block; blank ones are left out."""
     value = fields.get(name)
     if isinstance(value, str):
         given = [Fields({"type": "text", "text": value}, fields.place(name))]
@@ -144,7 +144,7 @@ def _blocks(
 
 
 def _context(block: Fields) -> Sequence[Fields]:
-    """What the client says of a document, as the block of text that comes before it."""
+    """The client's note about a document, as a block of text before it."""
     if block.get("type") != "document" or not (context := block.text("context").strip()):
         return ()
     return (Fields({"type": "text", "text": f"About “{_title(block)}”: {context}"}, block.at),)
@@ -162,7 +162,7 @@ def _text_or_image(block: Fields, kind: str) -> Text | Image:
 
 
 def _shown(block: Fields, kind: str) -> Text | Image:
-    """What a tool's result may have: of documents those that are text."""
+    """Read a block of a tool's result, which may be text, a picture or a text document."""
     if kind != "document":
         return _text_or_image(block, kind)
     if (text := text_of_file(_document(block))) is None:
@@ -251,7 +251,7 @@ def read_request(body: JsonObject) -> ApiRequest:
 
 
 def _refuse(fields: Fields) -> None:
-    """What would be another answer than the client expects."""
+    """Raise BadRequest for options that would change the response in ways we do not support."""
     if fields.items("mcp_servers"):
         why = "Tools of MCP servers cannot be had here: the agent has tools of its own."
         raise fields.refused("mcp_servers", why)
@@ -300,7 +300,7 @@ def _choice(fields: Fields, offered: ClientTools) -> tuple[ToolChoice, str]:
 
 
 def _effort(fields: Fields) -> Effort | None:
-    """What ``thinking`` asks for; None leaves it to the model."""
+    """The effort that ``thinking`` asks for; None leaves it to the model."""
     thinking = fields.inner("thinking")
     match thinking and thinking.one_of("type", _THINKING):
         case "disabled":

@@ -1,7 +1,7 @@
-"""An answer of Anthropic's Messages: events while it comes, one object when it is whole.
+"""The writer of Anthropic's Messages writes events while a response comes, or one object.
 
-Both are made of the same blocks. Thinking has an empty signature, as nobody
-signed it: this server reads none, and a client may send it back or not.
+Both are made of the same blocks. Thinking has an empty signature: this server
+reads none, and a client may send it back or not.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ERRORS: dict[int, str] = {
 
 
 def error_body(message: str, status: int, code: str = "") -> JsonObject:
-    """An error in Anthropic's shape, which knows no codes but for what is to be done at once."""
+    """An error in Anthropic's shape, which has a code for one case only."""
     other = "invalid_request_error" if status < 500 else "api_error"
     inner: JsonObject = {"type": _ERRORS.get(status, other), "message": message}
     if code == NO_THREADS:
@@ -61,7 +61,7 @@ def error_body(message: str, status: int, code: str = "") -> JsonObject:
 
 
 class MessagesResponse:
-    """One answer; see ``wire.TextCalls``. ``aloud``: what is thought and done is shown too."""
+    """Writes one response. ``aloud``: reasoning and the steps of tools are shown too."""
 
     def __init__(self, about: ResponseInfo, aloud: bool) -> None:
         self._about = about
@@ -132,7 +132,7 @@ class MessagesResponse:
         self._send("content_block_delta", **self._index, delta=delta)
 
     def _call(self, call: ToolCall) -> None:
-        """What the model wrote that is no JSON goes as Anthropic's documentation has it."""
+        """Write a call; arguments that are no JSON are wrapped as Anthropic documents it."""
         given = unreadable(call.raw) if call.arguments is None else call.arguments
         block: JsonObject = {"type": "tool_use", "id": call.id, "name": call.name}
         self._send("content_block_start", **self._index, content_block={**block, "input": {}})
@@ -177,7 +177,7 @@ def _block(kind: _Kind, text: str) -> JsonObject:
 
 
 def _usage(usage: Usage) -> JsonObject:
-    """The parts of the input side by side; here ``input`` is all of it."""
+    """The usage; Anthropic counts cached input apart, our ``input`` is all of it."""
     return {
         "input_tokens": max(0, usage.input - usage.cache_read - usage.cache_write),
         "cache_creation_input_tokens": usage.cache_write,

@@ -35,9 +35,9 @@ _TEXTS = {"input_text": "text", "output_text": "text", "text": "text", "refusal"
 
 
 class ResponsesInput:
-    """Takes the items one after the other; each method raises BadRequest.
+    """Collects the items in order; each method raises BadRequest.
 
-    ``earlier``: they go on from a stored answer, in which calls may be open.
+    ``earlier``: they continue a stored response, in which calls may be open.
     """
 
     def __init__(self, earlier: bool) -> None:
@@ -55,7 +55,7 @@ class ResponsesInput:
         }
 
     def told(self) -> tuple[str, tuple[Message, ...]]:
-        """The instructions and the conversation; instructions alone are what is said."""
+        """The instructions and the conversation; instructions alone count as a user's message."""
         instructions = join_texts(self._instructions)
         if instructions and not self._sides:
             return "", (Message("user", (_instructed(instructions),)),)
@@ -65,7 +65,7 @@ class ResponsesInput:
         )
 
     def say(self, text: str) -> None:
-        """The whole input, where it is but a text."""
+        """Take an input that is a single text."""
         if text.strip():
             self._sides.append(("user", [Text(text)]))
 
@@ -105,7 +105,7 @@ class ResponsesInput:
         self._add("assistant", [parse_call(call_id, name, item.text("arguments"))])
 
     def _output(self, item: Fields) -> None:
-        """Whoever knows the earlier answer knows the names of its calls."""
+        """Take the output of a call; a call of an earlier response is looked up later."""
         call_id = item.needed("call_id")
         name = self._names.get(call_id, "")
         if not name and not self._earlier:
@@ -115,7 +115,7 @@ class ResponsesInput:
         self._add("results", [ToolResult(call_id, name, tuple(content))])
 
     def _nothing(self, item: Fields) -> None:
-        """What a model thought stays with whoever ran it."""
+        """Ignore reasoning: the native history has it."""
 
     def _reference(self, item: Fields) -> None:
         raise item.refused(
@@ -125,7 +125,7 @@ class ResponsesInput:
         )
 
     def _add(self, side: _Side, blocks: Sequence[Block]) -> None:
-        """To what is there, where it is of the same side: one reply, one batch of outputs."""
+        """Add blocks; consecutive ones of a side become one message."""
         if blocks and self._sides and self._sides[-1][0] == side:
             self._sides[-1][1].extend(blocks)
         elif blocks:
@@ -137,7 +137,7 @@ def _instructed(text: str) -> Text:
 
 
 def _content(item: Fields, name: str) -> list[Said]:
-    """A text, or a list of parts; parts without words are left out."""
+    """Read a text or a list of parts; blank parts are left out."""
     value = item.get(name)
     if value is None:
         raise item.wrong(name, "a text or a list of parts")
@@ -177,7 +177,7 @@ def _words(item: Fields, said: Sequence[Said]) -> list[Text]:
 
 
 def _shown(item: Fields, part: Said) -> Text | Image:
-    """A tool's output takes text and pictures, and files whose text can be read."""
+    """Read a part of a tool's output: text, a picture, or a file whose text can be read."""
     if not isinstance(part, File):
         return part
     if (text := text_of_file(part)) is None:
@@ -224,9 +224,9 @@ def read_request(body: JsonObject) -> ApiRequest:
 
 
 def _refuse(fields: Fields) -> None:
-    """What changes the meaning of a request and is not to be had here; and what is wrong.
+    """Raise BadRequest for options that change a request's meaning and are not supported.
 
-    Fields that only tune OpenAI's own service are looked at no further.
+    Fields that only tune OpenAI's own service are ignored.
     """
     if fields.flag("background", False):
         why = "Nothing runs in the background here. Leave “background” out, or stream the answer."
@@ -250,7 +250,7 @@ def _refuse(fields: Fields) -> None:
 
 
 def _conversation(fields: Fields, *, earlier: bool) -> tuple[str, tuple[Message, ...]]:
-    """The instructions in ``input``, and what is said there."""
+    """Read the instructions and the conversation in ``input``."""
     items = ResponsesInput(earlier)
     value = fields.get("input")
     if isinstance(value, str):

@@ -1,8 +1,8 @@
-"""An answer of the Responses API: events while it comes, one object when it is whole.
+"""The writer of Responses writes events while a response comes, or one object.
 
 The shapes are those of https://openresponses.org/specification and of OpenAI's
-own service, which its SDK reads. Both forms come from the same items: the
-object of the last event is the one that an answer in one piece has.
+own service, which its SDK reads. Both forms are made of the same items: the last
+event holds the object that a whole response is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _INCOMPLETE = {
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A text that comes bit by bit, and how its events and fields are called."""
+    """A kind of streamed text, with the names of its events and fields."""
 
     item: Literal["message", "reasoning"]
     prefix: str
@@ -88,10 +88,10 @@ _SUMMARY = _Kind(
 
 
 class ResponsesResponse:
-    """``TextCalls`` for one response; ``settings`` are the request's, as the object repeats them.
+    """Writes one response; ``settings`` are the request's, which the object repeats.
 
-    What the model thinks, and lines about what the agent does, are parts of the
-    summary of a reasoning item: nothing that reads the words meets them.
+    Reasoning, and lines about the steps of tools, are parts of the summary of a
+    reasoning item, so that a reader of the text does not meet them.
     ``clock`` gives the seconds since the epoch at which the answer is whole.
     """
 
@@ -138,7 +138,7 @@ class ResponsesResponse:
         return frames
 
     def body(self) -> JsonObject:
-        """The object as it stands; after the end it is the whole answer, a failed one too."""
+        """The object so far; after the end it is the whole response, also a failed one."""
         return {
             "id": f"{PREFIX}{self._about.number}",
             "object": "response",
@@ -240,7 +240,7 @@ class ResponsesResponse:
         self._frames.append(DONE)
 
     def _fail(self, outcome: Outcome) -> None:
-        """The event has its words twice: inside as the service sends them, outside as documented.
+        """Write an error twice: inside as the service sends it, outside as documented.
 
         OpenAI's SDK raises on the former and has a type for the latter.
         """
@@ -261,7 +261,7 @@ class ResponsesResponse:
 
 
 def _unlogged(kind: _Kind) -> JsonObject:
-    """OpenAI's types want a list of probabilities with every bit of the words."""
+    """The empty list of log probabilities that OpenAI's types require."""
     return {"logprobs": []} if kind is _WORDS else {}
 
 
@@ -281,7 +281,7 @@ def usage_of(usage: Usage) -> JsonObject:
 def stored_response(
     parts: Iterable[ResponsePart], about: ResponseInfo, ended: float, body: JsonObject | None = None
 ) -> JsonObject:
-    """The object of an answer that was made before, as far as its ``parts`` go.
+    """The object of a response that was made before, as far as its ``parts`` go.
 
     ``ended`` is in seconds since the epoch. ``body`` has what is still known of
     the request: ``instructions``, ``previous_response_id``.
@@ -293,12 +293,12 @@ def stored_response(
 
 
 def deleted_response(number: str) -> JsonObject:
-    """What is said of an answer that is gone now."""
+    """The object that confirms a deletion."""
     return {"id": f"{PREFIX}{number}", "object": "response", "deleted": True}
 
 
 def echoed_settings(body: JsonObject) -> JsonObject:
-    """What a response repeats of a request that was read before.
+    """The settings of a request that its response repeats.
 
     The specification wants a value for each. Where the request has none, it is
     what OpenAI's service says of its own defaults.
