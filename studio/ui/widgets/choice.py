@@ -134,6 +134,12 @@ class Toggle(PaintedButton):
         self.setCheckable(True)
         self.setAccessibleName(name)
 
+    def show_value(self, on: bool) -> None:
+        """Show what is set, without the signal that a person's click sends."""
+        self.blockSignals(True)
+        self.setChecked(on)
+        self.blockSignals(False)
+
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(34), max(self.theme.px(20), 20))
 
