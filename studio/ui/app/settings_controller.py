@@ -1,7 +1,7 @@
-"""The settings in the window: their dialog, and what it means here when they change.
+"""Opens the settings window, and applies settings that other programs changed.
 
-Another program may change them too, the command line for example, and so may an
-editor. Their file is watched, which costs nothing while nothing happens.
+The command line or an editor may change them too. Their file is watched, which costs
+nothing while nothing happens.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What settings pages are made of."""
+"""Base class and building blocks of settings pages: page, cards of rows, replaceable slots."""
 
 from __future__ import annotations
 

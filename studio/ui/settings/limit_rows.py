@@ -1,4 +1,4 @@
-"""Limits of turns and of what they may use, and where traces go (L-11, L-14, L-15)."""
+"""Rows for limits of turns and cost, and for where traces go (L-11, L-14, L-15)."""
 
 from __future__ import annotations
 

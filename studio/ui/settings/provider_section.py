@@ -1,4 +1,4 @@
-"""One provider in the accordion: its head, key, address, models."""
+"""One provider on the Providers page: head, key, address, models."""
 
 from __future__ import annotations
 

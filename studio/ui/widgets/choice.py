@@ -1,4 +1,4 @@
-"""Choosing: segments, switches, check boxes, and buttons that open a menu."""
+"""Controls to choose with: segments, switches, check boxes, and buttons that open a menu."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The General page: how it looks, and what a new chat begins with.
-
-Routing: which model works on which messages, where the person wants that chosen.
-"""
+"""The General page: theme, text size, defaults of new chats, limits, routing and traces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The Permissions page: what agents may do without asking, and where (T-7).
-
-Tools as the Permissions page lists them: by what they do, not one by one.
-"""
+"""The Permissions page: what agents may do without asking, and where (T-7)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The Server page: other programs use the agents, through APIs that they know (S-3, S-4).
-
-The server's token: made when it is first looked for, shown masked, copied, renewed.
-"""
+"""The Server page: address, token and rules for other programs (S-3, S-4)."""
 
 from __future__ import annotations
 

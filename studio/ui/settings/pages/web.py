@@ -1,4 +1,4 @@
-"""The Web page: where searches go, what may be fetched, what is masked (T-8, T-9)."""
+"""The Web page: search engine, what may be fetched, what is masked (T-8, T-9)."""
 
 from __future__ import annotations
 
