@@ -26,10 +26,11 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .gemini.validate import UNSIGNED
 from .json_read import as_objects
 from .media import left_out_text
 
+UNSIGNED = "skip_thought_signature_validator"
+"""Gemini's documented signature of a call that another model made."""
 MISSING_RESULT = "The result of this call was not recorded."
 ID_LENGTH = 64
 NAME_LENGTH = 64

@@ -101,6 +101,11 @@ def left_out_text(block: Image | File, why: str) -> str:
     return f"(Left out: {name}. {why})"
 
 
+def is_blank(block: Said) -> bool:
+    """Whether a block is text that says nothing; some APIs reject it."""
+    return isinstance(block, Text) and not block.text.strip()
+
+
 def is_picture(block: Image | File) -> bool:
     return block.media_type.startswith("image/")
 

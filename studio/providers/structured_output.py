@@ -16,7 +16,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
 
 from .base import Request
-from .sse import is_clean_json
+from .json_read import is_clean_json
 
 _WITHIN = ("items", "anyOf", "allOf")
 _NAMED = ("properties", "$defs", "definitions")

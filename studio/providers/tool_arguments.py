@@ -13,7 +13,7 @@ from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject
 
-from .sse import is_clean_json
+from .json_read import is_clean_json
 
 REPAIR_LIMIT = 20_000
 """Characters. The repair's time grows with the square of the length."""

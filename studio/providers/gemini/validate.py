@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.providers.history_rebuild import UNSIGNED
 from studio.providers.json_read import as_objects
-
-UNSIGNED = "skip_thought_signature_validator"
-"""The documented signature of a call that another model made."""
 
 _NOTHING = {"thought", "thoughtSignature", "partMetadata"}
 """What a part may have besides what it says; alone it is empty."""

@@ -264,4 +264,4 @@ async def pull_progress(
         yield PullProgress(status, completed, total)
         if status == "success":
             return
-    raise stream_ended_early(endpoint.border.provider)
+    raise stream_ended_early(endpoint.errors.provider)
