@@ -1,4 +1,4 @@
-"""A conversation led elsewhere, made fit for a new native history (H-7).
+"""History rebuild: prepares a conversation for another provider's native history (H-7).
 
 ``paired`` is what every ``rebuild`` starts from: each message that calls tools
 is followed by a message that begins with exactly the results of these calls,

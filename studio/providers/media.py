@@ -1,4 +1,4 @@
-"""Pictures and files: as the JSON of several providers needs them, and what none would take."""
+"""Pictures and files: encodes them for requests, and says which a model cannot read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON over the shared HTTP client, and reading streams: server-sent events, JSON lines.
+"""Server-sent events and JSON lines: posts JSON over the shared client and reads the stream.
 
 Tolerant where servers differ (comments, line ends, a missing last newline, a
 whole JSON body in place of a stream), strict where it matters: a page that is

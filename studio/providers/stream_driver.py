@@ -1,4 +1,4 @@
-"""One driver for every provider's stream; each adapter brings its accumulator."""
+"""The stream driver: runs any provider's stream, with the accumulator of its adapter."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Accumulator(Protocol[E_contra]):
 
 
 class StreamDriver(Generic[E]):
-    """A ``ReplyStream``: opens on first iteration, maps every fault at this errors.
+    """A ``ReplyStream``: opens on first iteration, maps every fault to a ``ProviderError``.
 
     ``open`` sends the request and returns the native events; what it enters on
     the stack is closed with the stream. ``translate`` is the provider's table

@@ -1,4 +1,4 @@
-"""A call's arguments, from the text a model wrote (L-6).
+"""Tool arguments: parses a call's arguments from the text that a model wrote (L-6).
 
 Models stream arguments as pieces of JSON; only a complete text comes here. What
 is not JSON gets one deterministic repair: trailing commas, single quotes,

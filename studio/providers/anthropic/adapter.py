@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, through its SDK.
+"""Anthropic adapter: sends requests to the Messages API through Anthropic's SDK.
 
 The SDK opens connections, signs requests and names errors. Requests and events
 pass by its typed models: what is stored is what came, and goes back unchanged.
@@ -150,7 +150,7 @@ class AnthropicProvider(Provider):
         return history
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
-        """Where the model has system messages, one of these: see ``anthropic_history.placed``."""
+        """Where the model has system messages, one of these: see ``validate.wire_messages``."""
         return [_message("system" if takes_system_messages(model) else "user", [_text(text)])]
 
     def history_problem(self, history: Sequence[JsonObject]) -> str:

@@ -1,4 +1,4 @@
-"""Events of Anthropic's Messages stream in, deltas and one assistant message out.
+"""Anthropic stream: adds events up to deltas and one assistant message.
 
 Blocks are kept as they came, thinking with its signature and blocks of kinds
 unknown here included: the provider binds what follows to them. Dropped is only

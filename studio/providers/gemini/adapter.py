@@ -1,4 +1,4 @@
-"""Google's Gemini API (generateContent), through its SDK.
+"""Gemini adapter: sends requests to Google's generateContent API through Google's SDK.
 
 The SDK builds, signs and sends requests and reads the event stream. Its typed
 models are passed by: they drop fields they do not know and write signatures in

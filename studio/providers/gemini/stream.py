@@ -1,4 +1,4 @@
-"""Chunks of Gemini's stream in, deltas and one model content out.
+"""Gemini stream: adds chunks up to deltas and one model content.
 
 Parts are kept exactly as they came and where they came: never merged, never
 moved, an empty text with a signature included. Dropped are parts that hold

@@ -1,4 +1,4 @@
-"""A history's contents on the wire, and what makes one unacceptable (H-5)."""
+"""Gemini history: prepares contents for a request, and finds what makes them invalid (H-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ollama by its own API, ``/api/chat``, so that the context size is real (P-1)."""
+"""Ollama adapter: uses ``/api/chat``, Ollama's own API, so that the context size is real (P-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of Ollama's ``/api/chat`` in, deltas and one assistant message out."""
+"""Ollama stream: adds lines of ``/api/chat`` up to deltas and one assistant message."""
 
 from __future__ import annotations
 

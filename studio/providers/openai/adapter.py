@@ -1,4 +1,4 @@
-"""OpenAI by its Responses API, through the official SDK (P-1).
+"""OpenAI adapter: sends requests to the Responses API through OpenAI's SDK (P-1).
 
 Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
 travels in it encrypted. Requests go through the SDK's untyped door, so that

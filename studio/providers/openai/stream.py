@@ -1,4 +1,4 @@
-"""OpenAI Responses events in, deltas and output items out."""
+"""OpenAI stream: adds Responses events up to deltas and output items."""
 
 from __future__ import annotations
 

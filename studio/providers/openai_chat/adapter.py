@@ -1,4 +1,4 @@
-"""Chat Completions, for OpenAI-compatible servers of any make (P-1).
+"""Chat Completions adapter: sends requests to OpenAI-compatible servers of any make (P-1).
 
 Speaks over the shared HTTP client, without an SDK: fields that only one vendor
 knows (what the model thinks, signatures on calls) survive and go back to it.

@@ -1,4 +1,4 @@
-"""Chat Completions chunks in, deltas and one assistant message out."""
+"""Chat Completions stream: adds chunks up to deltas and one assistant message."""
 
 from __future__ import annotations
 
