@@ -550,7 +550,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("18-history")
         inspector.show_page(0)
         session = person.session.info.id
-    file = next((tmp_path / "studio").rglob("*.db"))
+    file = next((tmp_path / "studio").rglob("studio.db"))
     with sqlite3.connect(file) as db:
         last = db.execute(
             "SELECT max(seq) FROM transcript WHERE session_id = ?", (session,)
