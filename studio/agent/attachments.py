@@ -12,8 +12,8 @@ from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.messages import File, Image, Said, Text
 from studio.domain.models import ModelInfo
 from studio.providers.base import Provider
+from studio.providers.json_read import repair_surrogates
 from studio.providers.media import left_out_text
-from studio.providers.sse import repair_surrogates
 from studio.tools.sdk.result import size
 from studio.tools.workspace import images, pdf
 from studio.tools.workspace.folder import reason

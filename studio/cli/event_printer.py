@@ -79,7 +79,7 @@ class TextPrinter:
             case StepStarted():
                 self._pause = self._spoke
             case TextDelta():
-                if self._pause:  # what is said in two steps is two paragraphs
+                if self._pause:  # texts of two steps are two paragraphs
                     self._console.end_line()
                     self._console.write("\n")
                     self._pause = False

@@ -58,7 +58,7 @@ class FinalAnswer:
         if schema is not None:
             try:
                 value = await asyncio.to_thread(parse_answer, text, schema)
-            except ValueError as error:  # the turn was ended before it was whole
+            except ValueError as error:  # the turn ended before the answer was complete
                 console.say(f"There is no answer that fits the schema: {error}.")
                 return
             if path in (None, STDOUT):

@@ -47,7 +47,7 @@ async def build_message(options: argparse.Namespace, console: Console) -> list[S
             if not options.quiet:
                 console.say(NO_INPUT_NOTICE)
     check_total_size(blocks)
-    # An argument that is not UTF-8 arrives as halves of characters nobody can store.
+    # An argument that is not UTF-8 has broken characters, which cannot be stored.
     message = message.encode("utf-8", "replace").decode().strip()
     if not message and not blocks:
         raise ConfigurationError("There is no message. Give one, or pipe one in.")
@@ -65,7 +65,7 @@ async def turn_limits(
 
 
 def _at_terminal() -> bool:
-    # None where the program was started without one.
+    # None if the program was started without standard input.
     return sys.stdin is None or sys.stdin.isatty()  # pyright: ignore[reportUnnecessaryComparison]
 
 

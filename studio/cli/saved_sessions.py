@@ -17,11 +17,11 @@ LAST = "last"
 
 
 async def find_session_id(engine: Engine, start: str) -> str:
-    """The id of the one session whose id begins so; ConfigurationError if that is not one.
+    """Find the one session whose id begins so; raises ConfigurationError if there is not one.
 
-    “last” is the session used last, of those that a person holds.
+    “last” is the session that a person used last.
     """
-    if not start:  # a variable of a script that was never set, say
+    if not start:  # an unset variable of a script, for example
         raise ConfigurationError("There is no id of a session. Name one, or “last”.")
     if start == LAST:
         infos = await engine.sessions.list()
@@ -39,7 +39,7 @@ async def find_session_id(engine: Engine, start: str) -> str:
 
 
 def session_markdown(info: SessionInfo, transcript: Transcript) -> str:
-    """A session for reading: what was said, and one line for each tool."""
+    """A session as markdown: the messages, and a line for each tool call."""
     out = [f"# {info.title or 'New chat'}", f"{info.agent} on {info.model}, in {info.folder}"]
     for block in transcript.blocks:
         match block:
@@ -111,7 +111,7 @@ async def undo_or_redo(
 
 
 def _find_turn(files: list[FilesBlock], start: str, *, undo: bool) -> str:
-    """The one turn whose id begins so; raises ConfigurationError that says what there is."""
+    """Find the one turn whose id begins so; raises ConfigurationError with the known turns."""
     if start:
         found = [block.turn_id for block in files if block.turn_id.startswith(start)]
     elif undo:

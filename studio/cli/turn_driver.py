@@ -68,19 +68,19 @@ class TurnDriver:
         self._answer = answer
         self._unanswered = False
         """Whether a question of this turn was not answered in the window; no other is put there."""
-        self._asking: set[asyncio.Task[Any]] = set()
-        self._broken: BaseException | None = None
+        self._questions: set[asyncio.Task[Any]] = set()
+        self._question_error: BaseException | None = None
 
     def stop(self) -> None:
         """Stop the turn, and withdraw the question that is on the screen."""
         self.stopped = True
         self._session.stop()
-        for task in self._asking:
+        for task in self._questions:
             task.cancel()
 
     async def run_turn(
         self,
-        said: Sequence[Said],
+        message: Sequence[Said],
         rules: list[Rule],
         mode: Mode | None,
         *,
@@ -93,10 +93,10 @@ class TurnDriver:
         reason: CompletionReason = "error"
         ran: Mode = "background"
         turn = self._session.turn(
-            said, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
+            message, rules=rules, mode=mode, limits=limits, generation=generation, caps=caps
         )
         try:
-            async for envelope in turn:  # also what is not of the turn, but happens meanwhile
+            async for envelope in turn:  # also events that are not of the turn
                 event = envelope.event
                 if self._answer is not None:
                     self._answer.event(event)
@@ -116,17 +116,17 @@ class TurnDriver:
                         fault = event.fault
                     case TurnComplete():
                         reason = event.reason
-                        if reason == "error" and not fault:  # nothing failed, but the answer
+                        if reason == "error" and not fault:  # the answer itself is wrong
                             fault = "unfit"
                             self._console.say(event.detail)
                     case _:
                         pass
         finally:
-            for task in self._asking:
+            for task in self._questions:
                 task.cancel()
             await turn.aclose()
-        if self._broken is not None:
-            raise self._broken
+        if self._question_error is not None:
+            raise self._question_error
         self.answered = reason == "done" or reason in LIMITS
         self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
         return exit_code_of_turn(reason, denied=self._denied, fault=fault)
@@ -134,7 +134,7 @@ class TurnDriver:
     async def ask_background(self) -> bool:
         """Ask whether a turn that reached its limit goes on in background mode (L-1)."""
         prompt = "Go on in the background? [y]es, [n]o: "
-        return await self._until_stopped(self._word(prompt, "yn")) == "y"
+        return await self._until_stopped(self._ask_letter(prompt, "yn")) == "y"
 
     async def offer_drafts(self) -> None:
         """Show each waiting draft, and write those that the person approves."""
@@ -143,9 +143,9 @@ class TurnDriver:
     async def _until_stopped(self, asking: Coroutine[Any, Any, T]) -> T | None:
         """Wait for an answer between turns; None if the person stopped instead."""
         task = asyncio.create_task(asking)
-        self._asking.add(task)
+        self._questions.add(task)
         await asyncio.wait([task])
-        self._asking.discard(task)
+        self._questions.discard(task)
         return None if task.cancelled() else task.result()
 
     async def _offer_drafts(self) -> None:
@@ -157,7 +157,7 @@ class TurnDriver:
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
-            word = await self._word(prompt, "yand" if every else "ynd")
+            word = await self._ask_letter(prompt, "yand" if every else "ynd")
             if word == "a":
                 await decide_drafts(session, left, "approve", console)
                 return
@@ -170,13 +170,13 @@ class TurnDriver:
 
     def _ask(self, question: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(question)
-        self._asking.add(task)
-        task.add_done_callback(self._asked)
+        self._questions.add(task)
+        task.add_done_callback(self._question_ended)
 
-    def _asked(self, task: asyncio.Task[None]) -> None:
-        self._asking.discard(task)
+    def _question_ended(self, task: asyncio.Task[None]) -> None:
+        self._questions.discard(task)
         if not task.cancelled() and (error := task.exception()):
-            self._broken = error  # nobody would answer any more
+            self._question_error = error  # the turn would wait forever
             self._session.stop()
 
     async def _permission(self, question: Question) -> None:
@@ -202,7 +202,7 @@ class TurnDriver:
             lines += [f"    {one}" for one in question.covers]
         with self._printer.quiet():
             self._console.say("\n".join(filter(None, lines)))
-            word = await self._word(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
+            word = await self._ask_letter(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
             session.answer_permission(question.id, answers[word])
 
     async def _permission_in_window(self, question: Question, window: RemoteApprovals) -> None:
@@ -242,7 +242,7 @@ class TurnDriver:
                 text = event.choices[int(text) - 1]
             self._session.answer_question(event.call_id, text)
 
-    async def _word(self, prompt: str, letters: str) -> str:
+    async def _ask_letter(self, prompt: str, letters: str) -> str:
         """Ask until one of ``letters`` is typed; empty at the end of the input."""
         while (line := await self._console.line(prompt)) is not None:
             word = line.strip().lower()[:1]

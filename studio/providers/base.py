@@ -1,4 +1,4 @@
-"""What a provider is: two translators, and a native history that stays valid.
+"""Provider interface: translates messages and replies, and keeps a native history valid.
 
 A *native history* is a list of JSON objects, each exactly what this provider's
 API wants back (H-1): messages for Anthropic, Chat Completions and Ollama,

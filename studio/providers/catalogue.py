@@ -1,4 +1,4 @@
-"""Which models there are: asked of the provider, remembered, never in the way (P-3).
+"""The model catalogue: asks providers for their models and caches the lists (P-3).
 
 One ``ChatListController`` a provider. It is never empty for want of an answer: while a
 refresh runs the last list for this key is shown, and after any failure the

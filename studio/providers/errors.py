@@ -1,4 +1,4 @@
-"""From whatever went wrong to one ``ProviderError`` with plain words (L-12).
+"""Provider errors: turns whatever went wrong into one ``ProviderError`` in plain words (L-12).
 
 Every adapter's table of faults ends here: the words, the common meaning of
 HTTP statuses, the wait a server asks for, and the removal of keys. A text of

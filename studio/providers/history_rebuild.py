@@ -1,4 +1,4 @@
-"""A conversation led elsewhere, made fit for a new native history (H-7).
+"""History rebuild: prepares a conversation for another provider's native history (H-7).
 
 ``paired`` is what every ``rebuild`` starts from: each message that calls tools
 is followed by a message that begins with exactly the results of these calls,
@@ -26,10 +26,11 @@ from studio.domain.messages import (
     ToolResult,
 )
 
-from .gemini.validate import UNSIGNED
 from .json_read import as_objects
 from .media import left_out_text
 
+UNSIGNED = "skip_thought_signature_validator"
+"""Gemini's documented signature of a call that another model made."""
 MISSING_RESULT = "The result of this call was not recorded."
 ID_LENGTH = 64
 NAME_LENGTH = 64

@@ -1,4 +1,4 @@
-"""The one HTTP client that every provider shares, SDKs included."""
+"""The HTTP client: one for all providers, SDKs included."""
 
 from __future__ import annotations
 

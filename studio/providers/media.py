@@ -1,4 +1,4 @@
-"""Pictures and files: as the JSON of several providers needs them, and what none would take."""
+"""Pictures and files: encodes them for requests, and says which a model cannot read."""
 
 from __future__ import annotations
 
@@ -99,6 +99,11 @@ def left_out_text(block: Image | File, why: str) -> str:
     """The words that stand where a picture or file would be."""
     name = _safe(block.name) if isinstance(block, File) else "picture"
     return f"(Left out: {name}. {why})"
+
+
+def is_blank(block: Said) -> bool:
+    """Whether a block is text that says nothing; some APIs reject it."""
+    return isinstance(block, Text) and not block.text.strip()
 
 
 def is_picture(block: Image | File) -> bool:

@@ -1,4 +1,4 @@
-"""What is known of a model when several say something of it (P-5).
+"""Model facts: merges what the provider, the bundled list and the person say of a model (P-5).
 
 The provider's answer holds, the bundled list fills what it left open, and the
 person's own entry comes before both.

@@ -1,4 +1,4 @@
-"""What requests cost: a model's own prices, else the genai-prices tables."""
+"""Pricing: computes what a request costs, by the model's own prices or the genai-prices tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON over the shared HTTP client, and reading streams: server-sent events, JSON lines.
+"""Server-sent events and JSON lines: posts JSON over the shared client and reads the stream.
 
 Tolerant where servers differ (comments, line ends, a missing last newline, a
 whole JSON body in place of a stream), strict where it matters: a page that is
@@ -8,22 +8,18 @@ not this protocol is an error, and half an object at the end is never data.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import cast
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import JsonObject
 
 from .errors import ErrorFactory, error_message, fault_of_status, is_too_long
 from .http import Http
 
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
-
-MAX_DEPTH = 100
-"""Levels of nesting in a call's arguments: what protocol buffers take, so Gemini's API too."""
 
 BODY_LIMIT = 32 * 1024 * 1024
 """Bytes of one line or body that we are ready to hold."""
@@ -41,14 +37,14 @@ class Endpoint:
 
     def __init__(
         self,
-        border: ErrorFactory,
+        errors: ErrorFactory,
         http: Http,
         judge: Callable[[object], ProviderFault | None],
     ) -> None:
-        self.border = border
+        self.errors = errors
         self._http = http
         self._judge = judge
-        self._url = border.base_url.rstrip("/")
+        self._url = errors.base_url.rstrip("/")
 
     async def stream(
         self, stack: AsyncExitStack, path: str, body: JsonObject, *, model: str = ""
@@ -61,7 +57,7 @@ class Endpoint:
         try:
             content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, RecursionError) as error:
-            raise self.border.error("bad_history") from error
+            raise self.errors.error("bad_history") from error
         headers = {"content-type": "application/json", **self._authorization()}
         response = await stack.enter_async_context(
             client.stream("POST", self._url + path, content=content, headers=headers)
@@ -83,15 +79,15 @@ class Endpoint:
         except ProviderError:
             raise
         except Exception as error:
-            raise self.border.from_exception(error) from error
+            raise self.errors.from_exception(error) from error
 
     def fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
         words = error_message({"error": error})
-        return self.border.error(self._judge(error) or fault_of_message(words) or "server", words)
+        return self.errors.error(self._judge(error) or fault_of_message(words) or "server", words)
 
     def _authorization(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.border.key}"} if self.border.key else {}
+        return {"authorization": f"Bearer {self.errors.key}"} if self.errors.key else {}
 
     def _refusal(
         self, status: int, content: bytes, headers: Mapping[str, str], model: str
@@ -104,9 +100,9 @@ class Endpoint:
         fault = self._judge(error) or (
             fault_of_message(error_message(body)) if status == 400 else None
         )
-        if (fault or fault_of_status(status)) == "bad_key" and not self.border.key:
+        if (fault or fault_of_status(status)) == "bad_key" and not self.errors.key:
             fault = "no_key"
-        return self.border.from_response(status, body, headers, fault=fault, model=model)
+        return self.errors.from_response(status, body, headers, fault=fault, model=model)
 
 
 def fault_of_message(words: str) -> ProviderFault | None:
@@ -205,94 +201,6 @@ def parse_object(data: bytes) -> JsonObject:
     if not isinstance(value, dict):
         raise InvalidResponse("not an object")
     return cast("JsonObject", value)
-
-
-def repair_surrogates(text: str) -> str:
-    """``text`` with halves of surrogate pairs joined, lone ones replaced.
-
-    A server may cut its stream within a pair; what is left cannot be stored or sent.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        pass
-    else:
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
-    """``value`` as every server can read it: whole Unicode, numbers that JSON has.
-
-    What lies deeper than ``depth`` is left out.
-    """
-    match value:
-        case str():
-            return repair_surrogates(value)
-        case float() if not math.isfinite(value):
-            return None
-        case list():
-            return [sanitize_json(one, depth - 1) for one in value] if depth else None
-        case dict():
-            if not depth:
-                return None
-            return {
-                repair_surrogates(name): sanitize_json(one, depth - 1)
-                for name, one in value.items()
-            }
-        case _:
-            return value
-
-
-def is_clean_json(value: Json, depth: int = MAX_DEPTH) -> bool:
-    """Whether every server can read it: see ``sound``."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        text.encode()
-    except (ValueError, RecursionError):
-        return False
-    return text.count("[") + text.count("{") <= depth or not _deeper(value, depth)
-
-
-def _deeper(value: Json, depth: int) -> bool:
-    level: list[Json] = [value]
-    for _ in range(depth + 1):
-        inner: list[Json] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner += one.values()
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return False
-        level = inner
-    return True
-
-
-class TextBuffer:
-    """Text that grows by pieces and is always whole Unicode."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._half = ""
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
-
-    def add(self, piece: str) -> str:
-        """Take a piece; returns what can be shown now."""
-        if piece.isascii() and not self._half:  # nothing to mend, by far the most there is
-            if piece:
-                self._pieces.append(piece)
-            return piece
-        piece, self._half = self._half + piece, ""
-        if piece and "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._half = piece[:-1], piece[-1]
-        piece = repair_surrogates(piece)
-        if piece:
-            self._pieces.append(piece)
-        return piece
 
 
 def _event(data: bytes) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Stop texts: an answer ends before the first of them that it comes to.
+"""Stop sequences: end an answer before the first of them that it reaches.
 
 Some APIs have none (Responses), take a few only (Chat Completions four, Gemini
 five) or not all (Anthropic none of spaces alone), and some servers that say

@@ -1,4 +1,4 @@
-"""One driver for every provider's stream; each adapter brings its accumulator."""
+"""The stream driver: runs any provider's stream, with the accumulator of its adapter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from studio.domain.events import Delta
 from studio.domain.jsonvalue import Json, JsonObject
 
 from .base import Reply, stream_ended_early
-from .sse import MAX_DEPTH, is_clean_json, repair_surrogates, sanitize_json
+from .json_read import MAX_DEPTH, is_clean_json, repair_surrogates, sanitize_json
 
 ENVELOPE_DEPTH = 20
 """Levels that a message has around the arguments of its calls, and some to spare."""
@@ -43,7 +43,7 @@ class Accumulator(Protocol[E_contra]):
 
 
 class StreamDriver(Generic[E]):
-    """A ``ReplyStream``: opens on first iteration, maps every fault at this border.
+    """A ``ReplyStream``: opens on first iteration, maps every fault to a ``ProviderError``.
 
     ``open`` sends the request and returns the native events; what it enters on
     the stack is closed with the stream. ``translate`` is the provider's table

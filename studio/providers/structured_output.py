@@ -1,4 +1,4 @@
-"""What APIs take of a JSON schema for answers: each holds a model to a part of the language.
+"""Structured output: fits a JSON schema to the part of the language that an API supports.
 
 A copy of a schema may ask for more than the schema does: what fits the copy fits
 it too. A limit that an API does not know (a ``minimum``) may be left out, for
@@ -16,7 +16,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
 
 from .base import Request
-from .sse import is_clean_json
+from .json_read import is_clean_json
 
 _WITHIN = ("items", "anyOf", "allOf")
 _NAMED = ("properties", "$defs", "definitions")

@@ -1,4 +1,4 @@
-"""Calls that a model wrote as text, taken for what they are (L-7).
+"""Tool calls in text: recognises calls that a model wrote as plain text (L-7).
 
 Small and local models often write ``{"name": "read", "arguments": {…}}`` where
 they should call, or their server does not know their way of calling. A reply

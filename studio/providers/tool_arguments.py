@@ -1,4 +1,4 @@
-"""A call's arguments, from the text a model wrote (L-6).
+"""Tool arguments: parses a call's arguments from the text that a model wrote (L-6).
 
 Models stream arguments as pieces of JSON; only a complete text comes here. What
 is not JSON gets one deterministic repair: trailing commas, single quotes,
@@ -13,7 +13,7 @@ from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject
 
-from .sse import is_clean_json
+from .json_read import is_clean_json
 
 REPAIR_LIMIT = 20_000
 """Characters. The repair's time grows with the square of the length."""

@@ -1,38 +1,38 @@
-"""A strict simulator of the providers: test double, demo, check on our own requests.
+"""A strict simulator of the providers: test double, demo, and check on our own requests.
 
     async with Simulator([Turn(Text("Hello."))]) as sim:
         ...  # talk to sim.url("anthropic") with any key that does not begin with "bad"
     assert not sim.violations
 
-Standard library only.
+It uses the standard library only.
 
-- ``anthropic``: To be described.
-- ``chunking``: Where the bytes of a body are split into writes.
-- ``connection``: One client's connection.
-- ``demo``: The demo.
-- ``fault_injection``: What becomes of a turn.
-- ``faults``: What can go wrong on the wire, as values a turn carries.
-- ``gemini``: To be described.
-- ``http``: HTTP/1.1 as far as a loopback server needs it, over asyncio streams.
-- ``json_read``: Reading JSON of unknown shape without asking every line what it is.
-- ``media``: Pictures and files as they travel.
-- ``model_lists``: The models each surface lists, some of them no chat models, in pages.
-- ``ollama``: To be described.
-- ``openai``: To be described.
-- ``openai_chat``: To be described.
-- ``request_view``: A request as a script sees it.
-- ``routes``: Which surface a request belongs to, whether its key is good, and odd requests'
-  answers.
-- ``rules``: A surface's rules are a table of named checks; any one can be switched off to be
-  tested.
-- ``schemas``: Reading the schema that an answer has to fit, and what OpenAI's strict mode wants
-  of it.
-- ``script``: What the simulator answers.
-- ``simulator``: A local server that speaks like the providers and is as strict as they are.
-- ``standalone``: The simulator as a program of its own, for people who write agents.
-- ``state``: Ids and signatures for what the simulator says.
-- ``surface``: What every surface of the simulator does, and what they share.
-- ``transport``: The simulator without a socket.
+What it does:
+
+- ``simulator`` is the server: it answers requests from a script and records them.
+- ``script`` describes the answers: turns of text, thinking and calls, the same for every API.
+- ``faults`` lists what can go wrong in an answer; ``fault_injection`` applies it.
+- ``demo`` is the script of the demo provider, with rules instead of a model.
+- ``standalone`` runs the server as a program of its own.
+- ``transport`` answers ``httpx2`` within one process, without a socket.
+
+The APIs, a folder each with a surface and rules: ``anthropic``, ``openai`` (Responses),
+``openai_chat`` (Chat Completions), ``gemini`` and ``ollama``.
+
+What they share:
+
+- ``surface`` defines an API's surface and changes the JSON inside rendered events.
+- ``rules`` runs a table of named checks and defines their refusal.
+- ``media`` decodes pictures and files; ``schemas`` reads JSON schemas of answers.
+- ``model_lists`` lists the models of each API, in pages.
+- ``routes`` finds the API and checks the key of a request.
+- ``request_view`` is a request in a form common to all APIs.
+- ``state`` remembers sessions, caches, ids and signatures.
+
+HTTP:
+
+- ``http`` reads requests and writes responses, and records an exchange.
+- ``connection`` serves one client; ``chunking`` splits a body into pieces and paces them.
+- ``json_read`` reads JSON of unknown shape.
 """
 
 from .chunking import every, scattered

@@ -1,7 +1,4 @@
-"""Where the bytes of a body are split into writes. Applied after framing.
-
-How a body goes out: in which pieces, and how long after one another.
-"""
+"""Chunking: splits a response body into writes, and says how long to wait between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One client's connection: requests in, bodies out in the wanted pieces."""
+"""A client connection: reads requests and writes response bodies in pieces."""
 
 from __future__ import annotations
 

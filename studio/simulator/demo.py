@@ -1,9 +1,7 @@
-"""The demo: a script with rules instead of a model.
+"""The demo script: answers by rules instead of a model.
 
 It uses only tools that are offered, reads real files that a listing named,
 and says true things about them. Every answer is labelled as simulated.
-
-What the demo says about what it saw: counts, names, first lines. All of it true.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of a turn: cut where the request says, damaged where its faults do.
+"""Fault injection: cuts a turn where the request says, and damages it where its faults say.
 
 Faults of the turn are applied before it is rendered, those of its events after.
 """

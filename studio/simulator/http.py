@@ -1,6 +1,6 @@
-"""HTTP/1.1 as far as a loopback server needs it, over asyncio streams.
+"""HTTP/1.1 on loopback: reads requests and writes responses over asyncio streams.
 
-One request and what became of it, kept for whoever asks.
+An ``Exchange`` records one request and its answer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading JSON of unknown shape without asking every line what it is."""
+"""JSON reading: returns the wanted kind of value from JSON of unknown shape, or an empty one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures and files as they travel: base64, and what the bytes say they are."""
+"""Pictures and files: decodes base64 and recognises media types by their first bytes."""
 
 from __future__ import annotations
 

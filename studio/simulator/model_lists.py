@@ -1,4 +1,7 @@
-"""The models each surface lists, some of them no chat models, in pages."""
+"""Model lists: answers the listing requests of each API, in pages.
+
+Some of the listed models are no chat models, as with the real providers.
+"""
 
 from __future__ import annotations
 

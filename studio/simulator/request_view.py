@@ -1,4 +1,4 @@
-"""A request as a script sees it: the same for every surface."""
+"""A request view: holds a request in a form that is the same for every API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which surface a request belongs to, whether its key is good, and odd requests' answers."""
+"""Routes: find the API a request belongs to, check its key, and answer unusual requests."""
 
 from __future__ import annotations
 

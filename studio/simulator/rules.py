@@ -1,8 +1,7 @@
-"""A surface's rules are a table of named checks; any one can be switched off to be tested.
+"""Rules: run an API's table of named checks and define their refusal.
 
-How a rule says no.
-
-House rules about a whole session.
+Any check can be switched off, so that tests can show it is needed. House rules hold
+for a whole session, and only in the strictest mode.
 """
 
 from __future__ import annotations

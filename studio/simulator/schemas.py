@@ -1,4 +1,4 @@
-"""Reading the schema that an answer has to fit, and what OpenAI's strict mode wants of it."""
+"""JSON schemas of answers: read their parts and check OpenAI's strict mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator answers: neutral turns that every surface can render.
+"""Scripts: describe the simulator's answers as turns that every API can render.
 
 A script is a list of turns (one for each request, in order), a function from
 ``RequestView`` to a turn, or a ``Table`` of conditions.

@@ -1,4 +1,4 @@
-"""A local server that speaks like the providers and is as strict as they are.
+"""The simulator: a local server that speaks like the providers and is as strict as they are.
 
 It is the test double, the demo provider that needs no key, and a check on the
 program's own requests: each request is validated before the script is asked.

@@ -1,4 +1,4 @@
-"""The simulator as a program of its own, for people who write agents."""
+"""The standalone server: runs the simulator as a program of its own."""
 
 from __future__ import annotations
 

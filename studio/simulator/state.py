@@ -1,11 +1,7 @@
-"""Ids and signatures for what the simulator says.
+"""Server state: remembers sessions and cached prefixes, and makes ids and signatures.
 
-What the simulator remembers of earlier requests: sessions, and prefixes in its cache.
-
-Signatures of reasoning: the simulator recognises what it sent, byte for byte.
-
-Nothing is remembered: a signature holds all that is needed to check it, so a
-session outlives the process that signed it.
+A signature holds all that is needed to check it, so a session outlives the process
+that signed it.
 """
 
 from __future__ import annotations

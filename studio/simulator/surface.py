@@ -1,6 +1,6 @@
-"""What every surface of the simulator does, and what they share.
+"""The surface interface: reads requests of one API, checks them, and renders turns and errors.
 
-Changing the JSON inside the events of a rendered answer, whatever frames them.
+The functions below it change the JSON inside the events of a rendered answer.
 """
 
 from __future__ import annotations

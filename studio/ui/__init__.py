@@ -1,17 +1,15 @@
-"""
+"""The window, in Qt. No other room imports Qt.
 
-- ``app``: To be described.
-- ``chat``: The chat pane.
-- ``formatting``: Folders as a person reads them.
-- ``inspector``: To be described.
-- ``markdown``: To be described.
-- ``pages``: To be described.
-- ``remote_approvals``: To be described.
-- ``settings``: The settings window.
-- ``sidebar``: To be described.
-- ``theme``: The look of the window.
-- ``transcript``: The transcript.
-- ``widgets``: Controls every page is made of, painted from the theme.
+- ``app``: Opens the window; its actions, layout, notifications and the server's process.
+- ``chat``: Shows the chat on screen: transcript, composer, queue and what can be done in it.
+- ``transcript``: Lays out and paints what was said and done in a chat.
+- ``pages``: Shows agents, workflows, drafts, the audit and the first start.
+- ``sidebar``: Lists the chats and leads to the pages.
+- ``inspector``: Shows a chat's run, its events and the history that its provider gets.
+- ``settings``: Shows and changes the settings.
+- ``remote_approvals``: Asks the person what other programs on the same data need answered.
+- ``widgets``: Controls that every page is made of, painted from the theme.
+- ``theme``: Holds colours, fonts, icons and lengths.
+- ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
+- ``formatting``: Writes folders, sizes and times as a person reads them.
 """
-
-""""""

@@ -1,4 +1,4 @@
-"""Folders as a person reads them."""
+"""Writes folders as a person reads them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from studio.domain.blocks import FailureBlock, RetryBlock, TextBlock, ToolBlock
 from studio.simulator import Call, Table, Text, Turn, When, html, stall, status
 from studio.storage.migrations import LATEST
 from studio.ui.pages.first_run import FirstRun
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.transcript.items.approval_item import ApprovalItem, QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
 from support.engine_home import KEY
@@ -272,7 +272,7 @@ async def test_a_wrong_key_leads_to_the_settings(tmp_path: Path) -> None:
         await person.click_hit(FailureItem, "replace_key")
         dialog = await until(lambda: person.window.preferences.dialog)
         await until(dialog.isVisible)
-        section = dialog.providers.sections["anthropic"]
+        section = dialog.pages["providers"].sections["anthropic"]
         assert section.is_open and section.isVisible()
         dialog.close()
         person.window.activateWindow()
@@ -415,7 +415,7 @@ async def test_settings_beside_the_window(tmp_path: Path) -> None:
         await until(dialog.isVisible)
         row = dialog.list.visualRect(dialog.list.model().index(1, 0)).center()
         QTest.mouseClick(dialog.list.viewport(), Qt.MouseButton.LeftButton, pos=row)
-        section = dialog.providers.sections["anthropic"]
+        section = dialog.pages["providers"].sections["anthropic"]
         person.click(section.head)
         assert section.key is not None
         entry = section.key.entry
@@ -455,12 +455,12 @@ async def test_theme_and_text_size_change_at_once(tmp_path: Path) -> None:
         await until(dialog.isVisible)
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface") and not look.dark
-        dialog.general._theme.chosen.emit(2)
+        dialog.pages["general"]._theme.chosen.emit(2)
         assert look.dark
         ground = window.chat.view.viewport().grab().toImage().pixelColor(5, 300)
         assert ground == look.color("surface")
         before = person.composer.height()
-        await person.choose(dialog.general._size, "140%")
+        await person.choose(dialog.pages["general"]._size, "140%")
         assert look.scale == 1.4
         await until(lambda: person.composer.height() > before)
         window.activateWindow()

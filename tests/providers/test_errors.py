@@ -61,9 +61,9 @@ REJECTED = (
 def test_h5_a_rejected_history_is_recognised(words: str) -> None:
     assert is_bad_history(words)
     assert fault_of_bad_request(words) == "bad_history"
-    border = ErrorFactory("anthropic", "Anthropic", "https://x")
+    errors = ErrorFactory("anthropic", "Anthropic", "https://x")
     body = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
-    error = border.from_response(400, body, {})
+    error = errors.from_response(400, body, {})
     assert error.fault == "bad_history"
     assert str(error).startswith("Anthropic did not accept the conversation's history. ")
     assert error.fault not in RETRYABLE

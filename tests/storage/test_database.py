@@ -120,7 +120,7 @@ async def test_a_locked_file_is_waited_for_and_then_reported(tmp_path: Path) -> 
     with pytest.raises(StorageError, match="Another program is using"):
         await db.open()
 
-    patient = Database(path, MIGRATIONS, patience=30)
+    patient = Database(path, MIGRATIONS, patience=HANG)
     opening = asyncio.create_task(patient.open())
     ticks = 0
     while ticks < 20:  # the loop is free meanwhile

@@ -27,7 +27,7 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Call, RequestView, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.inspector.facts import TOPIC_TEXTS, event_line
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.theme.icons import Icons
 from support.event_samples import SAMPLES
 from support.waiting import until
@@ -60,12 +60,12 @@ async def test_routing_is_chosen_in_the_settings_and_seen_in_the_chat(tmp_path: 
     async with at_window(tmp_path, PROVIDER, says_who, setup=models) as person:
         values = person.studio.settings.values
         dialog = await opened(person)
-        rows = dialog.general.routing
+        rows = dialog.pages["general"].routing
         assert not rows.on.isChecked() and not values.routing
         assert not any(combo.isEnabled() for combo in (rows.asked, *rows.tiers.values()))
         assert rows.asked.text() == "Rules alone" and rows.tiers["small"].text() == "Not set"
         rows.ensurePolished()
-        dialog.general.ensureWidgetVisible(rows.asked)
+        dialog.pages["general"].ensureWidgetVisible(rows.asked)
         person.click(rows.on)
         assert values.routing and rows.tiers["small"].isEnabled()
         await person.choose(rows.tiers["small"], "tiny")
@@ -132,10 +132,10 @@ async def test_between_two_tiers_the_composer_shows_that_work_goes_on(tmp_path: 
 async def test_the_menus_lead_to_the_providers(tmp_path: Path) -> None:
     async with at_window(tmp_path, PROVIDER, [], setup=models) as person:
         dialog = await opened(person)
-        rows = dialog.general.routing
+        rows = dialog.pages["general"].routing
         person.click(rows.on)
         await person.choose(rows.tiers["cloud"], "Providers and models")
-        assert dialog.providers.isVisible() and person.studio.settings.values.tiers == {}
+        assert dialog.pages["providers"].isVisible() and person.studio.settings.values.tiers == {}
 
 
 @on_window_loop

@@ -48,8 +48,8 @@ def words(item: ApprovalItem) -> str:
 async def page_of(person: Person) -> PermissionsPage:
     person.window.preferences.open("permissions")
     dialog = person.window.preferences.dialog
-    assert dialog is not None and dialog.permissions is not None
-    page = dialog.permissions
+    assert dialog is not None
+    page = dialog.pages["permissions"]
     await until(lambda: page.tools)
     return page
 
@@ -362,9 +362,9 @@ async def test_mode_sandbox_and_web_are_kept(tmp_path: Path) -> None:
         assert (values.default_permission_mode, values.sandbox) == ("plan", False)
         await until(lambda: page.confined.text().strip())
         dialog = person.window.preferences.dialog
-        assert dialog is not None and dialog.web is not None
+        assert dialog is not None
         dialog.open_page("web")
-        web = dialog.web
+        web = dialog.pages["web"]
         web.engine.chosen.emit("searxng")
         web.address.setText("searx.example")
         web.address.editingFinished.emit()

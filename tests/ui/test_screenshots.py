@@ -30,7 +30,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Think, Turn, Usage, stall, status
 from studio.ui.pages.drafts.page import DraftsPage
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.draft_item import DraftItem
@@ -385,7 +385,7 @@ async def test_settings(tmp_path: Path, atlas: Path) -> None:
         pictures = Photographer(person)
         await until(dialog.isVisible)
         await pictures.take("05-settings-providers")
-        sections = dialog.providers.sections
+        sections = dialog.pages["providers"].sections
         sections["anthropic"].head.setChecked(False)
         studio.keychain.keep_for_session("gemini", "AIza0123456789abcdefghijk")
         assert sections["gemini"].key is not None
@@ -422,8 +422,8 @@ async def test_permissions_in_the_settings(tmp_path: Path, atlas: Path) -> None:
             await studio.rules.add(rule, folder)
         person.window.preferences.open("permissions")
         dialog = person.window.preferences.dialog
-        assert isinstance(dialog, SettingsDialog) and dialog.permissions is not None
-        page = dialog.permissions
+        assert isinstance(dialog, SettingsDialog)
+        page = dialog.pages["permissions"]
         await until(lambda: page.tools and page.standing.removes)
         page.tryout.field.setText("run(git status && git push)")
         await until(lambda: page.tryout.verdict.accessibleName() == "Refused")
@@ -552,7 +552,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("18-history")
         inspector.show_page(0)
         session = person.session.info.id
-    file = next((tmp_path / "studio").rglob("*.db"))
+    file = next((tmp_path / "studio").rglob("studio.db"))
     with sqlite3.connect(file) as db:
         last = db.execute(
             "SELECT max(seq) FROM transcript WHERE session_id = ?", (session,)
@@ -696,7 +696,7 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
-        dialog.general.ensureWidgetVisible(dialog.general.routing.asked)
+        dialog.pages["general"].ensureWidgetVisible(dialog.pages["general"].routing.asked)
         await pictures.take("20-routing-settings")
         dialog.close()
 
@@ -746,9 +746,11 @@ async def test_modes_and_limits(tmp_path: Path, atlas: Path) -> None:
         dialog = person.window.preferences.dialog
         assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
-        dialog.general.ensureWidgetVisible(dialog.general.limits.toggles["notify"])
+        dialog.pages["general"].ensureWidgetVisible(
+            dialog.pages["general"].limits.toggles["notify"]
+        )
         await pictures.take("21-limits")
-        dialog.general.ensureWidgetVisible(dialog.general.traces.content)
+        dialog.pages["general"].ensureWidgetVisible(dialog.pages["general"].traces.content)
         await pictures.take("21-traces")
         dialog.close()
 
@@ -811,9 +813,9 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         person.studio.settings.values.server_rules = {"allow": ["run(pytest *)"]}
         window.preferences.open("server")
         dialog = window.preferences.dialog
-        assert isinstance(dialog, SettingsDialog) and dialog.server is not None
+        assert isinstance(dialog, SettingsDialog)
         await until(dialog.isVisible)
         await pictures.take("22-server")
-        dialog.server.ensureWidgetVisible(dialog.server.origins)
+        dialog.pages["server"].ensureWidgetVisible(dialog.pages["server"].origins)
         await pictures.take("22-server-below")
         dialog.close()

@@ -61,8 +61,8 @@ async def page_of(person: Person) -> ServerPage:
     await until(lambda: catalogue.listing("ollama").state in ("ready", "failed"))
     person.window.preferences.open("server")
     dialog = person.window.preferences.dialog
-    assert dialog is not None and dialog.server is not None
-    return dialog.server
+    assert dialog is not None
+    return dialog.pages["server"]
 
 
 def kept(person: Person) -> dict[str, object]:
@@ -356,7 +356,7 @@ async def test_the_mark_in_the_sidebar_opens_the_page(tmp_path: Path) -> None:
         sidebar.show_server("running", "http://127.0.0.1:1")
         sidebar.server.click()
         dialog = person.window.preferences.dialog
-        assert dialog is not None and dialog.server is not None and dialog.server.isVisible()
+        assert dialog is not None and dialog.pages["server"].isVisible()
         assert QApplication.activeModalWidget() is None
         person.press(Key.Key_Escape)
 

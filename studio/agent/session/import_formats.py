@@ -28,7 +28,7 @@ from studio.domain.messages import (
     ToolResult,
 )
 from studio.domain.sessions import SessionInfo
-from studio.providers.sse import repair_surrogates
+from studio.providers.json_read import repair_surrogates
 from studio.tools.workspace import images
 
 from .import_export import MARK, PortableConversation, conversation_of, distinct, of_json

@@ -98,7 +98,7 @@ class ChatLoop:
     async def submit(self, text: str) -> None:
         """Run, queue or refuse a text that the person sent."""
         await self.engine.refresh_settings()
-        # A terminal that is not UTF-8 sends halves of characters nobody can store.
+        # A terminal that is not UTF-8 sends broken characters, which cannot be stored.
         text = text.encode("utf-8", "replace").decode().strip()
         if not text or self.command(text):
             return

@@ -56,8 +56,8 @@ _KEYCHAIN: dict[Status, tuple[State, str, str]] = {
 class _Plain(Endpoint):
     """A provider's API without its SDK."""
 
-    def __init__(self, border: ErrorFactory, http: Http, headers: Mapping[str, str]) -> None:
-        super().__init__(border, http, _fault)
+    def __init__(self, errors: ErrorFactory, http: Http, headers: Mapping[str, str]) -> None:
+        super().__init__(errors, http, _fault)
         self._headers = dict(headers)
 
     def _authorization(self) -> dict[str, str]:

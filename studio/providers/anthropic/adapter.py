@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, through its SDK.
+"""Anthropic adapter: sends requests to the Messages API through Anthropic's SDK.
 
 The SDK opens connections, signs requests and names errors. Requests and events
 pass by its typed models: what is stored is what came, and goes back unchanged.
@@ -34,6 +34,7 @@ from studio.providers.media import (
     PDF,
     MediaLimits,
     base64_text,
+    is_blank,
     is_picture,
     left_out_text,
     media_refusal,
@@ -103,11 +104,11 @@ class AnthropicProvider(Provider):
         self._key = key
         self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix("/v1")
         self._http = http
-        self._border = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
+        self._errors = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, AsyncAnthropic] | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
-        content = [_said(block) for block in blocks if not _is_blank(block)]
+        content = [_said(block) for block in blocks if not is_blank(block)]
         return [_message("user", content)] if content else []
 
     def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
@@ -149,7 +150,7 @@ class AnthropicProvider(Provider):
         return history
 
     def system_items(self, text: str, model: str = "") -> list[JsonObject]:
-        """Where the model has system messages, one of these: see ``anthropic_history.placed``."""
+        """Where the model has system messages, one of these: see ``validate.wire_messages``."""
         return [_message("system" if takes_system_messages(model) else "user", [_text(text)])]
 
     def history_problem(self, history: Sequence[JsonObject]) -> str:
@@ -207,7 +208,7 @@ class AnthropicProvider(Provider):
                 response = await client.models.with_raw_response.list(limit=1000, extra_query=after)
                 page = as_object(response.http_response.json())
                 if not isinstance(page.get("data"), list):
-                    raise self._border.error("protocol")
+                    raise self._errors.error("protocol")
                 before = len(found)
                 for model in as_objects(page.get("data")):
                     if model.get("type") == "model" and model.get("lifecycle") != "retired":
@@ -224,7 +225,7 @@ class AnthropicProvider(Provider):
     async def _client(self) -> AsyncAnthropic:
         """The SDK's client on the shared connections; ProviderError(no_key) without a key."""
         if not self._key:
-            raise self._border.error("no_key")
+            raise self._errors.error("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
             self._sdk = (http, await self._http.imported(lambda: self._make(http)))
@@ -255,7 +256,7 @@ class AnthropicProvider(Provider):
         if fault == "bad_request":
             fault = "no_credit" if "credit balance" in words else fault_of_bad_request(words)
         named = model if fault == "not_found" and words.startswith("model") else ""
-        return self._border.error(fault, words, model=named, status=status)
+        return self._errors.error(fault, words, model=named, status=status)
 
     def _translate(self, error: Exception, model: str = "") -> ProviderError:
         if isinstance(error, ProviderError):
@@ -267,9 +268,9 @@ class AnthropicProvider(Provider):
         if isinstance(error, anthropic.APIConnectionError):
             cause = error.__cause__
             if isinstance(cause, Exception):
-                return self._border.from_exception(cause)
-            return self._border.error("network")
-        return self._border.from_exception(error)
+                return self._errors.from_exception(cause)
+            return self._errors.error("network")
+        return self._errors.from_exception(error)
 
     def _status(self, error: APIStatusError, model: str) -> ProviderError:
         headers, status = error.response.headers, error.status_code
@@ -282,11 +283,11 @@ class AnthropicProvider(Provider):
                 else apply_retry_advice(named.fault, headers, words)
             )
             if fault != named.fault:
-                named = self._border.error(fault, words, status=status)
+                named = self._errors.error(fault, words, status=status)
             named.retry_after = retry_after(headers)
             return named
         fault: ProviderFault | None = "protocol" if status in (404, 405) else None
-        return self._border.from_response(status, error.body, headers, fault=fault)
+        return self._errors.from_response(status, error.body, headers, fault=fault)
 
 
 def body_of(request: Request) -> JsonObject:
@@ -346,10 +347,6 @@ def _message(role: str, content: Sequence[JsonObject]) -> JsonObject:
 
 def _text(text: str) -> JsonObject:
     return {"type": "text", "text": text}
-
-
-def _is_blank(block: Said) -> bool:
-    return isinstance(block, Text) and not block.text.strip()
 
 
 def _said(block: Said) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What Claude models take, by their names and by what is known of them.
+"""Claude models: decide parameters by a model's name and by what is known of it.
 
 Sources: the SDK's types (``ThinkingTypes``, ``OutputConfigParam``,
 ``ThinkingConfigEnabledParam``), the capabilities in the list of models, and

@@ -1,4 +1,4 @@
-"""Events of Anthropic's Messages stream in, deltas and one assistant message out.
+"""Anthropic stream: adds events up to deltas and one assistant message.
 
 Blocks are kept as they came, thinking with its signature and blocks of kinds
 unknown here included: the provider binds what follows to them. Dropped is only
@@ -18,8 +18,14 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_count, as_object, as_objects, as_text
-from studio.providers.sse import TextBuffer, repair_surrogates
+from studio.providers.json_read import (
+    TextBuffer,
+    as_count,
+    as_object,
+    as_objects,
+    as_text,
+    repair_surrogates,
+)
 from studio.providers.tool_arguments import parse_arguments
 
 STOPS: dict[str, StopReason] = {

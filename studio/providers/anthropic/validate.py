@@ -1,4 +1,4 @@
-"""The order of a history's messages on the wire, and what makes one unacceptable (H-5)."""
+"""Anthropic history: orders messages for a request, and finds what makes them invalid (H-5)."""
 
 from __future__ import annotations
 

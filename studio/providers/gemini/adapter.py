@@ -1,4 +1,4 @@
-"""Google's Gemini API (generateContent), through its SDK.
+"""Gemini adapter: sends requests to Google's generateContent API through Google's SDK.
 
 The SDK builds, signs and sends requests and reads the event stream. Its typed
 models are passed by: they drop fields they do not know and write signatures in
@@ -33,6 +33,7 @@ from studio.providers.json_read import as_object, as_objects, as_text
 from studio.providers.media import (
     MediaLimits,
     base64_text,
+    is_blank,
     is_picture,
     left_out_text,
     media_refusal,
@@ -95,11 +96,11 @@ class GeminiProvider(Provider):
         self._key = key
         self._base_url = (base_url or PROVIDER.address).rstrip("/").removesuffix(f"/{VERSION}")
         self._http = http
-        self._border = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
+        self._errors = ErrorFactory(self.name, PROVIDER.title, self._base_url, key)
         self._sdk: tuple[httpx2.AsyncClient, genai.Client] | None = None
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
-        parts = [_said(block) for block in blocks if not _is_blank(block)]
+        parts = [_said(block) for block in blocks if not is_blank(block)]
         return [_content("user", parts)] if parts else []
 
     def result_items(self, results: Sequence[ToolResult]) -> list[JsonObject]:
@@ -191,7 +192,7 @@ class GeminiProvider(Provider):
                 answer = await self._send("get", f"models?{urlencode(query)}", {}, stream=False)
                 page = parse_object("".join(answer.response_stream).encode())
                 if not isinstance(page.get("models", []), list):
-                    raise self._border.error("protocol")
+                    raise self._errors.error("protocol")
                 for model in as_objects(page.get("models")):
                     if "generateContent" in _methods(model):
                         info = facts_of(model)
@@ -211,7 +212,7 @@ class GeminiProvider(Provider):
         nor to the connection, which has to be closed at once on a cancel.
         """
         if not self._key:
-            raise self._border.error("no_key")
+            raise self._errors.error("no_key")
         http = await self._http.client()
         if self._sdk is None or self._sdk[0] is not http:
             self._sdk = (http, await self._http.imported(lambda: self._make(http)))
@@ -252,7 +253,7 @@ class GeminiProvider(Provider):
             fault = fault_of_bad_request(words)
         fault = apply_retry_advice(fault, headers, words)
         wait = retry_after(headers)
-        return self._border.error(
+        return self._errors.error(
             fault,
             words,
             model=model if fault == "not_found" else "",
@@ -273,8 +274,8 @@ class GeminiProvider(Provider):
                 return self._named(body, headers, model=model)
             fault: ProviderFault | None = "protocol" if error.code in (404, 405) else None
             words: object = error.message or ""
-            return self._border.from_response(error.code, words, headers, fault=fault)
-        return self._border.from_exception(error)
+            return self._errors.from_response(error.code, words, headers, fault=fault)
+        return self._errors.from_exception(error)
 
 
 def body_of(request: Request) -> JsonObject:
@@ -334,10 +335,6 @@ def _path(model: str) -> str:
 
 def _content(role: str, parts: Sequence[JsonObject]) -> JsonObject:
     return {"role": role, "parts": list(parts)}
-
-
-def _is_blank(block: Said) -> bool:
-    return isinstance(block, Text) and not block.text.strip()
 
 
 def _said(block: Said) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What Gemini models take, by their names and by what is known of them.
+"""Gemini models: decide parameters by a model's name and by what is known of it.
 
 Sources: the SDK's types (``ThinkingConfig``, ``ThinkingLevel``, ``Model``) and
 Google's pages "Gemini thinking" (levels of 3.x, budgets of 2.5) and "Thought

@@ -1,4 +1,4 @@
-"""Chunks of Gemini's stream in, deltas and one model content out.
+"""Gemini stream: adds chunks up to deltas and one model content.
 
 Parts are kept exactly as they came and where they came: never merged, never
 moved, an empty text with a signature included. Dropped are parts that hold
@@ -21,8 +21,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_count, as_object, as_objects, as_text
-from studio.providers.sse import repair_surrogates
+from studio.providers.json_read import as_count, as_object, as_objects, as_text, repair_surrogates
 
 OURS = "studio-"
 """How our ids begin. ``studio-3f2a…-0``, or with the server's own at the end

@@ -1,4 +1,4 @@
-"""A history's contents on the wire, and what makes one unacceptable (H-5)."""
+"""Gemini history: prepares contents for a request, and finds what makes them invalid (H-5)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.providers.history_rebuild import UNSIGNED
 from studio.providers.json_read import as_objects
-
-UNSIGNED = "skip_thought_signature_validator"
-"""The documented signature of a call that another model made."""
 
 _NOTHING = {"thought", "thoughtSignature", "partMetadata"}
 """What a part may have besides what it says; alone it is empty."""

@@ -1,4 +1,4 @@
-"""The built-in model: no key, no network, small and often wrong.
+"""Local model adapter: talks to the built-in model, which is small and often wrong.
 
 SmolLM2-135M, or any GGUF file the person chose, behind llama.cpp's own server
 in a child process. The wire is Chat Completions; for SmolLM2 each request is

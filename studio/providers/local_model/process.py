@@ -1,4 +1,4 @@
-"""The built-in model's child process: started on first use, stopped when idle."""
+"""Local model process: starts the model's server on first use and stops it when idle."""
 
 from __future__ import annotations
 

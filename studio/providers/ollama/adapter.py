@@ -1,4 +1,4 @@
-"""Ollama by its own API, ``/api/chat``, so that the context size is real (P-1)."""
+"""Ollama adapter: uses ``/api/chat``, Ollama's own API, so that the context size is real (P-1)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from studio.providers.errors import ErrorFactory, is_too_long
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
 from studio.providers.media import (
+    BYTES_PER_TOKEN,
     PDF,
     MediaLimits,
     base64_text,
@@ -42,8 +43,6 @@ __all__ = ["OllamaProvider", "PullProgress", "server_address"]
 
 ADDRESS = "http://127.0.0.1:11434"
 _HERE = ("127.", "localhost", "[::1]")
-_LETTERS = 4
-"""Bytes of text for one token, a usual guess; code and other scripts take fewer."""
 _PICTURE_TOKENS = 700
 
 # "vision" models read what llama.cpp decodes; sizes are not limited but by memory
@@ -94,9 +93,9 @@ class OllamaProvider(Provider):
     protocol = "ollama"
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        border = ErrorFactory(self.name, PROVIDER.title, server_address(base_url), key)
-        self._endpoint = Endpoint(border, http, _fault)
-        self._local = border.host.startswith(_HERE)
+        errors = ErrorFactory(self.name, PROVIDER.title, server_address(base_url), key)
+        self._endpoint = Endpoint(errors, http, _fault)
+        self._local = errors.host.startswith(_HERE)
         self._dialect = UnsupportedParameters()
         self._shown: dict[str, ModelDetails] = {}
         self._memory: dict[str, Memory | None] = {}
@@ -224,7 +223,7 @@ class OllamaProvider(Provider):
                 else:
                     return json_lines(chunks)
 
-        native = StreamDriver(self.name, open, accumulator, self._endpoint.border.from_exception)
+        native = StreamDriver(self.name, open, accumulator, self._endpoint.errors.from_exception)
         offered = replace(request, tools=request.callable)
         return cut_at_stop_texts(TextCallStream(native, offered, _native_call), request)
 
@@ -277,7 +276,7 @@ class OllamaProvider(Provider):
                     ModelDetails()
                 )  # what is wrong with the server or the model, the chat will say
             except Exception as error:
-                raise self._endpoint.border.from_exception(error) from error
+                raise self._endpoint.errors.from_exception(error) from error
             self._shown[model] = ModelDetails.read(answer, model)
         return self._shown[model]
 
@@ -293,14 +292,14 @@ class OllamaProvider(Provider):
         except ProviderError:
             raise
         except Exception as error:
-            raise self._endpoint.border.from_exception(error) from error
+            raise self._endpoint.errors.from_exception(error) from error
         self._shown.pop(model, None)
 
     async def models(self) -> list[ModelInfo]:
         answer = await self._endpoint.get("/api/tags")
         listed = answer.get("models")
         if not isinstance(listed, list):
-            raise self._endpoint.border.error("protocol")
+            raise self._endpoint.errors.error("protocol")
         return [
             info
             for entry in listed
@@ -322,7 +321,7 @@ def estimated(request: Request) -> int:
         if called := message.get("tool_calls"):
             calls.append(called)
     size += _bytes(json.dumps(calls, ensure_ascii=False)) if calls else 0
-    return size // _LETTERS + pictures * _PICTURE_TOKENS
+    return size // BYTES_PER_TOKEN + pictures * _PICTURE_TOKENS
 
 
 def _bytes(text: str) -> int:

@@ -1,7 +1,4 @@
-"""What Ollama tells of one model, and how large a context of it this computer can hold.
-
-A model's download to an Ollama, as its ``/api/pull`` tells of it.
-"""
+"""Ollama models: read a model's details and a download's progress, and choose the context size."""
 
 from __future__ import annotations
 
@@ -264,4 +261,4 @@ async def pull_progress(
         yield PullProgress(status, completed, total)
         if status == "success":
             return
-    raise stream_ended_early(endpoint.border.provider)
+    raise stream_ended_early(endpoint.errors.provider)

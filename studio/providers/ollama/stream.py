@@ -1,4 +1,4 @@
-"""Lines of Ollama's ``/api/chat`` in, deltas and one assistant message out."""
+"""Ollama stream: adds lines of ``/api/chat`` up to deltas and one assistant message."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_count, as_text
+from studio.providers.json_read import TextBuffer, as_count, as_text, repair_surrogates
 from studio.providers.openai_chat.stream import UNREADABLE, call_ids, made_up_id
-from studio.providers.sse import InvalidResponse, TextBuffer, repair_surrogates
+from studio.providers.sse import InvalidResponse
 from studio.providers.tool_arguments import parse_arguments
 
 _CERTAIN = 1.2

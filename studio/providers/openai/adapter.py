@@ -1,4 +1,4 @@
-"""OpenAI by its Responses API, through the official SDK (P-1).
+"""OpenAI adapter: sends requests to the Responses API through OpenAI's SDK (P-1).
 
 Nothing is stored at OpenAI: the history is ours, item by item, and reasoning
 travels in it encrypted. Requests go through the SDK's untyped door, so that
@@ -85,7 +85,7 @@ class OpenAIProvider(Provider):
     cache = PromptCache(seconds=300, minimum=1024)
 
     def __init__(self, key: str, base_url: str, http: Http) -> None:
-        self._border = ErrorFactory(self.name, PROVIDER.title, base_url or PROVIDER.address, key)
+        self._errors = ErrorFactory(self.name, PROVIDER.title, base_url or PROVIDER.address, key)
         self._http = http
         self._client: AsyncOpenAI | None = None
         self._transport: AsyncClient | None = None
@@ -243,15 +243,15 @@ class OpenAIProvider(Provider):
             raise self._translate(error, "") from error
         # A page that is no JSON comes as text: the SDK does not mind.
         if not isinstance(answer, Mapping):
-            raise self._border.error("protocol")
+            raise self._errors.error("protocol")
         listed = cast("Mapping[str, object]", answer).get("data")
         if not isinstance(listed, list):
-            raise self._border.error("protocol")
+            raise self._errors.error("protocol")
         return chat_models(cast("list[object]", listed), time.time())
 
     async def _connect(self) -> AsyncOpenAI:
-        if not self._border.key.strip():
-            raise self._border.error("no_key")
+        if not self._errors.key.strip():
+            raise self._errors.error("no_key")
         transport = await self._http.client()
         if self._client is None or transport is not self._transport:
             self._transport = transport
@@ -262,15 +262,15 @@ class OpenAIProvider(Provider):
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
-            api_key=self._border.key,
-            base_url=self._border.base_url,
+            api_key=self._errors.key,
+            base_url=self._errors.base_url,
             max_retries=0,
             http_client=transport,
         )
 
     def _fault(self, error: object) -> ProviderError:
         """The error object inside a stream that began well."""
-        return self._border.error(fault_in_stream(error), error_message({"error": error}))
+        return self._errors.error(fault_in_stream(error), error_message({"error": error}))
 
     def _translate(self, error: Exception, model: str) -> ProviderError:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -280,18 +280,18 @@ class OpenAIProvider(Provider):
                 headers = error.response.headers
                 fault = fault_of_error(error.body)
                 body = error.response.text if error.response.is_stream_consumed else error.body
-                return self._border.from_response(
+                return self._errors.from_response(
                     error.status_code, body, headers, fault=fault, model=model
                 )
             case APIConnectionError():
                 cause = error.__cause__
-                return self._border.from_exception(
+                return self._errors.from_exception(
                     cause if isinstance(cause, Exception) else ConnectionError()
                 )
             case APIError():  # an error event that the SDK raises itself
                 return self._fault(error.body if error.body is not None else str(error))
             case _:
-                return self._border.from_exception(error)
+                return self._errors.from_exception(error)
 
 
 def chat_models(listed: Sequence[object], now: float) -> list[ModelInfo]:

@@ -1,4 +1,4 @@
-"""OpenAI Responses events in, deltas and output items out."""
+"""OpenAI stream: adds Responses events up to deltas and output items."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_count, as_object, as_text
-from studio.providers.sse import TextBuffer, repair_surrogates
+from studio.providers.json_read import TextBuffer, as_count, as_object, as_text, repair_surrogates
 from studio.providers.tool_arguments import parse_arguments
 
 INCOMPLETE: dict[str, StopReason] = {

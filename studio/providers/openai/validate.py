@@ -1,4 +1,4 @@
-"""What makes a stored list of Responses items one that OpenAI would reject (H-5).
+"""OpenAI history: finds what makes a stored list of Responses items invalid (H-5).
 
 A reasoning item and the item after it belong together. That something after a
 reasoning item is missing can be seen; that the reasoning before a call was

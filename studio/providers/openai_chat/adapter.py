@@ -1,4 +1,4 @@
-"""Chat Completions, for OpenAI-compatible servers of any make (P-1).
+"""Chat Completions adapter: sends requests to OpenAI-compatible servers of any make (P-1).
 
 Speaks over the shared HTTP client, without an SDK: fields that only one vendor
 knows (what the model thinks, signatures on calls) survive and go back to it.
@@ -64,15 +64,15 @@ class CompatibleProvider(Provider):
         title: str = "",
     ) -> None:
         self.name = name
-        border = ErrorFactory(name, title, base_url, key)
+        errors = ErrorFactory(name, title, base_url, key)
         if not title:
-            border = replace(border, title=border.host or "the server")
-        self._endpoint = Endpoint(border, http, fault_of_error)
-        self._hosted = border.host == OPENAI_HOST
+            errors = replace(errors, title=errors.host or "the server")
+        self._endpoint = Endpoint(errors, http, fault_of_error)
+        self._hosted = errors.host == OPENAI_HOST
         self._dialect = UnsupportedParameters()
         # What servers take is not written down anywhere; OpenAI's limits are the usual ones.
         self._limits = MediaLimits(
-            border.title,
+            errors.title,
             pictures=("image/png", "image/jpeg", "image/webp", "image/gif"),
             picture_bytes=20_000_000,
             document_bytes=50_000_000,
@@ -184,7 +184,7 @@ class CompatibleProvider(Provider):
             self.name,
             open,
             ChatAccumulator(request.history, self._endpoint.fault),
-            self._endpoint.border.from_exception,
+            self._endpoint.errors.from_exception,
         )
         if self._hosted:
             return cut_at_stop_texts(native, request)
@@ -257,7 +257,7 @@ class CompatibleProvider(Provider):
         answer = await self._endpoint.get("/models")
         listed = answer.get("data", answer.get("models"))
         if not isinstance(listed, list):
-            raise self._endpoint.border.error("protocol")
+            raise self._endpoint.errors.error("protocol")
         return [
             info
             for entry in listed

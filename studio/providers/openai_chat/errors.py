@@ -1,9 +1,7 @@
-"""What OpenAI's error objects mean; compatible servers use the same words (L-12).
+"""OpenAI errors: read error objects, and learn which parameters a server refuses (L-12).
 
-What a server turned out to refuse: left out, or put otherwise, from then on.
-
-Servers of one protocol differ in what they take. What is not needed for an
-answer is sent, and when a 400 names it, remembered and left out.
+Compatible servers use OpenAI's words. Servers of one protocol differ in what they
+accept: a parameter that no answer needs is sent, and left out once a 400 names it.
 """
 
 from __future__ import annotations

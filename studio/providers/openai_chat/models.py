@@ -1,4 +1,4 @@
-"""Which of OpenAI's models think, and how hard each can be asked to.
+"""OpenAI models: say which of them think, and how hard each can be asked to.
 
 The model list says nothing of it. Where the catalogue knows no more, names
 decide: the table is what the API answered, model by model, up to GPT-5.2

@@ -1,4 +1,4 @@
-"""How OpenAI's two APIs are told whether to call tools, and what form an answer has.
+"""Request options: write the tool choice and the answer's format for OpenAI's two APIs.
 
 Both say the same; Chat Completions puts a tool's name and a schema one level deeper.
 """

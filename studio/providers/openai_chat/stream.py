@@ -1,4 +1,4 @@
-"""Chat Completions chunks in, deltas and one assistant message out."""
+"""Chat Completions stream: adds chunks up to deltas and one assistant message."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import StopReason, Usage
 from studio.providers.base import Reply
-from studio.providers.json_read import as_cost, as_object, as_objects
-from studio.providers.sse import DONE, InvalidResponse, TextBuffer, repair_surrogates
+from studio.providers.json_read import TextBuffer, as_cost, as_object, as_objects, repair_surrogates
+from studio.providers.sse import DONE, InvalidResponse
 from studio.providers.tool_arguments import parse_arguments
 
 UNREADABLE = "unreadable_arguments"

@@ -1,4 +1,4 @@
-"""What makes a stored history of Chat Completions or Ollama messages one to be rejected (H-5).
+"""Chat history: finds what makes stored Chat Completions or Ollama messages invalid (H-5).
 
 Both pair calls and results the same way: the messages with the results follow
 the calls at once, one for each. OpenAI refuses anything else; Ollama takes it,

@@ -8,7 +8,7 @@ import re
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.tools import ToolSpec
-from studio.providers.sse import is_clean_json, sanitize_json
+from studio.providers.json_read import is_clean_json, sanitize_json
 
 from .fields import Fields
 

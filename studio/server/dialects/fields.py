@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.providers.sse import repair_surrogates
+from studio.providers.json_read import repair_surrogates
 from studio.server.contract import BadRequest
 
 T = TypeVar("T", bound=str)

@@ -1,7 +1,7 @@
-"""Gemini.
+"""The simulator's Gemini generateContent API.
 
-- ``content``: Gemini generateContent.
-- ``output``: Gemini generateContent.
-- ``rules``: Gemini generateContent.
-- ``surface``: Gemini generateContent.
+- ``surface`` reads requests and writes turns as chunks, each a whole response.
+- ``rules`` checks turns, pairs of calls and responses, and thought signatures.
+- ``content`` checks parameters and single parts.
+- ``output`` checks what a request says of the answer: function calling, stop texts, format.
 """

@@ -11,8 +11,7 @@ from studio.simulator.request_view import RequestView
 from studio.simulator.rules import Check, RequestRefused, appended, enforce
 from studio.simulator.state import ServerState, decode
 
-from . import content as content
-from . import output as making
+from . import content, output
 from .content import call_of, contents, response_of
 
 _EQUAL = (
@@ -224,15 +223,15 @@ RULES: tuple[Check, ...] = (
     content.level_supported,
     content.budgets,
     content.temperature,
-    making.mode_known,
-    making.mode_of_functions,
-    making.names_with_any,
-    making.names_declared,
-    making.stops_are_texts,
-    making.top_p,
-    making.form_known,
-    making.schema_is_json,
-    making.form_without_functions,
+    output.mode_known,
+    output.mode_of_functions,
+    output.names_with_any,
+    output.names_declared,
+    output.stops_are_texts,
+    output.top_p,
+    output.form_known,
+    output.schema_is_json,
+    output.form_without_functions,
     responses_are_the_users,
     calls_are_the_models,
     calls_after_words,

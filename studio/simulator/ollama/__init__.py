@@ -1,5 +1,5 @@
-"""Ollama.
+"""The simulator's Ollama API.
 
-- ``rules``: Ollama /api/chat.
-- ``surface``: Ollama /api/chat.
+- ``surface`` reads requests and writes turns as lines of JSON.
+- ``rules`` checks the little that Ollama refuses, and pairs calls with results in strict mode.
 """

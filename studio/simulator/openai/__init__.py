@@ -1,6 +1,6 @@
-"""Openai.
+"""The simulator's OpenAI Responses API.
 
-- ``content``: OpenAI Responses.
-- ``rules``: OpenAI Responses.
-- ``surface``: OpenAI Responses.
+- ``surface`` reads requests and writes turns as numbered events with items and encrypted reasoning.
+- ``rules`` checks pairs of calls and outputs, and reasoning items.
+- ``content`` checks parameters, single items and content parts.
 """

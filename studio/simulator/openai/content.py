@@ -9,7 +9,7 @@ from typing import Any
 
 from studio.simulator import media
 from studio.simulator.json_read import Body, array, compact, obj, objs, text
-from studio.simulator.openai_chat import shared_models, shared_output
+from studio.simulator.openai_chat import shared
 from studio.simulator.request_view import RequestView
 from studio.simulator.rules import RequestRefused, word_set
 from studio.simulator.state import ServerState
@@ -85,19 +85,19 @@ def limit_in_range(view: RequestView, maker: ServerState) -> None:
 def effort(view: RequestView, maker: ServerState) -> None:
     """The effort is a known level, for a model that reasons."""
     level = obj(view.body.get("reasoning")).get("effort")
-    shared_models.check_effort(view, level, "reasoning.effort")
+    shared.check_effort(view, level, "reasoning.effort")
 
 
 def temperature(view: RequestView, maker: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none."""
-    shared_models.check_temperature(
+    shared.check_temperature(
         view, "Unsupported parameter: 'temperature' is not supported with this model."
     )
 
 
 def top_p(view: RequestView, maker: ServerState) -> None:
     """A share is 0 to 1, and a reasoning model takes none."""
-    shared_output.check_top_p(view)
+    shared.check_top_p(view)
 
 
 def no_stops(view: RequestView, maker: ServerState) -> None:
@@ -108,12 +108,12 @@ def no_stops(view: RequestView, maker: ServerState) -> None:
 
 def choice_known(view: RequestView, maker: ServerState) -> None:
     """What is said of calling tools is known."""
-    shared_output.check_choice_known(view)
+    shared.check_choice_known(view)
 
 
 def choice_of_tools(view: RequestView, maker: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
-    shared_output.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
+    shared.check_choice(view, obj(view.body.get("tool_choice")).get("name"))
 
 
 def _form(view: RequestView) -> Body:
@@ -122,17 +122,17 @@ def _form(view: RequestView) -> Body:
 
 def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer's form is a known one."""
-    shared_output.check_form_known(_form(view), "text.format")
+    shared.check_form_known(_form(view), "text.format")
 
 
 def schema_named(view: RequestView, maker: ServerState) -> None:
     """A schema has a name."""
-    shared_output.check_schema_named(_form(view), _form(view), "text.format")
+    shared.check_schema_named(_form(view), _form(view), "text.format")
 
 
 def schema_supported(view: RequestView, maker: ServerState) -> None:
     """A schema is one of an object, and a strict one says everything."""
-    shared_output.check_schema(_form(view), _form(view), "text.format.schema")
+    shared.check_schema(_form(view), _form(view), "text.format.schema")
 
 
 def json_mentioned(view: RequestView, maker: ServerState) -> None:
@@ -289,7 +289,7 @@ def pictures(view: RequestView, maker: ServerState) -> None:
     for place, _, part in _parts(view):
         if part.get("type") != "input_image" or part.get("file_id"):
             continue
-        if found := shared_models.bad_picture(text(part.get("image_url"))):
+        if found := shared.bad_picture(text(part.get("image_url"))):
             message, code = found
             raise refuse("media", message.format(f"{place}.image_url"), place, code)
 

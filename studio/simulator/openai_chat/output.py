@@ -6,15 +6,15 @@ from studio.simulator.json_read import Body, array, compact, obj
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
-from . import shared_models, shared_output
-from .shared_output import refuse
+from . import shared
+from .shared import refuse
 
 _MOST = 4
 
 
 def top_p(view: RequestView, maker: ServerState) -> None:
     """A share is 0 to 1, and a reasoning model takes none."""
-    shared_output.check_top_p(view)
+    shared.check_top_p(view)
 
 
 def stops_are_texts(view: RequestView, maker: ServerState) -> None:
@@ -39,7 +39,7 @@ def stops_are_texts(view: RequestView, maker: ServerState) -> None:
 
 def stops_supported(view: RequestView, maker: ServerState) -> None:
     """A reasoning model takes no stop texts."""
-    if view.body.get("stop") is not None and shared_models.reasons(view.model):
+    if view.body.get("stop") is not None and shared.reasons(view.model):
         raise refuse(
             "Unsupported parameter: 'stop' is not supported with this model.",
             "stop",
@@ -49,13 +49,13 @@ def stops_supported(view: RequestView, maker: ServerState) -> None:
 
 def choice_known(view: RequestView, maker: ServerState) -> None:
     """What is said of calling tools is known."""
-    shared_output.check_choice_known(view)
+    shared.check_choice_known(view)
 
 
 def choice_of_tools(view: RequestView, maker: ServerState) -> None:
     """There is something to choose from, and the named tool is among it."""
     function = obj(obj(view.body.get("tool_choice")).get("function"))
-    shared_output.check_choice(view, function.get("name"))
+    shared.check_choice(view, function.get("name"))
 
 
 def _form(view: RequestView) -> Body:
@@ -64,18 +64,18 @@ def _form(view: RequestView) -> Body:
 
 def form_known(view: RequestView, maker: ServerState) -> None:
     """The answer's form is a known one."""
-    shared_output.check_form_known(_form(view), "response_format")
+    shared.check_form_known(_form(view), "response_format")
 
 
 def schema_named(view: RequestView, maker: ServerState) -> None:
     """A schema has a name."""
     schema = obj(_form(view).get("json_schema"))
-    shared_output.check_schema_named(_form(view), schema, "response_format.json_schema")
+    shared.check_schema_named(_form(view), schema, "response_format.json_schema")
 
 
 def schema_supported(view: RequestView, maker: ServerState) -> None:
     """A schema is one of an object, and a strict one says everything."""
-    shared_output.check_schema(_form(view), obj(_form(view).get("json_schema")), "response_format")
+    shared.check_schema(_form(view), obj(_form(view).get("json_schema")), "response_format")
 
 
 def json_mentioned(view: RequestView, maker: ServerState) -> None:

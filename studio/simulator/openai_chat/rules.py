@@ -15,7 +15,7 @@ from studio.simulator.rules import Check, RequestRefused, appended, enforce, wor
 from studio.simulator.state import ServerState
 
 from . import output as answers
-from . import shared_models
+from . import shared
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _PARTS = ("text", "image_url", "input_audio", "file", "refusal")
@@ -197,7 +197,7 @@ def pictures(view: RequestView, maker: ServerState) -> None:
     for index, _, number, part in _parts(view):
         if part.get("type") == "image_url":
             url = text(obj(part.get("image_url")).get("url"))
-            if found := shared_models.bad_picture(url):
+            if found := shared.bad_picture(url):
                 message, code = found
                 place = f"messages[{index}].content[{number}].image_url.url"
                 raise _refuse("media", message.format(place), place, code)
@@ -243,12 +243,12 @@ def tools_named(view: RequestView, maker: ServerState) -> None:
 
 def effort(view: RequestView, maker: ServerState) -> None:
     """The effort is a known level, for a model that reasons."""
-    shared_models.check_effort(view, view.body.get("reasoning_effort"), "reasoning_effort")
+    shared.check_effort(view, view.body.get("reasoning_effort"), "reasoning_effort")
 
 
 def temperature(view: RequestView, maker: ServerState) -> None:
     """The temperature is 0 to 2, and a reasoning model takes none but its own."""
-    shared_models.check_temperature(
+    shared.check_temperature(
         view,
         "Unsupported value: 'temperature' does not support {} with this model. Only the default "
         "(1) value is supported.",
@@ -257,7 +257,7 @@ def temperature(view: RequestView, maker: ServerState) -> None:
 
 def limit_named(view: RequestView, maker: ServerState) -> None:
     """A reasoning model's limit has the newer name."""
-    if view.body.get("max_tokens") is not None and shared_models.reasons(view.model):
+    if view.body.get("max_tokens") is not None and shared.reasons(view.model):
         raise _refuse(
             "parameter",
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use "

@@ -1,15 +1,15 @@
-"""App.
+"""The window as a whole, and what runs beside it.
 
-- ``actions``: Every action of the window in one table.
-- ``banner``: What the program has to say about itself, in a strip above the page.
-- ``dialogs``: The window's small message boxes.
 - ``main``: Opens the window and runs until it is closed.
-- ``main_window``: The window.
-- ``notifications``: The desktop is told when a chat out of sight is done or needs an answer.
-- ``page_stack``: What stands in the middle of the window.
-- ``qt_loop``: asyncio on Qt's event loop.
-- ``server_process``: The server beside the window.
-- ``settings_controller``: The settings in the window.
-- ``window_layout``: What stands left and right of the page.
-- ``window_state``: Size and place of the window, from one run to the next.
+- ``main_window``: Makes sidebar, pages and inspector, and connects them.
+- ``actions``: Lists the actions of the window, and fills the menus with them.
+- ``banner``: Shows what the program has to say about itself, above the page.
+- ``dialogs``: Shows the small message boxes of the window.
+- ``page_stack``: Shows the chat or one of the pages.
+- ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window.
+- ``window_state``: Keeps size and place of the window from one run to the next.
+- ``notifications``: Notifies the desktop when a chat out of sight is done or needs an answer.
+- ``settings_controller``: Opens the settings, and applies changes that other programs made.
+- ``server_process``: Runs the server beside the window, as the settings say.
+- ``qt_loop``: Runs asyncio on Qt's event loop.
 """

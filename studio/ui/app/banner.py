@@ -1,4 +1,4 @@
-"""What the program has to say about itself, in a strip above the page."""
+"""Shows what the program has to say about itself, in a strip above the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window's small message boxes."""
+"""Shows the small message boxes of the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The window: sidebar, pages, inspector, and what connects them."""
+"""The main window: makes sidebar, pages and inspector, and connects them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,9 @@
-"""The desktop is told when a chat out of sight is done or needs an answer.
+"""Notifies the desktop when a chat out of sight is done or needs an answer.
 
-On Linux through the notification service of the session's D-Bus
-(https://specifications.freedesktop.org/notification-spec/1.2/), elsewhere, and
-where there is no such service, through the system tray. Where there is neither
-nothing happens: the sidebar says the same.
-
-Which of what happens in chats the desktop is told, and what a click on that does.
+On Linux it uses the notification service of the session's D-Bus
+(https://specifications.freedesktop.org/notification-spec/1.2/). Elsewhere, and where
+there is no such service, it uses the system tray. Where there is neither it does
+nothing: the sidebar shows the same.
 """
 
 from __future__ import annotations

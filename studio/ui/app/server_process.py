@@ -1,9 +1,7 @@
-"""The server beside the window: a process of its own that ends with it.
+"""Runs the server in a process beside the window, as the settings say.
 
-Beside and not inside, so that many clients at once never make the window stutter
-(benchmarks/beside.py).
-
-Has the server run beside the window as the settings say, and tells in the sidebar.
+It is a process of its own so that many clients at once never make the window stutter
+(benchmarks/beside.py). It ends with the window.
 """
 
 from __future__ import annotations

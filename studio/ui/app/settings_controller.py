@@ -1,7 +1,7 @@
-"""The settings in the window: their dialog, and what it means here when they change.
+"""Opens the settings window, and applies settings that other programs changed.
 
-Another program may change them too, the command line for example, and so may an
-editor. Their file is watched, which costs nothing while nothing happens.
+The command line or an editor may change them too. Their file is watched, which costs
+nothing while nothing happens.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .server_process import ServerController
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.ui.settings import SettingsDialog
+    from studio.ui.settings.dialog import SettingsDialog
 
 
 SOON = 50
@@ -73,33 +73,26 @@ class SettingsController(QObject):
         if self.dialog is None:
             self.dialog = self._made(self._studio)
         self.dialog.open_page(page, at)
-        self._later(self._offer_agents(self._studio, self.dialog))
 
     def _made(self, studio: Engine) -> SettingsDialog:
-        from studio.ui.chat.option_menus import model_items
-        from studio.ui.settings import SettingsDialog
+        from studio.ui.settings.dialog import SettingsDialog
         from studio.ui.settings.provider_meta import month
+        from studio.ui.settings.registry import SettingsServices
 
-        dialog = SettingsDialog(
-            self._theme,
-            self._settings,
-            studio.keychain,
-            studio.catalogue,
-            studio.connections.lister,
-            month(studio.snapshot_date),
-            self._window,
+        services = SettingsServices(
+            file=self._settings,
+            keychain=studio.keychain,
+            catalogue=studio.catalogue,
+            make_provider=studio.connections.lister,
+            engine=studio,
+            chat=self._chat,
+            server=self._serving.beside,
+            snapshot_date=month(studio.snapshot_date),
         )
-        dialog.provider_changed.connect(self._changed)
-        dialog.general_changed.connect(self._changed)
-        dialog.add_permissions(studio, self._chat)
-        dialog.add_server(studio, self._serving.beside)
+        dialog = SettingsDialog(self._theme, services, self._window)
+        dialog.changed.connect(self._changed)
         dialog.server_changed.connect(self._server_changed)
-        dialog.set_models(lambda current: model_items(studio, studio.connected, current, ()))
         return dialog
-
-    async def _offer_agents(self, studio: Engine, dialog: SettingsDialog) -> None:
-        found = await studio.agents()
-        dialog.set_agents([(agent.name, agent.icon) for agent in found.by_name.values()])
 
     def _changed(self) -> None:
         self._later(self._follow())

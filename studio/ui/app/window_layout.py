@@ -1,7 +1,4 @@
-"""What stands left and right of the page: beside it where there is room, else over it.
-
-From pane to pane by keyboard.
-"""
+"""Places sidebar and inspector beside the page where there is room, else over it."""
 
 from __future__ import annotations
 

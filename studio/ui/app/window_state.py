@@ -1,4 +1,4 @@
-"""Size and place of the window, from one run to the next."""
+"""Keeps the size and place of the window from one run to the next."""
 
 from __future__ import annotations
 

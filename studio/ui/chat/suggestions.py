@@ -40,7 +40,7 @@ class SuggestionButton(PaintedButton):
 
 
 class Suggestions(QWidget):
-    """Set anew for each empty chat."""
+    """The rows are made again for each new chat."""
 
     open_wanted = Signal(str)
     text_wanted = Signal(str)

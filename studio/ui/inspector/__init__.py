@@ -1,10 +1,10 @@
-"""Inspector.
+"""The inspector beside a chat: the run, its events, the provider's own history.
 
-- ``chat_costs``: What a chat's requests cost.
+- ``inspector``: The inspector's widget, with its list of events and the limit of a chat's cost.
 - ``controller``: Keeps the inspector up to date with the chat on screen.
-- ``facts``: From a session and its events to what the inspector shows.
-- ``history_page``: A chat's native history, as the provider gets it.
-- ``inspector``: The inspector beside a chat.
-- ``request_list``: The requests of a chat, one below the other.
-- ``run_page``: The run of a chat in numbers.
+- ``facts``: Makes what the inspector shows from a session and its events.
+- ``run_page``: Shows the run of a chat in numbers.
+- ``request_list``: Lists the requests of a chat, with tokens, cost and broken caches.
+- ``history_page``: Shows a chat's native history, as the provider gets it.
+- ``chat_costs``: Adds up what a chat's requests cost.
 """

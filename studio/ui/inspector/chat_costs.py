@@ -1,4 +1,4 @@
-"""What a chat's requests cost: each one, and all together."""
+"""Adds up what a chat's requests cost: each one, and all together."""
 
 from __future__ import annotations
 

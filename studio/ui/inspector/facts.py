@@ -1,4 +1,4 @@
-"""From a session and its events to what the inspector shows."""
+"""Makes what the inspector shows from a session and its events."""
 
 from __future__ import annotations
 

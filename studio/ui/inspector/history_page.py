@@ -1,4 +1,4 @@
-"""A chat's native history, as the provider gets it: the newest, or one from before."""
+"""Shows a chat's native history as the provider gets it: the newest, or an earlier one."""
 
 from __future__ import annotations
 

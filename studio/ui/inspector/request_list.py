@@ -1,4 +1,4 @@
-"""The requests of a chat, one below the other: what each used, what it cost, what broke."""
+"""Lists the requests of a chat: tokens, cost, and caches that broke."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run of a chat in numbers: state, context, tokens and cost, agents."""
+"""Shows the run of a chat in numbers: state, context, tokens and cost, agents."""
 
 from __future__ import annotations
 

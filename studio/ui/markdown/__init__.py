@@ -1,5 +1,5 @@
-"""Markdown.
+"""Markdown, read into plain blocks.
 
-- ``parser``: Markdown to plain blocks, whole or as it streams in.
-- ``stream``: Markdown that grows at its end.
+- ``parser``: Parses a document into a flat list of blocks with their styles.
+- ``stream``: Parses a growing document, again only from its open end on.
 """

@@ -1,4 +1,4 @@
-"""Markdown that grows at its end: only the open tail is parsed again."""
+"""Parses markdown that grows at its end: only the open end is parsed again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every call of a tool, newest first: what, who allowed it, what it came to (L-15)."""
+"""The Audit page: lists every call of a tool, who allowed it and how it ended (L-15)."""
 
 from __future__ import annotations
 

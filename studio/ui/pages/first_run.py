@@ -1,7 +1,4 @@
-"""The first page: what the agents run on.
-
-The first run: the person chooses what agents run on, and a first chat begins.
-"""
+"""The first page: the person chooses what agents run on, and a first chat begins."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Remote approvals.
+"""Permission questions of other programs that work with the same data (T-7).
 
-- ``card``: A permission question of another program, above whatever page is shown (T-7).
-- ``controller``: What other programs at the same data do.
+- ``card``: Shows one question with its answers, above whatever page is shown.
+- ``controller``: Watches for questions and for changes of chats, and gives the answers back.
 """

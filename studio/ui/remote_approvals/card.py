@@ -1,4 +1,4 @@
-"""A permission question of another program, above whatever page is shown (T-7)."""
+"""Shows a permission question of another program, above whatever page is shown (T-7)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What other programs at the same data do: their questions, their chats.
+"""Watches for permission questions and chats of other programs on the same data.
 
-They ring (``storage.bell``), and the window listens: a watched folder costs
-nothing while nothing happens.
+Other programs signal a change in a folder (``storage.ipc.change_notifier``). The window watches
+that folder, which costs nothing while nothing happens.
 """
 
 from __future__ import annotations

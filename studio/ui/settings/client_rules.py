@@ -1,4 +1,4 @@
-"""What clients of the server may have agents do: a list of rules (S-4, T-7)."""
+"""Lists the permission rules for clients of the server, to add and remove (S-4, T-7)."""
 
 from __future__ import annotations
 

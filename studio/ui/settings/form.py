@@ -1,11 +1,12 @@
-"""What settings pages are made of."""
+"""Base class and building blocks of settings pages: page, cards of rows, replaceable slots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import ClassVar
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
 
@@ -17,11 +18,21 @@ AROUND = 16
 
 
 class SettingsPage(QScrollArea):
-    """A page with a title and a line below; ``column`` takes its cards."""
+    """A page with a title and a line below; ``column`` takes its cards.
+
+    A page of the registry is made from a theme and ``SettingsServices``.
+    """
+
+    changed = Signal()
+    """A setting is another one now: the settings window saves it."""
+    page_wanted = Signal(str)
+    """The key of another page that the person wants to see."""
+    affects_server: ClassVar[bool] = False
+    """Whether the server has to read the settings again after a change."""
 
     def __init__(self, theme: Theme, title: str, line: str) -> None:
         super().__init__()
-        self.theme = theme
+        self.theme, self.title = theme, title
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
@@ -42,6 +53,13 @@ class SettingsPage(QScrollArea):
 
     def refresh(self) -> None:
         """Show the settings as they are now; what is being typed stays."""
+
+    def show_at(self, name: str) -> None:
+        """Show the page's part with this name, a provider or a setting for example.
+
+        It is called each time a person is led to the page; the name is empty if the
+        page as a whole is wanted.
+        """
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

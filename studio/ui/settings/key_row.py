@@ -1,4 +1,4 @@
-"""One provider's key: shown masked, typed, kept, removed."""
+"""A row for one provider's key: it is shown masked, typed, kept and removed."""
 
 from __future__ import annotations
 

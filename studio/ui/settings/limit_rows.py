@@ -1,4 +1,4 @@
-"""Limits of turns and of what they may use, and where traces go (L-11, L-14, L-15)."""
+"""Rows for limits of turns and cost, and for where traces go (L-11, L-14, L-15)."""
 
 from __future__ import annotations
 
@@ -127,9 +127,7 @@ class LimitRows(FormCard):
             if not field.typing:
                 field.set_value(getattr(self._settings, name))
         for name, toggle in self.toggles.items():
-            toggle.blockSignals(True)
-            toggle.setChecked(getattr(self._settings, name))
-            toggle.blockSignals(False)
+            toggle.show_value(getattr(self._settings, name))
 
     def _switch(self, name: str, title: str, line: str) -> None:
         toggle = self.toggles[name] = Toggle(self.theme, title)
@@ -176,9 +174,7 @@ class TraceRows(FormCard):
 
     def refresh(self) -> None:
         self.endpoint.set_unless_typing(self._settings.trace_endpoint)
-        self.content.blockSignals(True)
-        self.content.setChecked(self._settings.trace_content)
-        self.content.blockSignals(False)
+        self.content.show_value(self._settings.trace_content)
         self.content.setEnabled(bool(self._settings.trace_endpoint))
 
     def _endpoint_given(self) -> None:

@@ -1,4 +1,4 @@
-"""The models of one provider: a check box, the name, the context, the price."""
+"""Lists the models of one provider, each with a check box, its context and its price."""
 
 from __future__ import annotations
 

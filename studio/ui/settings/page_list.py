@@ -1,4 +1,4 @@
-"""The list of pages at the left of the settings: one stop for Tab, its rows for the arrows."""
+"""The list of pages at the left of the settings window: one Tab stop with arrow keys."""
 
 from __future__ import annotations
 

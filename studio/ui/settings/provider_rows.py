@@ -1,9 +1,4 @@
-"""Parts of a provider's section: its head, and the card that says why no list came.
-
-The built-in model's file.
-
-Downloading a model to an Ollama.
-"""
+"""Rows of a provider's section: head, failure, model file, download of a model."""
 
 from __future__ import annotations
 

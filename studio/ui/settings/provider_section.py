@@ -1,21 +1,17 @@
-"""One provider in the accordion: its head, key, address, models."""
+"""One provider on the Providers page: head, key, address, models."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import cast
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from studio.providers.catalogue import Catalogue, Lister, Listing
+from studio.providers.catalogue import Listing
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import from_environment
-from studio.storage.config.keychain import Keychain
-from studio.storage.config.settings import Settings
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Card, Combo, Field, Label, MenuItem, Status
 
@@ -23,23 +19,7 @@ from .key_row import KeyOwner, KeyRow
 from .model_list import ModelList
 from .provider_meta import ago, tokens
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
-from .tasks import Tasks
-
-MakeProvider: TypeAlias = Callable[[str, str, str], Lister]
-"""Of a provider's name, key and base URL: what can be asked for its models.
-For the built-in model the URL is its file."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderServices:
-    """What a section works with. ``snapshot_date`` is the built-in list's, “12 May”."""
-
-    settings: Settings
-    keychain: Keychain
-    catalogue: Catalogue
-    make_provider: MakeProvider
-    tasks: Tasks
-    snapshot_date: str = ""
+from .registry import SettingsServices
 
 
 class ProviderSection(QWidget):
@@ -47,11 +27,11 @@ class ProviderSection(QWidget):
 
     changed = Signal(str)
 
-    def __init__(self, theme: Theme, known: ProviderDescriptor, pieces: ProviderServices) -> None:
+    def __init__(self, theme: Theme, known: ProviderDescriptor, services: SettingsServices) -> None:
         super().__init__()
         self.theme = theme
         self.known = known
-        self._pieces = pieces
+        self._services = services
         self._asked = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -76,13 +56,13 @@ class ProviderSection(QWidget):
         if known.key != "none":
             variable = next(iter(known.key_variables), "")
             owner = KeyOwner(known.name, known.title, known.key_hint, variable)
-            self.key = KeyRow(theme, owner, pieces.keychain, pieces.tasks)
+            self.key = KeyRow(theme, owner, services.keychain, services.tasks)
             self.key.typed.connect(self._key_typed)
             self.key.changed.connect(self._key_changed)
             self.key.known_now.connect(self._show)
             self._row("API key", self.key)
         if known.name == "builtin":
-            self.file = ModelFileRow(theme, pieces.settings)
+            self.file = ModelFileRow(theme, services.values)
             self.file.changed.connect(self._connection_changed)
             self._row("Model file", self.file)
         elif known.address:
@@ -95,7 +75,7 @@ class ProviderSection(QWidget):
             self._row("Base URL", self.url)
         self.pull: ModelDownloadRow | None = None
         if known.name == "ollama":
-            self.pull = ModelDownloadRow(theme, pieces.tasks, self._puller)
+            self.pull = ModelDownloadRow(theme, services.tasks, self._puller)
             self.pull.pulled.connect(lambda: self.ask(force=True))
             self._row("Get a model", self.pull)
         self.default = Combo(theme, "Default model")
@@ -116,7 +96,7 @@ class ProviderSection(QWidget):
         self._seconds = QTimer(self)
         self._seconds.setInterval(1000)
         self._seconds.timeout.connect(self._show_foot)
-        self._unsubscribe = pieces.catalogue.subscribe(self._listing_changed)
+        self._unsubscribe = services.catalogue.subscribe(self._listing_changed)
         self.destroyed.connect(self._unsubscribe)
         self.refresh()
 
@@ -134,7 +114,7 @@ class ProviderSection(QWidget):
         self._refresh = Button(self.theme, "Refresh", "ghost", icon="refresh-cw")
         self._refresh.clicked.connect(lambda: self.ask(force=True))
         self._cancel = Button(self.theme, "Cancel", "ghost")
-        self._cancel.clicked.connect(lambda: self._pieces.catalogue.cancel(self.known.name))
+        self._cancel.clicked.connect(lambda: self._services.catalogue.cancel(self.known.name))
         foot.addWidget(self._loading)
         foot.addWidget(self._updated, 1)
         foot.addStretch()
@@ -153,15 +133,15 @@ class ProviderSection(QWidget):
     @property
     def base_url(self) -> str:
         if self.file is not None:
-            return self._pieces.settings.builtin_model
-        return self._pieces.settings.base_urls.get(self.known.name, "")
+            return self._services.values.builtin_model
+        return self._services.values.base_urls.get(self.known.name, "")
 
     @property
     def listing(self) -> Listing:
-        return self._pieces.catalogue.listing(self.known.name)
+        return self._services.catalogue.listing(self.known.name)
 
     def _puller(self) -> Puller:
-        return cast("Puller", self._pieces.make_provider(self.known.name, "", self.base_url))
+        return cast("Puller", self._services.make_provider(self.known.name, "", self.base_url))
 
     def _may_ask(self) -> bool:
         if self.known.key == "needed":
@@ -174,8 +154,8 @@ class ProviderSection(QWidget):
             self._show()
             return
         key, url, name = self.key.key if self.key else "", self.base_url, self.known.name
-        make = self._pieces.make_provider
-        self._pieces.catalogue.refresh(name, lambda: make(name, key, url), key, force, url)
+        make = self._services.make_provider
+        self._services.catalogue.refresh(name, lambda: make(name, key, url), key, force, url)
 
     async def look(self) -> None:
         """Find the key, then the models: once, when the page is first seen."""
@@ -257,18 +237,18 @@ class ProviderSection(QWidget):
             return f"{reason}. Using the list from {ago(time.time() - listing.fetched_at)}."
         if not listing.models:
             return f"{reason}."
-        date = self._pieces.snapshot_date
+        date = self._services.snapshot_date
         return f"{reason}. Using the built-in list{f' from {date}' if date else ''}."
 
     def _show_models(self, listing: Listing) -> None:
-        settings, name = self._pieces.settings, self.known.name
+        settings, name = self._services.values, self.known.name
         chosen = settings.default_model.get(name, "")
         if listing.state == "loading" and listing.fetched_at is None:
             self.models.set_skeleton()
             self.default.set_items([])
             self.default.set_face(chosen or "Picked when models load")
             return
-        catalogue = self._pieces.catalogue
+        catalogue = self._services.catalogue
         models = list(catalogue.chosen(name, chosen))
         listed = {model.id for model in models}
         own = [one for one in settings.own_models.get(name, []) if one not in listed]
@@ -302,7 +282,7 @@ class ProviderSection(QWidget):
         elif self.known.name == "builtin":
             when = "Works offline. It is small and often wrong."
         else:
-            date = self._pieces.snapshot_date
+            date = self._services.snapshot_date
             when = f"Built-in list{f' from {date}' if date else ''}." if listing.models else ""
         self._updated.setText(when + prices)
 
@@ -323,10 +303,10 @@ class ProviderSection(QWidget):
 
     def _key_typed(self, key: str) -> None:
         if not key:
-            self._pieces.catalogue.cancel(self.known.name)
+            self._services.catalogue.cancel(self.known.name)
             return
-        url, name, make = self.base_url, self.known.name, self._pieces.make_provider
-        self._pieces.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
+        url, name, make = self.base_url, self.known.name, self._services.make_provider
+        self._services.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
 
     def _key_changed(self) -> None:
         self.ask()
@@ -335,7 +315,7 @@ class ProviderSection(QWidget):
 
     def _url_changed(self) -> None:
         assert self.url is not None
-        url, urls, name = self.url.text().strip(), self._pieces.settings.base_urls, self.known.name
+        url, urls, name = self.url.text().strip(), self._services.values.base_urls, self.known.name
         if url == urls.get(name, ""):
             return
         wrong = bool(url) and not url.startswith(("http://", "https://"))
@@ -355,12 +335,12 @@ class ProviderSection(QWidget):
         self.changed.emit(self.known.name)
 
     def _default_chosen(self, model: str) -> None:
-        self._pieces.settings.default_model[self.known.name] = model
+        self._services.values.default_model[self.known.name] = model
         self._show()
         self.changed.emit(self.known.name)
 
     def _model_toggled(self, model: str, on: bool) -> None:
-        enabled, name = self._pieces.settings.enabled_models, self.known.name
+        enabled, name = self._services.values.enabled_models, self.known.name
         shown = [one.id for one in self.models.shown.models]
         chosen = [one for one in shown if one not in self.models.shown.off and one != model]
         if on:
@@ -376,10 +356,10 @@ class ProviderSection(QWidget):
         model, name = self.own.text().strip(), self.known.name
         if not model:
             return
-        own = self._pieces.settings.own_models.setdefault(name, [])
+        own = self._services.values.own_models.setdefault(name, [])
         if model not in own:
             own.append(model)
-        offered = self._pieces.settings.enabled_models.get(name)
+        offered = self._services.values.enabled_models.get(name)
         if offered is not None and model not in offered:
             offered.append(model)
         self.own.clear()

@@ -1,7 +1,4 @@
-"""The rules that count: a list to change and remove them in, and a line to add one (T-7).
-
-A rule as it is written, which is clicked to change it.
-"""
+"""Lists the permission rules; rules are added, changed and removed in it (T-7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""“What would happen if…”: a call is typed, and the verdict is shown with its reason (T-7)."""
+"""Shows what the rules would decide about a call that is typed, and why (T-7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work of the settings window on the event loop."""
+"""Runs the coroutines of the settings window."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from studio.domain.errors import StudioError
 
 
 class Tasks:
-    """Keeps what runs alive, and tells ``problem`` the words of what went wrong."""
+    """Keeps running coroutines alive. ``on_problem`` gets the text of an error they end with."""
 
-    def __init__(self, problem: Callable[[str], None]) -> None:
-        self._problem = problem
+    def __init__(self, on_problem: Callable[[str], object] = lambda _text: None) -> None:
+        self.on_problem = on_problem
         self._running: set[asyncio.Task[None]] = set()
         self._long: set[asyncio.Task[None]] = set()
 
@@ -29,7 +29,7 @@ class Tasks:
         try:
             await work
         except StudioError as error:
-            self._problem(str(error))
+            self.on_problem(str(error))
 
     async def aclose(self) -> None:
         """Wait for what runs: a save that was begun is finished."""

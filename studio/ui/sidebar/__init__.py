@@ -1,7 +1,7 @@
-"""Sidebar.
+"""The sidebar: search, pages and chats.
 
-- ``chat_list``: The list of chats, painted by a delegate.
-- ``chat_list_controller``: Keeps the sidebar's list of chats as the chats are.
-- ``chat_list_model``: The rows of the list of chats.
-- ``sidebar``: The sidebar.
+- ``sidebar``: The sidebar's widget.
+- ``chat_list``: Paints the list of chats; titles are edited in it.
+- ``chat_list_model``: Holds the rows of the list, grouped by date.
+- ``chat_list_controller``: Keeps the list up to date with the stored chats.
 """

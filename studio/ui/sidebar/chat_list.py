@@ -1,4 +1,4 @@
-"""The list of chats, painted by a delegate."""
+"""Paints the list of chats, and lets their titles be edited in place."""
 
 from __future__ import annotations
 

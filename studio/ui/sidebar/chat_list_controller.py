@@ -1,4 +1,4 @@
-"""Keeps the sidebar's list of chats as the chats are."""
+"""Keeps the sidebar's list of chats up to date with the stored chats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of the list of chats: a plain model."""
+"""Holds the rows of the list of chats, grouped by date."""
 
 from __future__ import annotations
 

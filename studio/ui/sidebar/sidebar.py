@@ -1,4 +1,4 @@
-"""The sidebar: search, places to go, and the chats."""
+"""The sidebar: search, pages, and the list of chats."""
 
 from __future__ import annotations
 

@@ -397,7 +397,7 @@ def spoken_outcome(event: Event, agent: str) -> str:
     if isinstance(event, Silent):
         return f"Nothing has come for {whole_seconds(event.seconds)}."
     if not isinstance(event, TurnComplete) or event.reason == "error":
-        return ""  # an error has been told by its ``Failed``
+        return ""  # its ``Failed`` has said what went wrong
     if event.reason == "done":
         return f"{agent} is done."
     return describe_end(event.reason, event.detail)

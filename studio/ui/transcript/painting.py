@@ -15,7 +15,7 @@ from .scroller import FADE, paint_fade
 from .viewport import Viewport
 
 
-def paint_stage(stage: Viewport, painter: QPainter, area: QRectF, window: QWidget) -> None:
+def paint_viewport(stage: Viewport, painter: QPainter, area: QRectF, window: QWidget) -> None:
     """Paint an area of the window that shows the stage."""
     painter.setClipRect(area)  # first: the clip of an area painted before would keep this one out
     painter.fillRect(area, stage.look.color("surface"))

@@ -36,7 +36,7 @@ from .items.base import Hit, ItemContext
 from .items.text_item import TextItem
 from .items.user_item import UserItem
 from .paint_style import PaintStyle
-from .painting import paint_stage
+from .painting import paint_viewport
 from .scroller import Pill
 from .text.highlight import CodeColours
 from .viewport import Viewport
@@ -344,7 +344,7 @@ class TranscriptView(QAbstractScrollArea):
         painter = QPainter(self.viewport())
         rects = cast("Iterable[QRect]", event.region())  # its type does not say that it iterates
         for rect in rects:
-            paint_stage(self.stage, painter, QRectF(rect), self.viewport())
+            paint_viewport(self.stage, painter, QRectF(rect), self.viewport())
         painter.end()
 
     def wheelEvent(self, event: QWheelEvent) -> None:

@@ -155,7 +155,7 @@ SIDE = 24
 
 
 class Viewport(QObject):
-    """Shared by the hands of the transcript. Places are in the window's pixels."""
+    """The visible part of the canvas. Places are in the window's pixels."""
 
     outdated = Signal()
     """All that is seen has to be painted again."""

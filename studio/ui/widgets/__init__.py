@@ -1,12 +1,15 @@
-"""Controls every page is made of, painted from the theme.
+"""Controls that every page is made of, painted from the theme.
 
-- ``buttons``: Buttons.
-- ``choice``: Choosing.
-- ``focus``: The ring around what has the keyboard's focus.
-- ``logo``: The program's mark.
-- ``painting``: Shapes that controls and delegates share.
-- ``panels``: Fields, cards, words and marks that only show.
-- ``thumbnails``: Small versions of pictures, decoded in a thread and kept while they are near.
+They are ``QAbstractButton`` or native widgets underneath, so that keyboard, focus and
+screen readers find what they expect.
+
+- ``buttons``: Buttons with a text, an icon or both.
+- ``choice``: Segments, switches, check boxes, and buttons that open a menu.
+- ``panels``: Fields, labels, cards, tags, status marks and scroll bars.
+- ``focus``: Shows a ring around the control that has the keyboard's focus.
+- ``painting``: Paints the shapes that controls share, and times what moves.
+- ``logo``: Paints the program's logo.
+- ``thumbnails``: Makes small versions of pictures in a thread, and keeps the latest.
 """
 
 from .buttons import Button, IconButton, PaintedButton

@@ -1,4 +1,4 @@
-"""Buttons."""
+"""Buttons painted from the theme: with a text, an icon or both."""
 
 from __future__ import annotations
 

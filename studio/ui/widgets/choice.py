@@ -1,4 +1,4 @@
-"""Choosing: segments, switches, check boxes, and buttons that open a menu."""
+"""Controls to choose with: segments, switches, check boxes, and buttons that open a menu."""
 
 from __future__ import annotations
 
@@ -133,6 +133,12 @@ class Toggle(PaintedButton):
         super().__init__(theme, parent)
         self.setCheckable(True)
         self.setAccessibleName(name)
+
+    def show_value(self, on: bool) -> None:
+        """Show what is set, without the signal that a person's click sends."""
+        self.blockSignals(True)
+        self.setChecked(on)
+        self.blockSignals(False)
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(34), max(self.theme.px(20), 20))

@@ -1,4 +1,4 @@
-"""The program's mark."""
+"""Paints the program's logo."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Shapes that controls and delegates share.
+"""Paints the shapes that controls and delegates share, and times what moves.
 
-The one animation timer.
-
-Nothing is registered for good: whoever paints something that moves asks for
-one more frame. What is hidden or done is not painted, asks no more, and the
-timer stops by itself.
+There is one animation timer. Whoever paints something that moves asks for one more
+frame; what is hidden or done is not painted, asks no more, and the timer stops.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Fields, cards, words and marks that only show.
-
-Scroll bars that lie over the content, so that its width never changes.
-"""
+"""Fields, labels, cards, tags and status marks, and scroll bars over the content."""
 
 from __future__ import annotations
 

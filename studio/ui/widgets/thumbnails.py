@@ -1,4 +1,4 @@
-"""Small versions of pictures, decoded in a thread and kept while they are near."""
+"""Makes small versions of pictures in a thread, and keeps the latest."""
 
 from __future__ import annotations
 

@@ -645,11 +645,11 @@ def test_keys_never_show() -> None:
         assert not any(part in shown for part in ("my-secret", "cdef", "abc123"))
     plain = "API key not valid. A task-oriented, risk-averse disk-usage."
     assert redact(plain, "") == plain
-    border = ErrorFactory("x", "X", "http://user:pw@host:1/v1", "my-secret")
-    error = border.from_response(400, {"error": {"message": "my-secret\n is bad"}}, {})
+    errors = ErrorFactory("x", "X", "http://user:pw@host:1/v1", "my-secret")
+    error = errors.from_response(400, {"error": {"message": "my-secret\n is bad"}}, {})
     assert str(error) == "X did not accept the request. [key] is bad"
-    assert "my-secret" not in repr(border)
-    assert border.host == "host:1"
+    assert "my-secret" not in repr(errors)
+    assert errors.host == "host:1"
 
 
 def test_l12_waits() -> None:

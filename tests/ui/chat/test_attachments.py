@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from studio.domain.blocks import UserBlock
 from studio.domain.messages import File, Image
 from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn
-from studio.ui.chat.attachment_chip import AttachmentChip
+from studio.ui.chat.attachments import AttachmentChip
 from studio.ui.chat.file_viewer import safe_name
 from studio.ui.transcript.items.user_item import UserItem
 from support.engine_home import PROTOCOLS
@@ -25,6 +26,13 @@ from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
+
+
+@pytest.fixture(autouse=True)
+def emptied_clipboard(qapp: QApplication) -> Iterator[None]:
+    """Leaves nothing of Python on the clipboard: Qt would free it after Python has ended."""
+    yield
+    qapp.clipboard().clear()
 
 
 def chips(person: Person) -> list[AttachmentChip]:

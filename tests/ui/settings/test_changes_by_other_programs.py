@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtTest import QTest
 
 from studio.storage.config.settings import SettingsFile
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from support.command import Command
 from support.waiting import until
 from support.window import Key, Person, alone, at_window, on_window_loop
@@ -48,11 +48,12 @@ async def test_what_the_command_line_sets_counts_at_once(tmp_path: Path) -> None
         window, choices = person.window, person.window.chat.model.options
         await watched(person)
         dialog = await opened(person, "permissions")
-        assert not window.theme.dark and dialog.permissions.mode.current == "ask"
+        assert not window.theme.dark and dialog.pages["permissions"].mode.current == "ask"
         terminal = Command(tmp_path, AGENT_STUDIO_HOME=str(window.settings.path.parent))
         ended = await terminal("config", "set", "default_permission_mode", "plan")
         assert ended.code == 0, ended.err
-        await until(lambda: dialog.permissions.mode.current == choices.permission_mode == "plan")
+        page = dialog.pages["permissions"]
+        await until(lambda: page.mode.current == choices.permission_mode == "plan")
         other = SettingsFile(window.settings.path)
         await other.load()
         other.values.theme, other.values.server_port = "dark", 8901
@@ -60,7 +61,7 @@ async def test_what_the_command_line_sets_counts_at_once(tmp_path: Path) -> None
         await other.save()
         await until(lambda: window.theme.dark and choices.model_id == "other")
         dialog.open_page("server")
-        assert dialog.server.port.text() == "8901"
+        assert dialog.pages["server"].port.text() == "8901"
         dialog.close()
 
 
@@ -70,8 +71,8 @@ async def test_what_is_typed_here_and_what_is_set_there_both_stay(tmp_path: Path
         file = person.window.settings
         await watched(person)
         dialog = await opened(person, "server")
-        await until(lambda: dialog.server.port.isVisible())
-        port, host = dialog.server.port, dialog.server.host
+        await until(lambda: dialog.pages["server"].port.isVisible())
+        port, host = dialog.pages["server"].port, dialog.pages["server"].host
         port.setFocus()
         port.selectAll()
         QTest.keyClicks(port, "9000")

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.domain.permissions import Rule
 from studio.storage.config.settings import SettingsFile
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.widgets import Field, FocusRing, PaintedButton
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -53,7 +53,7 @@ async def show(dialog: SettingsDialog, page: str) -> QWidget:
     dialog.list.choose(page)
     await until(lambda: not dialog._tasks._running, what="what is shown was looked up")
     QApplication.sendPostedEvents()
-    return dialog._pages[page]
+    return dialog.pages[page]
 
 
 @on_window_loop
@@ -61,20 +61,20 @@ async def test_the_list_of_pages_is_one_stop_and_the_arrows_turn_to_them(tmp_pat
     async with at_window(tmp_path, "ollama", []) as person:
         dialog = await opened(person)
         shown = dialog._stack.currentWidget
-        assert shown() is dialog.general
+        assert shown() is dialog.pages["general"]
         for key, page in (
-            (Key.Key_Down, dialog.providers),
-            (Key.Key_Down, dialog.permissions),
-            (Key.Key_Up, dialog.providers),
-            (Key.Key_End, dialog.server),
-            (Key.Key_Home, dialog.general),
-            (Key.Key_W, dialog.web),
+            (Key.Key_Down, dialog.pages["providers"]),
+            (Key.Key_Down, dialog.pages["permissions"]),
+            (Key.Key_Up, dialog.pages["providers"]),
+            (Key.Key_End, dialog.pages["server"]),
+            (Key.Key_Home, dialog.pages["general"]),
+            (Key.Key_W, dialog.pages["web"]),
         ):
             assert press(dialog, key) is dialog.list and shown() is page
         row = dialog.list.visualRect(dialog.list.currentIndex()).center()
         QTest.mouseClick(dialog.list.viewport(), Qt.MouseButton.LeftButton, CTRL, row)
-        assert len(dialog.list.selectedIndexes()) == 1 and shown() is dialog.web
-        assert press(dialog, Key.Key_Tab) is dialog.web.engine
+        assert len(dialog.list.selectedIndexes()) == 1 and shown() is dialog.pages["web"]
+        assert press(dialog, Key.Key_Tab) is dialog.pages["web"].engine
         assert press(dialog, Key.Key_Backtab) is dialog.list
         dialog.close()
 
@@ -92,7 +92,7 @@ async def test_a_screen_reader_hears_a_list_with_the_chosen_page(tmp_path: Path)
         said = [(row.text(QAccessible.Text.Name), bool(row.state().selected)) for row in rows]
         names = ("General", "Providers", "Permissions", "Web", "Server")
         assert said == [(name, name == "Permissions") for name in names]
-        theme = QAccessible.queryAccessibleInterface(dialog.general._theme.segment(1))
+        theme = QAccessible.queryAccessibleInterface(dialog.pages["general"]._theme.segment(1))
         assert theme.role() == QAccessible.Role.RadioButton
         assert theme.text(QAccessible.Text.Name) == "Theme, Light"
         dialog.close()
@@ -146,7 +146,7 @@ async def test_a_fields_font_follows_the_text_size_after_an_error_too(tmp_path: 
     async with at_window(tmp_path, "ollama", []) as person:
         dialog, theme = await opened(person), person.window.theme
         await show(dialog, "web")
-        field = dialog.web.keys["brave"].entry
+        field = dialog.pages["web"].keys["brave"].entry
         theme.set(scale=1.5)
         field.set_error("Wrong")
         assert field.font().pixelSize() == theme.font("ui").pixelSize()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.provider_rows import ModelDownloadRow
 from support.waiting import until
 from support.window import Key, Person, alone, at_window, on_window_loop
@@ -22,12 +22,12 @@ async def row(person: Person) -> ModelDownloadRow:
     dialog = person.window.preferences.dialog
     assert isinstance(dialog, SettingsDialog)
     await until(dialog.isActiveWindow)
-    found = dialog.providers.sections["ollama"].pull
-    assert found is not None and dialog.providers.sections["anthropic"].pull is None
+    found = dialog.pages["providers"].sections["ollama"].pull
+    assert found is not None and dialog.pages["providers"].sections["anthropic"].pull is None
     await until(found.isVisible)
 
     def seen() -> bool:
-        dialog.providers.ensureWidgetVisible(found)
+        dialog.pages["providers"].ensureWidgetVisible(found)
         return not found.get.visibleRegion().isEmpty()
 
     await until(seen)

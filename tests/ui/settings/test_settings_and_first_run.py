@@ -18,6 +18,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from studio.app import build
 from studio.domain.models import ModelInfo
 from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider
@@ -28,8 +29,9 @@ from studio.providers.registry import KEY_VARIABLES
 from studio.simulator import Simulator
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
+from studio.storage.paths import Paths
 from studio.ui.pages.first_run import FirstRun
-from studio.ui.settings import SettingsDialog
+from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.model_list import ModelList
 from studio.ui.settings.provider_meta import (
     abilities,
@@ -40,6 +42,7 @@ from studio.ui.settings.provider_meta import (
     provider_of_key,
     tokens,
 )
+from studio.ui.settings.registry import PAGES, SettingsServices
 from studio.ui.theme import Theme
 from support.waiting import HANG, within
 
@@ -135,16 +138,28 @@ async def room(
     keychain = Keychain(backend=request.param(), variables=KEY_VARIABLES)
     built_in = {"anthropic": [ModelInfo("built-in-only", "Built-in only")]}
     catalogue = Catalogue(tmp_path / "models.json", built_in, debounce=0.05)
-    dialog = SettingsDialog(theme, file, keychain, catalogue, make, "12 May")
+    engine = await build(Paths.below(tmp_path / "studio"), file)
+    services = SettingsServices(
+        file=file,
+        keychain=keychain,
+        catalogue=catalogue,
+        make_provider=make,
+        engine=engine,
+        chat=None,  # these two pages have nothing to do with the chat and the server
+        server=None,
+        snapshot_date="12 May",
+    )
+    dialog = SettingsDialog(theme, services, pages=PAGES[:2])
     qtbot.addWidget(dialog)
     yield Room(dialog, file, keychain, catalogue, simulator)
     await dialog.aclose()
     await catalogue.close()
+    await engine.close()
 
 
 async def test_p3_a_typed_key_is_tried_and_only_kept_when_saved(room: Room) -> None:
     room.dialog.open_page("providers", "anthropic")
-    section = room.dialog.providers.sections["anthropic"]
+    section = room.dialog.pages["providers"].sections["anthropic"]
     assert section.key is not None
     await until(lambda: section._asked)
     assert "No key" in section.head.accessibleName()
@@ -158,13 +173,13 @@ async def test_p3_a_typed_key_is_tried_and_only_kept_when_saved(room: Room) -> N
     assert "Key works" in section.head.accessibleName()
     assert room.keychain.source("anthropic") == "keychain"
     await until(lambda: not room.dialog._tasks._running)  # all of it is saved
-    for file in room.file.path.parent.iterdir():
-        assert KEY not in file.read_text()
+    for file in room.file.path.parent.rglob("*"):
+        assert file.is_dir() or KEY.encode() not in file.read_bytes()
 
 
 async def test_p3_a_failure_says_why_and_shows_the_built_in_list(room: Room) -> None:
     room.dialog.open_page("providers", "anthropic")
-    section = room.dialog.providers.sections["anthropic"]
+    section = room.dialog.pages["providers"].sections["anthropic"]
     assert section.key is not None
     section.key.entry.setText(BAD)
     await until(lambda: room.catalogue.listing("anthropic").state == "failed")
@@ -177,7 +192,7 @@ async def test_p3_a_failure_says_why_and_shows_the_built_in_list(room: Room) -> 
 @pytest.mark.parametrize("room", [Missing], indirect=True)
 async def test_p4_without_a_keychain_the_person_may_keep_a_key_for_the_session(room: Room) -> None:
     room.dialog.open_page("providers", "anthropic")
-    section = room.dialog.providers.sections["anthropic"]
+    section = room.dialog.pages["providers"].sections["anthropic"]
     row = section.key
     assert row is not None
     row.entry.setText(KEY)
@@ -195,7 +210,7 @@ async def test_p4_a_key_of_the_environment_is_shown_as_such(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     room.dialog.open_page("providers", "anthropic")
-    row = room.dialog.providers.sections["anthropic"].key
+    row = room.dialog.pages["providers"].sections["anthropic"].key
     assert row is not None
     await until(lambda: row.key == KEY)
     assert row.source.accessibleName() == "From environment"
@@ -205,7 +220,7 @@ async def test_p4_a_key_of_the_environment_is_shown_as_such(
 async def test_a_key_is_removed_after_a_question(room: Room, qtbot: QtBot) -> None:
     await room.keychain.set("anthropic", KEY)
     room.dialog.open_page("providers", "anthropic")
-    row = room.dialog.providers.sections["anthropic"].key
+    row = room.dialog.pages["providers"].sections["anthropic"].key
     assert row is not None
     await until(lambda: row.key == KEY)
     row.remove.click()
@@ -220,9 +235,9 @@ async def test_a_key_is_removed_after_a_question(room: Room, qtbot: QtBot) -> No
 async def test_models_are_chosen_and_added_and_saved(room: Room) -> None:
     await room.keychain.set("anthropic", KEY)
     told: list[str] = []
-    room.dialog.provider_changed.connect(told.append)
     room.dialog.open_page("providers", "anthropic")
-    section = room.dialog.providers.sections["anthropic"]
+    section = room.dialog.pages["providers"].sections["anthropic"]
+    section.changed.connect(told.append)
     await until(lambda: room.catalogue.listing("anthropic").state == "ready")
     ids = [model.id for model in section.models.shown.models]
     section.models.clicked.emit(section.models.shown.index(0))
@@ -249,7 +264,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> str:
 async def test_an_address_of_the_environment_is_shown(elsewhere: str, room: Room) -> None:
     """The vendor's own must not stand where messages go elsewhere."""
     room.dialog.open_page("providers", "anthropic")
-    url = room.dialog.providers.sections["anthropic"].url
+    url = room.dialog.pages["providers"].sections["anthropic"].url
     assert url is not None and url.text() == ""
     assert url.placeholderText() == elsewhere
     assert url.toolTip() == "Set by ANTHROPIC_BASE_URL"
@@ -257,7 +272,7 @@ async def test_an_address_of_the_environment_is_shown(elsewhere: str, room: Room
 
 async def test_an_address_must_be_one(room: Room) -> None:
     room.dialog.open_page("providers", "openai-compatible")
-    url = room.dialog.providers.sections["openai-compatible"].url
+    url = room.dialog.pages["providers"].sections["openai-compatible"].url
     assert url is not None
     url.setText("localhost:8000")
     url.editingFinished.emit()
@@ -270,9 +285,9 @@ async def test_an_address_must_be_one(room: Room) -> None:
 
 async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: Theme) -> None:
     room.dialog.open_page("general")
-    room.dialog.general._theme.segment(2).click()
+    room.dialog.pages["general"]._theme.segment(2).click()
     assert theme.dark
-    room.dialog.general._size.chosen.emit("130")
+    room.dialog.pages["general"]._size.chosen.emit("130")
     assert theme.scale == 1.3
     assert not room.dialog.grab().isNull()
     await room.dialog.aclose()
@@ -283,7 +298,7 @@ async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: T
 
 async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room) -> None:
     room.dialog.open_page("general")
-    limits, values = room.dialog.general.limits, room.file.values
+    limits, values = room.dialog.pages["general"].limits, room.file.values
     shown = {name: field.text() for name, field in limits.fields.items()}
     assert shown["inline_steps"] == "5 steps" and shown["turn_dollars"] == "$5.00"
     assert shown["session_tokens"] == shown["requests_per_hour"] == "No limit"
@@ -305,7 +320,7 @@ async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room)
         assert field.error and getattr(values, name) in (8, 0)
     limits.toggles["notify"].click()
     limits.toggles["summarise"].click()
-    traces = room.dialog.general.traces
+    traces = room.dialog.pages["general"].traces
     traces.endpoint.setText("collector")
     traces.endpoint.editingFinished.emit()
     assert traces.endpoint.error and not values.trace_endpoint and not traces.content.isEnabled()

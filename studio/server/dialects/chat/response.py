@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import Usage
-from studio.providers.sse import repair_surrogates
+from studio.providers.json_read import repair_surrogates
 from studio.server.contract import (
     Outcome,
     ProgressPart,

@@ -21,8 +21,8 @@ from studio.domain.messages import (
 )
 from studio.domain.models import EFFORTS, Effort, Generation, ToolChoice
 from studio.providers.anthropic.stream import UNREADABLE
+from studio.providers.json_read import sanitize_json
 from studio.providers.media import text_of_file
-from studio.providers.sse import sanitize_json
 from studio.server.contract import (
     INSTRUCTION_WRAPPER,
     ApiRequest,

@@ -13,7 +13,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import NOTHING, Usage
 from studio.providers.anthropic.stream import unreadable
-from studio.providers.sse import repair_surrogates
+from studio.providers.json_read import repair_surrogates
 from studio.server.contract import (
     Outcome,
     ProgressPart,

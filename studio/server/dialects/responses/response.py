@@ -15,7 +15,7 @@ from typing import Literal, assert_never
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.models import Usage
-from studio.providers.sse import repair_surrogates, sanitize_json
+from studio.providers.json_read import repair_surrogates, sanitize_json
 from studio.server.contract import (
     Outcome,
     ProgressPart,

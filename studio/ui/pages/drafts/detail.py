@@ -1,4 +1,4 @@
-"""One draft: what it changes, and what may be done about it."""
+"""Shows one draft: what it changes, and the buttons for what can be done about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card of what a draft changes: in one column, in two, or with the file as it is now."""
+"""Paints the diff of a draft: in one column, in two, or beside the present file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of drafts: rows of a plain model, painted by a delegate."""
+"""Lists drafts: a model of rows, and the delegate that paints them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts of all chats: chosen, shown, decided about by keys or mouse (T-5)."""
+"""The Drafts page: drafts of all chats, decided by keys or mouse (T-5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Pages.
+"""Pages of the settings window. Each has a line in ``settings/registry.py``.
 
-- ``general``: The General page.
-- ``permissions``: The Permissions page.
-- ``server``: The Server page.
-- ``web``: The Web page.
+- ``general``: Theme, text size, defaults of new chats, limits, routing and traces.
+- ``providers``: Keys, addresses and models of each provider.
+- ``permissions``: What agents may do without asking, and where (T-7).
+- ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
+- ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """

@@ -1,7 +1,4 @@
-"""The General page: how it looks, and what a new chat begins with.
-
-Routing: which model works on which messages, where the person wants that chosen.
-"""
+"""The General page: theme, text size, defaults of new chats, limits, routing and traces."""
 
 from __future__ import annotations
 
@@ -14,9 +11,10 @@ from PySide6.QtWidgets import QFileDialog
 
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.settings import Settings, ThemeName
-from studio.ui.chat.option_menus import OPEN_SETTINGS, split_key
+from studio.ui.chat.option_menus import OPEN_SETTINGS, model_items, split_key
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.limit_rows import LimitRows, TraceRows
+from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Toggle
 
@@ -71,9 +69,7 @@ class RoutingRows(FormCard):
     def refresh(self) -> None:
         """Show the settings as they are now."""
         values = self._settings
-        self.on.blockSignals(True)
-        self.on.setChecked(values.routing)
-        self.on.blockSignals(False)
+        self.on.show_value(values.routing)
         self._show_choice(self.asked, values.routing_model, "Rules alone")
         for key, combo in self.tiers.items():
             self._show_choice(combo, values.tiers.get(key, ""), "Not set")
@@ -130,11 +126,10 @@ SIZES = (90, 100, 110, 120, 130, 140, 150, 160)
 class GeneralPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved."""
 
-    changed = Signal()
-
-    def __init__(self, theme: Theme, settings: Settings) -> None:
+    def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(theme, "General", "Changes apply at once.")
-        self._settings = settings
+        self._services = services
+        settings = self._settings = services.values
         self._chooser: QFileDialog | None = None
         self._look()
         self._begin()
@@ -143,6 +138,9 @@ class GeneralPage(SettingsPage):
         self.add_group("Limits", self.limits)
         self.routing = RoutingRows(theme, settings)
         self.routing.changed.connect(self.changed)
+        self.routing.providers_wanted.connect(lambda: self.page_wanted.emit("providers"))
+        engine = services.engine
+        self.routing.set_models(lambda key: model_items(engine, engine.connected, key, ()))
         self.add_group("Routing", self.routing)
         self.traces = TraceRows(theme, settings)
         self.traces.changed.connect(self.changed)
@@ -188,9 +186,15 @@ class GeneralPage(SettingsPage):
         made.set_items(items)
         return made
 
-    def set_agents(self, agents: Sequence[tuple[str, str]]) -> None:
-        """Agents by name and icon."""
-        items = [MenuItem(name, name, icon) for name, icon in agents]
+    def show_at(self, name: str) -> None:
+        """Put the keyboard into the field of a limit; offer the agents that there are now."""
+        if field := self.limits.fields.get(name):
+            field.setFocus()
+        self._services.tasks.start(self._load_agents())
+
+    async def _load_agents(self) -> None:
+        found = await self._services.engine.agents()
+        items = [MenuItem(one.name, one.name, one.icon) for one in found.by_name.values()]
         self._agent.set_items([MenuItem("automatic", "Automatic"), *items])
         self.refresh()
 
@@ -205,9 +209,7 @@ class GeneralPage(SettingsPage):
             self._size.set_current(str(values.text_size))
         else:
             self._size.set_face(f"{values.text_size}%")
-        self._motion.blockSignals(True)
-        self._motion.setChecked(values.reduced_motion)
-        self._motion.blockSignals(False)
+        self._motion.show_value(values.reduced_motion)
         self._provider.set_current(values.default_provider or "automatic")
         self._agent.set_current(values.default_agent or "automatic")
         folder = values.last_folder

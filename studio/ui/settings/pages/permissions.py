@@ -1,7 +1,4 @@
-"""The Permissions page: what agents may do without asking, and where (T-7).
-
-Tools as the Permissions page lists them: by what they do, not one by one.
-"""
+"""The Permissions page: what agents may do without asking, and where (T-7)."""
 
 from __future__ import annotations
 
@@ -10,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QHBoxLayout, QMessageBox, QWidget
 
-from studio.agent.engine import Engine
 from studio.agent.permission.project_rules import PERMISSIONS
 from studio.agent.permission.rules import Trust
 from studio.domain.errors import ConfigurationError
@@ -23,12 +19,11 @@ from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
 from studio.ui.chat.folder_trust import trust_box
 from studio.ui.chat.model.session_options import PERMISSION_MODES
-from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
+from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rule_list import CHAT, EVERYWHERE, ListedRule, RuleList, scope_text
 from studio.ui.settings.rule_tester import RuleTester
-from studio.ui.settings.tasks import Tasks
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Combo, MenuItem, Segmented, Tag, Toggle
 
@@ -90,15 +85,14 @@ class PermissionsPage(SettingsPage):
     The rules of the chat that is open are listed too, and those of its folder.
     """
 
-    changed = Signal()
-
-    def __init__(self, theme: Theme, studio: Engine, tasks: Tasks, chat: ChatPage) -> None:
+    def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
             theme,
             "Permissions",
             "What agents may do without asking. Never always wins, and rules of a folder or "
             "chat come before those for everywhere.",
         )
+        studio, tasks, chat = services.engine, services.tasks, services.chat
         self._studio, self._tasks, self._chat = studio, tasks, chat
         self._standing: Sequence[StandingRule] = ()
         self._looks = 0
@@ -143,9 +137,7 @@ class PermissionsPage(SettingsPage):
     def refresh(self) -> None:
         values = self._studio.settings.values
         self.mode.set_current(values.default_permission_mode)
-        self.sandbox.blockSignals(True)
-        self.sandbox.setChecked(values.sandbox)
-        self.sandbox.blockSignals(False)
+        self.sandbox.show_value(values.sandbox)
         self._tasks.start(self._look())
         self._tasks.start(self._look_at_sandbox())
 

@@ -1,7 +1,4 @@
-"""The Server page: other programs use the agents, through APIs that they know (S-3, S-4).
-
-The server's token: made when it is first looked for, shown masked, copied, renewed.
-"""
+"""The Server page: address, token and rules for other programs (S-3, S-4)."""
 
 from __future__ import annotations
 
@@ -13,12 +10,12 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QMessageBox, QVBoxLayout, QWidget
 
 from studio.storage.config.server_token import ENTRY, ServerToken
-from studio.storage.config.settings import Settings
 from studio.ui.app.server_process import ServerProcess
 from studio.ui.formatting import short_path
 from studio.ui.settings.client_rules import ClientRules
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.provider_meta import masked
+from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.tasks import Tasks
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Field, Label, Status, Toggle
@@ -112,29 +109,22 @@ FIELD = 270
 class ServerPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved and the server told."""
 
-    changed = Signal()
+    affects_server = True
 
-    def __init__(
-        self,
-        theme: Theme,
-        settings: Settings,
-        token: ServerToken,
-        beside: ServerProcess,
-        tools: Callable[[], Collection[str]],
-        tasks: Tasks,
-    ) -> None:
+    def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
             theme,
             "Server",
             "Other programs use your agents and models, through the APIs of OpenAI and Anthropic.",
         )
-        self._settings, self._beside, self._tasks = settings, beside, tasks
+        self._settings, self._tasks = services.values, services.tasks
+        self._beside, engine = services.server, services.engine
         self._chooser: QFileDialog | None = None
-        self._add_switch(token)
-        self._add_clients(tools)
+        self._add_switch(ServerToken(services.keychain, engine.paths.data))
+        self._add_clients(engine.tools)
         self._add_place()
         self.column.addStretch(1)
-        beside.changed.connect(self._show_state)
+        self._beside.changed.connect(self._show_state)
 
     def _add_switch(self, token: ServerToken) -> None:
         theme, rows = self.theme, FormCard(self.theme)
@@ -212,9 +202,7 @@ class ServerPage(SettingsPage):
     def refresh(self) -> None:
         values = self._settings
         for toggle in (self.on, self.steps, self.keep, self.asks):
-            toggle.blockSignals(True)
-            toggle.setChecked(getattr(values, toggle.property("setting")))
-            toggle.blockSignals(False)
+            toggle.show_value(getattr(values, toggle.property("setting")))
         self.host.set_unless_typing(values.server_host)
         self.port.set_unless_typing(str(values.server_port))
         self.hosts.set_unless_typing(", ".join(values.server_hosts))

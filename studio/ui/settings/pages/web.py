@@ -1,16 +1,13 @@
-"""The Web page: where searches go, what may be fetched, what is masked (T-8, T-9)."""
+"""The Web page: search engine, what may be fetched, what is masked (T-8, T-9)."""
 
 from __future__ import annotations
 
 from typing import get_args, get_type_hints
 
-from PySide6.QtCore import Signal
-
-from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import Settings
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
-from studio.ui.settings.tasks import Tasks
+from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.widgets import Combo, Field, MenuItem, Toggle
 
@@ -38,13 +35,11 @@ MASKED = {
 class WebPage(SettingsPage):
     """Changes apply at once; ``changed`` comes after each, to have it saved."""
 
-    changed = Signal()
-
-    def __init__(self, theme: Theme, settings: Settings, keychain: Keychain, tasks: Tasks) -> None:
+    def __init__(self, theme: Theme, services: SettingsServices) -> None:
         super().__init__(
             theme, "Web", "How agents search and read the web, and what models do not get from it."
         )
-        self._settings, self._tasks = settings, tasks
+        self._settings, self._tasks = services.values, services.tasks
         search = FormCard(theme)
         self.engine = Combo(theme, "Search engine", width=220)
         self._engines = get_args(get_type_hints(Settings)["web_search"])
@@ -58,7 +53,7 @@ class WebPage(SettingsPage):
         search.add("SearXNG address", self.address, about, least=220)
         self.keys: dict[str, KeyRow] = {}
         for one in KEYS:
-            row = self.keys[one.name] = KeyRow(theme, one, keychain, tasks)
+            row = self.keys[one.name] = KeyRow(theme, one, services.keychain, services.tasks)
             search.add(f"{one.title} key", row, least=380)
         self.add_group("Search", search)
         pages = FormCard(theme)
@@ -87,9 +82,7 @@ class WebPage(SettingsPage):
             (self.private, values.fetch_private),
             *((toggle, name in values.mask) for name, toggle in self.masks.items()),
         ):
-            toggle.blockSignals(True)
-            toggle.setChecked(on)
-            toggle.blockSignals(False)
+            toggle.show_value(on)
         for row in self.keys.values():
             self._tasks.start(row.look())
 

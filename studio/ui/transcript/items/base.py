@@ -41,7 +41,7 @@ class Hit:
     keycap: str = ""
 
     def same(self, other: Hit | None) -> bool:
-        """Whether both do the same; hits are made anew with every layout."""
+        """Whether both do the same; every layout makes new hits."""
         return other is not None and (self.action, self.value) == (other.action, other.value)
 
 
