@@ -137,7 +137,7 @@ class Engine:
     def _notify_programs(self, envelope: EventEnvelope) -> None:
         """Wake other programs at the same data where a turn began, ended or waits."""
         if isinstance(envelope.event, NOTIFIED):
-            self.questions.bell.notify_soon()
+            self.questions.notifier.notify_soon()
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""
@@ -439,7 +439,7 @@ class Engine:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
-            self.questions.bell.aclose,
+            self.questions.notifier.aclose,
             self.tracing.close,
             self._confinement.close,
             self.folders.close,
