@@ -109,7 +109,7 @@ class Engine:
     def _notify_programs(self, envelope: EventEnvelope) -> None:
         """Wake other programs at the same data where a turn began, ended or waits."""
         if isinstance(envelope.event, NOTIFIED):
-            self.questions.bell.notify_soon()
+            self.questions.notifier.notify_soon()
 
     def offered(self, provider: str, current: str = "") -> list[ModelInfo]:
         """A provider's models that the person lets choose from, as they are known now.
@@ -306,7 +306,7 @@ class Engine:
         """Stop and save everything; each part gets its chance whatever the others do."""
         steps = (
             self.sessions.close,
-            self.questions.bell.aclose,
+            self.questions.notifier.aclose,
             self.telemetry.close,
             self.services.sandbox_probe.close,
             self.services.folders.close,

@@ -116,7 +116,7 @@ class SessionLookup:
         claim = self._claim(session.info.id, keeps=keeps)
         if not keeps:
             try:
-                await self._requests.passes(session.info.id)
+                await self._requests.mark_temporary(session.info.id)
             except BaseException:
                 await self.release(session.info.id)
                 raise
@@ -124,8 +124,8 @@ class SessionLookup:
 
     async def clear_up(self) -> None:
         """Delete sessions that are not kept and were left by a server that died meanwhile."""
-        for session_id in await self._requests.left_over():
-            await self._requests.cut_short(session_id)
+        for session_id in await self._requests.leftover_temporary():
+            await self._requests.mark_interrupted(session_id)
             await self._studio.sessions.delete(session_id)
 
     async def wait_until_free(self, session_id: str) -> None:

@@ -254,11 +254,11 @@ async def test_what_ended_programs_left_goes_when_a_window_opens(tmp_path: Path)
     async with other_program(tmp_path) as program, window(tmp_path) as questions:
         await program.ask()
         await one(questions)
-        assert len(questions.bell.names()) == 1
+        assert len(questions.notifier.names()) == 1
         program.process.kill()
         await program.process.wait()
         await questions.register()
-        assert questions.bell.names() == set()
+        assert questions.notifier.names() == set()
         owners = await questions._db.read(
             lambda db: db.execute("SELECT owner FROM windows").fetchall()
         )

@@ -24,7 +24,7 @@ from studio.storage.snapshots.blob_store import BlobStore
 from studio.storage.snapshots.file_changes import FileChangeStore
 from studio.storage.snapshots.file_restore import restore
 from studio.storage.snapshots.file_state import Change, FileState
-from studio.storage.snapshots.folder_snapshot import Bounds, FolderSnapshot
+from studio.storage.snapshots.folder_snapshot import FolderSnapshot, SnapshotLimits
 
 _State: TypeAlias = dict[str, FileState | None]
 
@@ -132,7 +132,7 @@ class Watched:
 
     async def _look_at(self, paths: Iterable[str], *, others: bool = True) -> _State:
         try:
-            state, found = await asyncio.to_thread(self._tree.look_at, list(paths))
+            state, found = await asyncio.to_thread(self._tree.scan_paths, list(paths))
         except (StorageError, OSError) as error:
             self._fail(self._acting, error)
             return {}
@@ -168,7 +168,7 @@ class FolderTracker:
         self.contents = contents
         self._changes = changes
         self._excluded = excluded
-        self.bounds = Bounds()
+        self.bounds = SnapshotLimits()
         self._watched: dict[str, Watched] = {}
 
     async def at(self, folder: str) -> Watched:

@@ -1,7 +1,7 @@
 """Change notifier: tells other programs with the same data that something has changed.
 
-Each has a file of its own in one private folder, and puts a new one in its place
-to ring. Who wants to hear watches the folder, which costs nothing while it is still.
+Each program has one file in a private folder, and replaces it to notify the others. They
+watch the folder, which costs nothing while nothing changes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from studio.files.folders import private_folder
 
-SOON = 0.3
-"""Seconds after which ``soon`` rings: by then a chat's events are on the disk."""
+NOTIFY_DELAY = 0.3
+"""Seconds until ``notify_soon`` notifies: by then a chat's events are on the disk."""
 
 
 class ChangeNotifier:
@@ -28,7 +28,7 @@ class ChangeNotifier:
         self._timer: asyncio.TimerHandle | None = None
 
     def notify(self) -> None:
-        """Ring at once. Blocks for a moment: for other threads. A full disk rings nothing."""
+        """Notify at once. Blocks for a moment: call it in a thread. A full disk notifies nobody."""
         name = self._name()
         if not name:
             return
@@ -38,16 +38,16 @@ class ChangeNotifier:
             new.replace(self.folder / name)
 
     def notify_soon(self) -> None:
-        """Ring in a moment, once for all that happens until then; on the event loop's thread."""
+        """Notify in a moment, once for all that happens until then; on the event loop's thread."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(SOON, self._due)
+            self._timer = asyncio.get_running_loop().call_later(NOTIFY_DELAY, self._due)
 
     def _due(self) -> None:
         self._timer = None
         asyncio.get_running_loop().run_in_executor(None, self.notify)
 
     def poll(self) -> bool:
-        """Whether another program has rung since this was last asked. Blocks for a moment."""
+        """Whether another program has notified since the last call. Blocks for a moment."""
         found: dict[str, tuple[int, int]] = {}
         with suppress(OSError), os.scandir(self.folder) as entries:
             for entry in entries:
@@ -61,7 +61,7 @@ class ChangeNotifier:
         return rung
 
     def names(self) -> set[str]:
-        """The programs that rang here, gone ones too; makes the folder. Blocks for a moment."""
+        """The programs that have a file here, also ended ones; makes the folder. Blocks."""
         with suppress(OSError):
             found = private_folder(self.folder).iterdir()
             return {path.name.removeprefix(".") for path in found}
@@ -75,7 +75,7 @@ class ChangeNotifier:
                     path.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """Ring now what was to be rung soon."""
+        """Send a notification that is still due."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -64,7 +64,7 @@ class RemoteApprovals:
     def __init__(self, database: Database, folder: Path) -> None:
         """``folder`` is where programs ring for each other, see ``ChangeNotifier``."""
         self._db = database
-        self.bell = ChangeNotifier(folder, lambda: database.owner)
+        self.notifier = ChangeNotifier(folder, lambda: database.owner)
 
     # A program without a window
 
@@ -132,7 +132,7 @@ class RemoteApprovals:
                 "SELECT owner FROM windows UNION SELECT owner FROM questions"
             ).fetchall()
         )
-        rang = await asyncio.to_thread(self.bell.names)
+        rang = await asyncio.to_thread(self.notifier.names)
         gone = ({str(row[0]) for row in rows} | rang) - {owner}
         gone -= await self._db.alive(gone)
 
@@ -143,7 +143,7 @@ class RemoteApprovals:
                 db.execute("DELETE FROM questions WHERE owner = ?", (name,))
 
         await self._db.write(write)
-        await asyncio.to_thread(self.bell.forget, gone & rang)
+        await asyncio.to_thread(self.notifier.forget, gone & rang)
 
     async def waiting(self) -> list[RemoteQuestion]:
         """The questions that nobody has answered yet, the first one asked first."""
@@ -159,7 +159,7 @@ class RemoteApprovals:
     def _ringing(self, work: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Write, and ring when it is written, even if nobody waits for it any more."""
         future = self._db.submit(work)
-        future.add_done_callback(lambda _: self.bell.notify())
+        future.add_done_callback(lambda _: self.notifier.notify())
         return asyncio.shield(asyncio.wrap_future(future))
 
 

@@ -60,12 +60,12 @@ class IdempotencyStore:
         query = "UPDATE requests SET session_id = ?, turn_id = ? WHERE key = ?"
         self._db.submit(lambda db: db.execute(query, (session_id, turn_id, key)) and None)
 
-    async def passes(self, session_id: str) -> None:
+    async def mark_temporary(self, session_id: str) -> None:
         """A session goes when its answer is out, or else with the next start of the server."""
         query = "INSERT OR REPLACE INTO passing VALUES (?, ?)"
         await self._db.write(lambda db: db.execute(query, (session_id, self._db.owner)) and None)
 
-    async def left_over(self) -> list[str]:
+    async def leftover_temporary(self) -> list[str]:
         """Sessions that should be gone, but their program ended first."""
         rows: list[tuple[str, str]] = await self._db.read(
             lambda db: db.execute("SELECT session_id, owner FROM passing").fetchall()
@@ -73,7 +73,7 @@ class IdempotencyStore:
         alive = await self._db.alive({owner for _, owner in rows})
         return [session_id for session_id, owner in rows if owner not in alive]
 
-    async def cut_short(self, session_id: str) -> None:
+    async def mark_interrupted(self, session_id: str) -> None:
         """The answer in this session broke off with its program, and will not be kept."""
         query = "UPDATE requests SET turn_id = '' WHERE session_id = ?"
         await self._db.write(lambda db: db.execute(query, (session_id,)) and None)

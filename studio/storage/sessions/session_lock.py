@@ -1,7 +1,7 @@
 """Session lock: lets one program at a time work in a session.
 
-A claim is a row, taken in one transaction with the look at what others do. One
-whose program has ended (see ``owners``) counts for nothing, and neither does a
+A lock is a row, written in one transaction with the check of what others do. One
+whose program has ended (see ``process_registry``) does not count, and neither does a
 turn without an end that such a program left behind.
 """
 

@@ -35,7 +35,7 @@ from .file_state import (
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class SnapshotLimits:
     """What a folder may hold for its commands to be undone; sizes in bytes."""
 
     files: int = 50_000
@@ -43,7 +43,7 @@ class Bounds:
     size: int = 500_000_000
 
 
-class TooMuch(Exception):
+class FolderTooLarge(Exception):
     """The folder is beyond the bounds."""
 
 
@@ -70,7 +70,7 @@ class FolderSnapshot:
         *,
         ignored: Collection[str] = (),
         excluded: Iterable[Path] = (),
-        bounds: Bounds | None = None,
+        bounds: SnapshotLimits | None = None,
     ) -> None:
         self.root = Path(os.path.realpath(root))
         self.refused = ""
@@ -78,7 +78,7 @@ class FolderSnapshot:
         self._contents = contents
         self._ignored = frozenset(ignored)
         self._excluded = frozenset(os.path.realpath(place) for place in excluded)
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or SnapshotLimits()
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._top = str(self.root)
@@ -96,7 +96,7 @@ class FolderSnapshot:
                 return {}
             try:
                 return self._look()
-            except TooMuch as reason:
+            except FolderTooLarge as reason:
                 self.refused = str(reason)
                 self._forget()
                 return {}
@@ -104,7 +104,7 @@ class FolderSnapshot:
                 self._forget()
                 raise
 
-    def look_at(
+    def scan_paths(
         self, paths: Iterable[str]
     ) -> tuple[dict[str, FileState | None], dict[str, Change]]:
         """What is at these paths and the folders above them now, and what of it changed.
@@ -179,7 +179,7 @@ class FolderSnapshot:
         for place, signature in zip(places, signatures, strict=True):
             if signature is None or seen.get(place) != signature:
                 if self._stopped.is_set():
-                    raise TooMuch("the program is ending")
+                    raise FolderTooLarge("the program is ending")
                 new[place], young[place] = reader.read(place, signature)
         reader.flush()
         changes: dict[str, Change] = {}
@@ -231,9 +231,9 @@ class FolderSnapshot:
             waiting += folder.folders
             count += 1 + len(folder.files)
             if count > self._bounds.files:
-                raise TooMuch("it has too many files")
+                raise FolderTooLarge("it has too many files")
             if self._stopped.is_set():
-                raise TooMuch("the program is ending")
+                raise FolderTooLarge("the program is ending")
         return found
 
     def _list(self, place: str) -> _Folder | None:
@@ -262,7 +262,7 @@ class FolderSnapshot:
         bounds = self._bounds
         sizes = (signature[2] for signature in signatures if signature is not None)
         if sum(size for size in sizes if size <= bounds.file_size) > bounds.size:
-            raise TooMuch("its files are too big together")
+            raise FolderTooLarge("its files are too big together")
 
     def _watches(self, path: str, place: str) -> bool:
         """Whether a look comes to this place."""

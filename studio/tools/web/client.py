@@ -131,7 +131,7 @@ class Client:
         if proxy:
             await self.network.forwarded(address, private=private)
             return await self._exchange(over(str(address)), address, trust, proxy)
-        places = await self.network.places(address, private=private)
+        places = await self.network.resolve(address, private=private)
         for left in range(len(places) - 1, -1, -1):
             try:
                 url = self._url(address, places[-left - 1])

@@ -63,7 +63,7 @@ class NetworkGuard:
     trust: Callable[[], ssl.SSLContext] = _system_trust
     proxy: Callable[[Address], str] = _environment_proxy
 
-    async def places(self, address: Address, *, private: bool) -> list[str]:
+    async def resolve(self, address: Address, *, private: bool) -> list[str]:
         """The IP addresses of a host, every one of them checked; raises ToolFailed.
 
         Who connects uses these and looks nothing up again: a second answer of
@@ -83,7 +83,7 @@ class NetworkGuard:
         if address.is_local_name:
             raise ToolFailed(PRIVATE.format(where=address.host, what=""))
         try:
-            await self.places(address, private=False)
+            await self.resolve(address, private=False)
         except UnknownHost:
             return
 

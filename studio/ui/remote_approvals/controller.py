@@ -72,9 +72,9 @@ class RemoteApprovals(QObject):
         """From now on this program is a window, and listens."""
         questions = studio.questions
         await questions.register()
-        await asyncio.to_thread(questions.bell.poll)
+        await asyncio.to_thread(questions.notifier.poll)
         self._studio = studio
-        self._watcher = QFileSystemWatcher([str(questions.bell.folder)], self)
+        self._watcher = QFileSystemWatcher([str(questions.notifier.folder)], self)
         self._watcher.directoryChanged.connect(self._ring)
         await self.refresh()
 
@@ -94,7 +94,7 @@ class RemoteApprovals(QObject):
     async def _hear(self) -> None:
         if self._studio is None:
             return
-        if await asyncio.to_thread(self._studio.questions.bell.poll):
+        if await asyncio.to_thread(self._studio.questions.notifier.poll):
             await self.refresh()
             self.notified.emit()
 

@@ -29,7 +29,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from studio.storage.snapshots.blob_store import DAY, digest_of
-from studio.storage.snapshots.folder_snapshot import Bounds
+from studio.storage.snapshots.folder_snapshot import SnapshotLimits
 from support.engine_home import engine_home, say
 from support.model_calls import run, write
 
@@ -265,7 +265,7 @@ async def test_a_folder_that_is_too_big_says_so(
     async with engine_home(tmp_path, PROVIDER, script) as home:
         for number in range(30):
             (home.folder / f"f{number}").touch()
-        home.studio.services.folders.bounds = Bounds(files=20)
+        home.studio.services.folders.bounds = SnapshotLimits(files=20)
         session = await home.session()
         events = await say(session, rules=ALLOWED)
         assert [e.text for e in events if isinstance(e, Notice)] == [

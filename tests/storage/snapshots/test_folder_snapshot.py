@@ -18,7 +18,7 @@ from studio.storage.snapshots import file_state
 from studio.storage.snapshots.blob_store import DAY, BlobStore, digest_of
 from studio.storage.snapshots.file_restore import restore
 from studio.storage.snapshots.file_state import Change, FileState, file_state_at
-from studio.storage.snapshots.folder_snapshot import Bounds, FolderSnapshot
+from studio.storage.snapshots.folder_snapshot import FolderSnapshot, SnapshotLimits
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and links of POSIX")
 
@@ -167,18 +167,18 @@ def test_what_is_settled_is_not_read_again(
 
 
 def test_a_folder_beyond_the_bounds_says_so(contents: BlobStore, root: Path) -> None:
-    many = FolderSnapshot(root, contents, bounds=Bounds(files=4))
+    many = FolderSnapshot(root, contents, bounds=SnapshotLimits(files=4))
     assert many.scan() == {} and many.refused == "it has too many files"
-    big = FolderSnapshot(root, contents, bounds=Bounds(size=1000))
+    big = FolderSnapshot(root, contents, bounds=SnapshotLimits(size=1000))
     assert big.scan() == {} and big.refused == "its files are too big together"
     (root / "a.txt").write_text("x")
     assert many.scan() == big.scan() == {}
-    state, changes = many.look_at(["a.txt"])  # one file can still be looked at
+    state, changes = many.scan_paths(["a.txt"])  # one file can still be looked at
     assert state["a.txt"] is not None and not changes
 
 
 def test_a_big_file_is_told_but_not_kept(contents: BlobStore, root: Path) -> None:
-    tree = FolderSnapshot(root, contents, bounds=Bounds(file_size=100))
+    tree = FolderSnapshot(root, contents, bounds=SnapshotLimits(file_size=100))
     tree.scan()
     (root / "src" / "b.bin").write_bytes(bytes(5000))
     before, after = tree.scan()["src/b.bin"]
@@ -195,7 +195,7 @@ def test_looking_at_some_paths_alone(contents: BlobStore, root: Path) -> None:
     (root / "src" / "empty").write_text("two")
     (root / "made").mkdir()
     (root / "made" / "c").write_text("c")
-    state, changes = tree.look_at(["a.txt", "made/c", "none/at/all"])
+    state, changes = tree.scan_paths(["a.txt", "made/c", "none/at/all"])
     assert told(changes) == {
         "a.txt": ("file", "file"), "made": ("", "folder"), "made/c": ("", "file"),
     }  # fmt: skip
