@@ -1,4 +1,4 @@
-"""A turn: runs the agent's loop as a task and yields its events (L-2).
+"""A turn: runs the agent's loop as a task, within its limits, and ends it once (L-2).
 
 Stop, the time limit and a reader that walks away end the work the same way:
 the task is cancelled, whatever the provider would not take back is closed
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 
 from studio.agent.limits import OverBudget
 from studio.domain.aio import settled
-from studio.domain.events import CompletionReason, Event, Notice, TurnComplete
+from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.domain.messages import Said
 from studio.domain.permissions import Answer
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class Turn:
-    """One turn. ``events()`` runs it; the other methods may be called meanwhile."""
+    """One turn. ``run()`` runs it; the other methods may be called meanwhile."""
 
     def __init__(self, loop: AgentLoop) -> None:
         self._loop = loop
@@ -36,8 +36,8 @@ class Turn:
         self._task: asyncio.Task[TurnEnd] | None = None
         self._stopping = False
 
-    async def events(self, said: Sequence[Said]) -> AsyncGenerator[Event, None]:
-        """Run the turn; exactly one ``TurnComplete`` comes, and it comes last.
+    async def run(self, said: Sequence[Said]) -> None:
+        """Run the turn; it records exactly one ``TurnComplete``, as its last event.
 
         With nothing said, the turn answers what was said before: a retry.
         """
@@ -51,11 +51,7 @@ class Turn:
             asyncio.create_task(self._watch_requests()),
         ]
         try:
-            while True:
-                event = await self._events.next()
-                yield event
-                if isinstance(event, TurnComplete):
-                    return
+            await asyncio.wait([self._task])
         finally:
             for watch in watches:
                 watch.cancel()
@@ -68,11 +64,6 @@ class Turn:
             self._stopping = True
             self._state.stop_reason = reason
             self._task.cancel()
-
-    async def ended(self) -> None:
-        """Return when nothing of this turn runs any more."""
-        if self._task is not None:
-            await asyncio.wait([self._task])
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """The answer to a permission question; a late one is ignored."""

@@ -1,8 +1,8 @@
 """The context and state of one turn: what it runs on, how far it is, how it ends.
 
 ``TurnContext`` is fixed when the turn begins, ``TurnState`` changes with each
-step. ``TurnEvents`` records the events in order and queues them for the
-reader. A ``Guard`` is called at fixed points of the loop and may end the turn.
+step. ``TurnEvents`` records the events in order. A ``Guard`` is called at
+fixed points of the loop and may end the turn.
 """
 
 from __future__ import annotations
@@ -141,11 +141,7 @@ class Guard:
 
 
 class TurnEvents:
-    """The events of one turn, in order: recorded at once, queued for the reader.
-
-    ``record`` receives every event when it happens, also those that a reader
-    who walked away does not see.
-    """
+    """Records the events of one turn in order; ``record`` receives each when it happens."""
 
     def __init__(
         self, record: Callable[[Event], None], state: TurnState, guards: Sequence[Guard]
@@ -153,11 +149,7 @@ class TurnEvents:
         self._record = record
         self._state = state
         self._guards = guards
-        self._queue: asyncio.Queue[Event] = asyncio.Queue()
         self._text: list[TextDelta | ReasoningDelta] = []
-
-    async def next(self) -> Event:
-        return await self._queue.get()
 
     def emit(self, event: Event) -> None:
         """Text that arrives together becomes one event, once all that came is read."""
@@ -184,4 +176,3 @@ class TurnEvents:
     def _publish(self, event: Event) -> None:
         self._state.apply(event)
         self._record(event)
-        self._queue.put_nowait(event)

@@ -10,7 +10,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -239,9 +239,7 @@ class Session:
                 preparing.result()
             if turn := self._built_turn(preparing):
                 self._turn = turn
-                async with aclosing(turn.events(self.state.pending.words(said))) as events:
-                    async for _ in events:
-                        pass
+                await turn.run(self.state.pending.words(said))
             else:
                 self._record_failed_start(preparing, started)
         finally:
