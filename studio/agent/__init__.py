@@ -14,7 +14,6 @@ Modules:
 - ``bootstrap``: Opens what is stored and builds the engine.
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
 - ``provider_factory``: Makes providers from the settings, the keys and the environment.
-- ``demo_provider``: Offers the simulator as a provider, for a first look without a key.
 - ``agent_files``: Reads agents from markdown files, and writes a template for a new one.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
 - ``limits``: Holds requests to the limits on tokens, money, time and rate.

@@ -165,7 +165,7 @@ class Engine:
         limit: int = PAGE,
         newest_first: bool = True,
     ) -> list[AuditEntry]:
-        """A page of every call of a tool, without secrets (L-15); see ``storage.audit.read``."""
+        """A page of every call of a tool, without secrets (L-15)."""
         return await self.store.audit(wanted, beyond=beyond, limit=limit, newest_first=newest_first)
 
     async def refresh_models(self, name: str, *, force: bool = False) -> None:

@@ -146,9 +146,9 @@ def _descriptor(name: str) -> ProviderDescriptor:
 def no_key(name: str) -> ProviderError:
     """What to say where a key is missing."""
     descriptor = PROVIDERS[name]
+    variable = f", or set {descriptor.key_variables[0]}" if descriptor.key_variables else ""
     return ProviderError(
         "no_key",
-        f"There is no API key for {descriptor.title}. "
-        f"Add one in the settings, or set {descriptor.key_variables[0]}.",
+        f"There is no API key for {descriptor.title}. Add one in the settings{variable}.",
         provider=name,
     )

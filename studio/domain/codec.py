@@ -93,8 +93,9 @@ def decode(hint: Any, data: Json) -> Any:
             return None
         if isinstance(data, dict) and "type" in data:
             for option in options:
-                if isinstance(option, type) and _stored_name(option) == data["type"]:
-                    return _build(option, data)
+                kind = cast("type[Any]", option)
+                if is_dataclass(option) and _stored_name(kind) == data["type"]:
+                    return _build(kind, data)
         for option in options:
             with suppress(ValueError):
                 return decode(option, data)

@@ -47,7 +47,7 @@ def exclusive_access(path: Path) -> Generator[None, None, None]:
     """Between reading ``path`` and replacing it, no other program that asks for this does so.
 
     The system lets go of the lock however a program ends; one that hangs is waited
-    for ``FIRST_BYTE_SECONDS``, and where files cannot be locked nothing is. Blocks, and raises
+    for ``PATIENCE``, and where files cannot be locked nothing is. Blocks, and raises
     OSError if the folder cannot be written.
     """
     path = path.resolve()

@@ -83,7 +83,7 @@ class OutputCapture:
                 self._tail = self._tail[-self._half :]
 
     def fresh(self) -> str:
-        """What came since the last time, until ``MAX_LINES`` characters were shown."""
+        """What came since the last time, until ``SHOWN`` characters were shown."""
         with self._lock:
             text = "".join(self._fresh)
             self._fresh.clear()

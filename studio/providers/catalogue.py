@@ -1,6 +1,6 @@
 """The model catalogue: asks providers for their models and caches the lists (P-3).
 
-One ``ChatListController`` a provider. It is never empty for want of an answer: while a
+One ``Listing`` a provider. It is never empty for want of an answer: while a
 refresh runs the last list for this key is shown, and after any failure the
 list built into the program, with the reason.
 """

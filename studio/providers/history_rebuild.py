@@ -1,6 +1,6 @@
 """History rebuild: prepares a conversation for another provider's native history (H-7).
 
-``paired`` is what every ``rebuild`` starts from: each message that calls tools
+``pair_calls`` is what every ``rebuild`` starts from: each message that calls tools
 is followed by a message that begins with exactly the results of these calls,
 once each, in call order, and no id stands for two calls. What the model
 cannot read has words in its place.

@@ -7,7 +7,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``client_policy``: Limits what an agent may do for a client.
 - ``command``: The command ``agent-studio serve``.
 - ``contract``: Requests, response parts and errors between the dialects and the responder.
-- ``conversation_match``: Recognises a conversation that was answered here before.
+- ``conversation_digest``: Recognises a conversation that was answered here before.
 - ``dialects``: Translate each API's JSON; one folder for each API.
 - ``errors``: Maps exceptions to the statuses, codes and messages that clients get.
 - ``event_mapper``: Turns the events of a turn into the parts of a response.

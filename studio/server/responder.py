@@ -29,7 +29,7 @@ from studio.storage.sessions.audit_log import AuditEntry, AuditFilter
 from . import errors
 from .client_policy import PermissionForwarder, client_policy
 from .contract import ApiRequest, BadRequest, ResponsePart, TurnRef
-from .conversation_match import split_conversation
+from .conversation_digest import split_conversation
 from .event_mapper import EventMapper, events_of_response
 from .model_names import resolve_model
 from .request_body import run_off_loop

@@ -26,7 +26,7 @@ from studio.domain.sessions import SessionInfo
 from studio.storage.sessions.idempotency_keys import IdempotencyStore
 
 from .contract import ApiRequest, BadRequest, TurnRef
-from .conversation_match import (
+from .conversation_digest import (
     KnownConversations,
     SplitConversation,
     check_tool_results,

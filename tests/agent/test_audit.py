@@ -454,7 +454,7 @@ async def test_the_command_lists_filters_and_exports(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(parents=True)
     empty = await terminal("audit")
     assert (empty.code, empty.out, empty.err) == (0, "", "No tool was called.\n")
-    [database] = (tmp_path / "home").rglob("*.db")
+    [database] = (tmp_path / "home").rglob("studio.db")
     store_db = Database(database, MIGRATIONS)
     await store_db.open()
     store = SessionStore(store_db)

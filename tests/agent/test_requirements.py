@@ -145,7 +145,7 @@ async def test_l2_json_has_what_happens_beside_the_turn(tmp_path: Path) -> None:
         def meanwhile(envelope: EventEnvelope) -> None:
             event = envelope.event
             if isinstance(event, ToolStarted):
-                session.queue([Words("And then?")])
+                session.queue.add([Words("And then?")])
 
         session.subscribe(meanwhile)
         console = Console()

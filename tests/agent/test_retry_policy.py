@@ -63,6 +63,19 @@ async def test_a_failed_request_is_made_again(tmp_path: Path, provider: str, cod
         assert len(home.asked) == 3 and not home.simulator.violations
 
 
+async def test_attempts_are_counted_for_each_step(tmp_path: Path) -> None:
+    """L-12: what failed before a good reply does not count against the next request."""
+    script = [
+        Turn(Call("read", {"path": "a.txt"}), faults=[status(500, times=2)]),
+        Turn(Text("Done."), faults=[status(500, times=2)]),
+    ]
+    policy = RetryPolicy(attempts=3, base=0.0)
+    async with engine_home(tmp_path, "openai", script, patience=policy) as home:
+        events = await events_of(await home.session())
+    waits = [event.attempt for event in events if isinstance(event, RetryScheduled)]
+    assert waits == [2, 3, 2, 3] and reason(events) == "done"
+
+
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_attempts_come_to_an_end(tmp_path: Path, provider: str) -> None:
     turn = Turn(Text("Never."), faults=[status(500, times=9)])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.server import conversation_match, routes
+from studio.server import conversation_digest, routes
 from studio.server import dialects as room
 from studio.server.dialects import registry
 from studio.simulator import Text, Turn
@@ -48,7 +48,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     names = {"__name__": registry.__name__, "__package__": registry.__package__}
     exec(compile(changed, registry.__file__, "exec"), names)  # the page's own code
     assert list(names["DIALECTS"]) == [*registry.DIALECTS, "completions"]  # type: ignore[call-overload]
-    for module in (registry, routes, conversation_match):
+    for module in (registry, routes, conversation_digest):
         monkeypatch.setattr(module, "DIALECTS", names["DIALECTS"])
     yield
     for name in [one for one in sys.modules if one.startswith(f"{room.__name__}.completions")]:

@@ -124,6 +124,7 @@ def test_drafts_are_stored_by_kind_and_a_file_draft_under_its_first_name() -> No
     drafts = [
         RecordDraft("d2", "people", "ada", None, record),
         RecordDraft("d3", "people", "ada", record, None, "approved"),
+        RecordDraft("d4", "people", "ada", {"type": "NoneType"}, {"type": "Draft"}),
     ]
     stored = encode_event(file)
     assert stored["draft"] == {

@@ -26,7 +26,7 @@ from studio.domain.messages import (
 )
 from studio.domain.tools import ToolSpec
 from studio.server.contract import ApiRequest, BadRequest, TurnRef
-from studio.server.conversation_match import KnownConversations, conversation_digest
+from studio.server.conversation_digest import KnownConversations, conversation_digest
 from studio.server.responder import Responder
 from studio.simulator import Call, Think, Turn, cut, stall, status
 from studio.simulator import Text as Says

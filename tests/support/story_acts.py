@@ -82,11 +82,11 @@ class StoryActs:
             case "try_now":
                 session.try_now()
             case "steer":
-                session.steer(session.queue([world.said(act.kind)]))
+                session.steer(session.queue.add([world.said(act.kind)]))
             case "queue":
-                session.queue([world.said(act.kind)])
+                session.queue.add([world.said(act.kind)])
             case "unqueue":
-                session.next_queued()
+                session.queue.take_next()
             case "approve" | "undo":
                 self.tasks.append(asyncio.create_task(world.decide(act.what)))
             case "quit" if not self.quit:

@@ -300,7 +300,7 @@ class StoryRunner:
             with pytest.raises(ConfigurationError, match="can only be read"):
                 await attempt
         with pytest.raises(ConfigurationError, match="can only be read"):
-            session.queue([Words("Go on")])
+            session.queue.add([Words("Go on")])
 
     def adopt(self, session: Session) -> None:
         self.session, self.session_id = session, session.info.id
@@ -574,7 +574,7 @@ class StoryRunner:
         # No other request is given up, however slow the computer is.
         limit = PATIENCE.limit if silent else HANG
         self.studio.services.retry_policy = replace(self.studio.services.retry_policy, limit=limit)
-        said = session.next_queued() if say.queued else [self.said(kind) for kind in say.said]
+        said = session.queue.take_next() if say.queued else [self.said(kind) for kind in say.said]
         recorded: list[Event] = []
         unsubscribe = session.subscribe(lambda envelope: recorded.append(envelope.event))
         self.fate = fate = StoryActs(self, say.acts)

@@ -93,7 +93,7 @@ class Watched:
                 await self._record([owner], made)
 
     async def restore(self, wanted: Mapping[str, Change]) -> tuple[list[str], list[str]]:
-        """Put paths back, see ``storage.restoring``; that is nobody's change."""
+        """Put paths back, see ``storage.snapshots.file_restore``; that is nobody's change."""
         async with self._lock:
             await self._look_at(wanted)
             try:

@@ -116,7 +116,8 @@ class ModelRequests:
     async def attempt(self, step: int, tokens: int) -> AsyncGenerator[Event | Reply, None]:
         """Send one request and yield its events; the last item is the reply.
 
-        All of the reply but its calls is in the history then. Without a reply
+        The reader leaves at the reply, so nothing may follow it here. All of the reply
+        but its calls is in the history then. Without a reply
         the attempt failed and the wait is over: send the next one. ``tokens`` is
         what the request is expected to send. Raises ContextTooLong, OverBudget,
         and ProviderError when no attempt is left.
@@ -125,8 +126,9 @@ class ModelRequests:
         try:
             async with aclosing(self._send(step, tokens)) as items:
                 async for item in items:
+                    if isinstance(item, Reply):
+                        self._failed = 0  # before the yield: the reader leaves at the reply
                     yield item
-            self._failed = 0
             return
         except ProviderError as error:
             failure = error

@@ -6,9 +6,10 @@ import json
 import re
 from typing import cast
 
-from studio.agent.loop.prompts import ANSWER_IN_WORDS
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.tools.sdk.argument_check import violations
+
+from .prompts import ANSWER_IN_WORDS
 
 TRIES = 2
 """So often an answer that does not fit is asked for again."""

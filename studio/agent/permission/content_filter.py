@@ -101,7 +101,7 @@ class OwnKind:
         return True
 
     def replaced(self, text: str, place: Callable[[str], str]) -> str:
-        """As of ``PartKind``; raises ToolFailed when it takes too long: then nothing comes in."""
+        """As of ``DataKind``; raises ToolFailed when it takes too long: then nothing comes in."""
         try:
             return self.pattern.sub(
                 lambda match: place(match[0]), text, concurrent=True, timeout=PATIENCE

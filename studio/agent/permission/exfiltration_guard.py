@@ -18,7 +18,7 @@ from studio.domain.messages import ToolCall
 from studio.domain.tools import Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
-from studio.tools.web import url_guard
+from studio.tools.web import web_address
 
 from .policy import COMMAND, PATH, target_of
 from .rulebook import NOTES
@@ -253,10 +253,12 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
 def _is_near(source: str) -> bool:
     """Whether an address is one in the person's own network, as far as it says so itself."""
     try:
-        address = url_guard.parse(source)
+        address = web_address.parse(source)
     except ToolFailed:
         return False
-    return address.is_local_name or (address.ip is not None and not url_guard.is_public(address.ip))
+    return address.is_local_name or (
+        address.ip is not None and not web_address.is_public(address.ip)
+    )
 
 
 def _first(sources: Iterable[str]) -> str:

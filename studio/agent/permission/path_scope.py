@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from studio.domain.errors import ToolFailed
 from studio.domain.permissions import Rule
 from studio.tools import Workspace
-from studio.tools.web import url_guard
+from studio.tools.web import web_address
 
 FOLDED = sys.platform in ("win32", "darwin")
 """Whether ``A`` and ``a`` are one file."""
@@ -68,7 +68,7 @@ def addresses_of(target: str) -> list[str]:
     As it is sent, and without what a server may leave out of the path.
     """
     try:
-        address = url_guard.parse(target)
+        address = web_address.parse(target)
     except ToolFailed:
         return [target]
     path, mark, query = address.target.partition("?")

@@ -13,11 +13,11 @@ from studio.domain.permissions import Layer, Rule, escaped
 from studio.domain.tools import ToolSpec
 from studio.tools import Workspace
 
+from .command_parts import CommandLine, CommandPart, analyze_command
 from .path_scope import FOLDED, Place, addresses_of, around, place_of
 from .pattern_match import fragments, may_fit
 from .rule_suggestions import rule_of
 from .rulebook import FOLDER, PLAN, Decision, Entry, Rulebook, decided, doubted, offers
-from .shell_analysis import CommandLine, CommandPart, analyze_command
 
 COMMAND = "command"
 """A tool whose target argument has this name hands it to a shell."""

@@ -6,7 +6,7 @@ import re
 
 from studio.domain.permissions import Rule, escaped
 
-from .shell_analysis import CommandPart
+from .command_parts import CommandPart
 from .shell_lexer import DYNAMIC
 
 _SUBCOMMANDS = frozenset(

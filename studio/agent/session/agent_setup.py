@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from studio.agent.loop.prompts import CLIENT_INSTRUCTIONS
 from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
@@ -21,7 +18,7 @@ from studio.domain.tools import ToolSpec
 from studio.providers.base import Provider
 from studio.tools import Tool, Workspace
 
-from .system_prompt import SystemPrompt
+from .system_prompt import SystemPrompt, instructions
 
 SEARCH = "web_search"
 
@@ -84,7 +81,7 @@ async def load_agent_setup(
     prompt = SystemPrompt(
         None if agent.bare else services.today(),
         info.permission_mode,
-        _instructions(agent, folder, info.instructions),
+        instructions(agent, folder, info.instructions),
         frozenset(spec.name for spec in offered),
     )
     return AgentSetup(
@@ -104,17 +101,3 @@ def _hosted(spec: ToolSpec, provider: Provider, model: str, search: str) -> Tool
     """The search of the provider in the place of ours, where the person wants that."""
     wanted = spec.name == SEARCH and search == "provider"
     return replace(spec, hosted=True) if wanted and provider.runs_tool(SEARCH, model) else spec
-
-
-def _instructions(agent: Agent, folder: Path, client: str) -> str:
-    """The agent's own, and a client's after them (S-1)."""
-    if agent.bare:
-        return client
-    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
-    own = (
-        f"{agent.prompt}\n\n"
-        f"You work in the folder {folder} on {system}. Paths are relative to it. "
-        "Files you write or edit become drafts that the person approves; "
-        "reading a file shows your draft of it."
-    )
-    return f"{own}\n\n{CLIENT_INSTRUCTIONS.format(text=client)}" if client else own

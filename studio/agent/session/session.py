@@ -33,8 +33,6 @@ from studio.domain.events import (
     Event,
     Exposed,
     FilesRestored,
-    MessageQueued,
-    MessageTaken,
     Notice,
     PermissionResolved,
     Recounted,
@@ -52,6 +50,7 @@ from studio.tools.drafts.draft_conflict import Conflict
 
 from .context_control import ContextControl
 from .event_channel import EventChannel, Subscriber
+from .message_queue import MessageQueue
 from .session_state import SessionState
 from .titles import title_of
 from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
@@ -103,6 +102,7 @@ class Session:
         self._stop_asked = self._escalating = False
         self._exclusive = asyncio.Lock()
         self._builder = TurnBuilder(state, services, self.files, new=new)
+        self.queue = MessageQueue(state, self._builder.steering)
         self._review = DraftReview(state, self._builder.workspace)
         self.memory = ContextControl(state, self._builder, self._exclusive_access)
         if damage:
@@ -303,32 +303,10 @@ class Session:
 
     # What the person says while a turn runs
 
-    def queue(self, said: Sequence[Said]) -> str:
-        """Keep words until the turn is done; returns the message's id."""
-        self.state.require_sound()
-        message = MessageQueued(uuid.uuid4().hex, whole(said))
-        self.state.record(message)
-        return message.message_id
-
-    def unqueue(self, message_id: str) -> tuple[Said, ...]:
-        """Take a queued message back; what it said, nothing if it was sent by now."""
-        said = self.transcript.queued.get(message_id, ())
-        if said:
-            self.state.record(MessageTaken(message_id))
-        return said
-
     def steer(self, message_id: str) -> None:
-        """Give a queued message to the running turn, with its next request.
-
-        If the turn ends before that, the message stays queued.
-        """
-        said = self.transcript.queued.get(message_id)
-        if said is not None and self.running:
-            self._builder.steering.append(MessageQueued(message_id, said))
-
-    def next_queued(self) -> tuple[Said, ...]:
-        """The oldest queued message, taken out of the queue, for a turn of its own."""
-        return self.unqueue(next(iter(self.transcript.queued), ""))
+        """Give a queued message to the running turn, if there is one."""
+        if self.running:
+            self.queue.steer(message_id)
 
     @property
     def as_parent(self) -> ParentTurn | None:
@@ -448,7 +426,7 @@ class Session:
             raise ConfigurationError("This session is still working. Stop it first, or wait.")
 
     async def _claim(self) -> None:
-        """Have the session for this program alone, until ``_let_go``."""
+        """Have the session for this program alone, until ``_release``."""
         claim = asyncio.ensure_future(self._journal.claim())
         try:
             await settled(claim)  # stopped or not, nothing is told in a chat that is another's

@@ -7,12 +7,15 @@ change, a note is appended instead; a new history repeats the notes.
 
 from __future__ import annotations
 
+import platform
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 
-from studio.agent.loop.prompts import MODE_NOTES
-from studio.domain.agents import PermissionMode
+from studio.agent.loop.prompts import CLIENT_INSTRUCTIONS, MODE_NOTES
+from studio.domain.agents import Agent, PermissionMode
 from studio.domain.events import Told, Topic
 
 
@@ -62,3 +65,17 @@ class SystemPrompt:
         missing = f"These tools cannot be used now: {', '.join(gone)}."
         tell("tools", missing if gone else "All tools may be used again.", not gone)
         return news
+
+
+def instructions(agent: Agent, folder: Path, client: str) -> str:
+    """The agent's instructions with its folder, and a client's after them (S-1)."""
+    if agent.bare:
+        return client
+    system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+    own = (
+        f"{agent.prompt}\n\n"
+        f"You work in the folder {folder} on {system}. Paths are relative to it. "
+        "Files you write or edit become drafts that the person approves; "
+        "reading a file shows your draft of it."
+    )
+    return f"{own}\n\n{CLIENT_INSTRUCTIONS.format(text=client)}" if client else own

@@ -106,7 +106,7 @@ class ChatLoop:
             message = await attach_mentions(text, Path(self.session.info.folder))
             said = (*self.attached, *message.files.values(), Text(message.text))
             check_total_size(said)
-            queued = self.session.queue(said) if self._work is not None else ""
+            queued = self.session.queue.add(said) if self._work is not None else ""
         except ConfigurationError as error:
             self.console.say(str(error))
             self.screen.give_back(text)
@@ -150,7 +150,7 @@ class ChatLoop:
             if not driver.stopped:
                 await driver.offer_drafts()
             await self._update_costs()
-            if driver.stopped or not (said := self.session.next_queued()):
+            if driver.stopped or not (said := self.session.queue.take_next()):
                 break
         self._give_back()
 
@@ -158,7 +158,7 @@ class ChatLoop:
         """Return queued messages to the prompt, as they were typed."""
         typed: list[str] = []
         for message_id in list(self.session.transcript.queued):
-            said = self.session.unqueue(message_id)
+            said = self.session.queue.remove(message_id)
             text, attached = self._queued.pop(
                 message_id, (_words(said), [part for part in said if not isinstance(part, Text)])
             )

@@ -208,7 +208,7 @@ class SlashCommands:
             raise ConfigurationError("The agent is not at work. Say it as your next message.")
         if not text:
             raise ConfigurationError("Say what: /steer TEXT")
-        session.steer(session.queue([Text(text)]))
+        session.steer(session.queue.add([Text(text)]))
         self._say(f"With its next step: {text}")
 
     async def _new(self, _: str) -> None:

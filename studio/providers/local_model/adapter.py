@@ -2,7 +2,7 @@
 
 SmolLM2-135M, or any GGUF file the person chose, behind llama.cpp's own server
 in a child process. The wire is Chat Completions; for SmolLM2 each request is
-put in words that so small a model can follow (``builtin_prompt``). Its native
+put in words that so small a model can follow (``prompt``). Its native
 history stays whole: only what is sent is shortened.
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,7 +123,7 @@ class Responses(Surface):
         )
 
     def unknown(self, kind: str) -> list[Frame]:
-        item: Body = {"id": "su_1", "type": "surprise_item", "surprise": "new"}
+        item: Body = {"id": f"su_{uuid.uuid4().hex}", "type": "surprise_item", "surprise": "new"}
         if kind == "block":
             return [
                 _event(f"response.output_item.{stage}", item=item, output_index=90)

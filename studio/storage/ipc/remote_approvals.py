@@ -2,7 +2,7 @@
 
 The server, a command of a cron job: they store their question here and wait; an
 open window finds it and stores the answer. Nothing but the person's answer is
-ever a yes: without a window, after ``FIRST_BYTE_SECONDS``, with a database that fails, it
+ever a yes: without a window, after ``PATIENCE``, with a database that fails, it
 is a no.
 """
 
@@ -79,7 +79,7 @@ class RemoteApprovals:
         """Ask in the window and wait for the answer.
 
         None, which is no yes, when there is no window or none any more, after
-        ``FIRST_BYTE_SECONDS``, and where the database fails. Cancelled, the question is withdrawn.
+        ``PATIENCE``, and where the database fails. Cancelled, the question is withdrawn.
         """
         asked = uuid.uuid4().hex
         shown = _shown(question)

@@ -148,7 +148,7 @@ def violations(schema: JsonObject, value: Json, *, foreign: bool = False) -> lis
     """Where a value does not fit a schema, in words; nothing of one that is no schema.
 
     A ``foreign`` one is a stranger's, who may want it to take for ever: one with patterns
-    is held to be none, and so is one that takes longer than ``FIRST_BYTE_SECONDS``.
+    is held to be none, and so is one that takes longer than ``PATIENCE``.
     """
     from fastjsonschema import JsonSchemaValueException, JsonSchemaValuesException
 

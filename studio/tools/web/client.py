@@ -16,8 +16,8 @@ import studio
 from studio.domain.errors import ToolFailed
 from studio.tools.sdk.result import size
 
-from .dns_guard import NetworkGuard
-from .url_guard import PORTS, Address
+from .private_address_guard import NetworkGuard
+from .web_address import PORTS, Address
 
 if TYPE_CHECKING:
     import httpx2

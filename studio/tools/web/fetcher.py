@@ -18,7 +18,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.messages import Image
 from studio.processes.daemon_thread import Stop
 
-from . import url_guard
+from . import web_address
 from .client import Client, WebResponse
 from .extract import Content, read
 from .search import ENDPOINTS, Endpoints, SearchResult, ask_engine
@@ -158,7 +158,7 @@ class Web:
         fetched too; it is asked about each, and may refuse by ToolFailed.
         """
         private = self.choices().fetch_private
-        address = url_guard.parse(url)
+        address = web_address.parse(url)
         for _ in range(self._client.limits.redirects + 1):
             answer, fetched = await self._answer(address, private)
             to = answer.leads_to
@@ -185,7 +185,9 @@ class Web:
             content.images,
         )
 
-    async def _answer(self, address: url_guard.Address, private: bool) -> tuple[WebResponse, float]:
+    async def _answer(
+        self, address: web_address.Address, private: bool
+    ) -> tuple[WebResponse, float]:
         """What was answered there, and when."""
         key = (str(address), private)
         kept = self._cache.get(key)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, quote_plus, urlencode, urlsplit
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import Json
 
-from . import url_guard
+from . import web_address
 from .charset import decode
 from .client import Client, WebResponse
 from .markdown import markdown
@@ -70,7 +70,7 @@ async def ask_engine(
             form = urlencode({"q": query, "b": ""}).encode()
             answer = await client.send(
                 "POST",
-                url_guard.parse(endpoints.duckduckgo),
+                web_address.parse(endpoints.duckduckgo),
                 headers={"Content-Type": "application/x-www-form-urlencoded"},
                 body=form,
                 private=private,
@@ -81,7 +81,7 @@ async def ask_engine(
             url = f"{endpoints.brave}?q={quote_plus(query[:400])}&count={count}"
             answer = await client.send(
                 "GET",
-                url_guard.parse(url),
+                web_address.parse(url),
                 headers={"X-Subscription-Token": token, "Accept": "application/json"},
                 private=private,
             )
@@ -91,7 +91,7 @@ async def ask_engine(
             body = json.dumps({"query": query[:400], "max_results": count}).encode()
             answer = await client.send(
                 "POST",
-                url_guard.parse(endpoints.tavily),
+                web_address.parse(endpoints.tavily),
                 headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
                 body=body,
                 private=private,
@@ -105,7 +105,7 @@ async def ask_engine(
             # The person's own server, wherever it is: they typed its address.
             answer = await client.send(
                 "GET",
-                url_guard.parse(url),
+                web_address.parse(url),
                 headers={"Accept": "application/json"},
                 private=True,
             )
@@ -160,7 +160,7 @@ def _hit(title: object, url: object, snippet: object) -> SearchResult | None:
     if not isinstance(url, str):
         return None
     try:
-        address = str(url_guard.parse(url))
+        address = str(web_address.parse(url))
     except ToolFailed:
         return None
     words = [_plain(text) if isinstance(text, str) else "" for text in (title, snippet)]

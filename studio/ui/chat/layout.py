@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
-from .message_queue import QueueView
+from .queue_view import QueueView
 from .status_strip import StatusStrip
 
 COLUMN = 680

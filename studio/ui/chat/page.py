@@ -25,12 +25,12 @@ from .composer import Composer
 from .file_viewer import FileViewer
 from .header import Header
 from .layout import PageLayout
-from .message_queue import QueueView
 from .model.chat_model import ChatModel
 from .model.open_chat import Change
 from .model.turn_runner import TurnRunner
 from .model.turn_undo import Step
 from .option_menus import OptionMenus
+from .queue_view import QueueView
 from .status_strip import StatusStrip
 from .suggestions import Suggestions
 
@@ -282,10 +282,10 @@ class ChatPage(QWidget):
                 self._ask_trust()
             case "not_now":
                 self.model.trust.put_off()
-            case _ if not self.model.recovery.do(name):
+            case "replace_key":
                 self.settings_wanted.emit("providers", self.model.options.provider)
             case _:
-                pass
+                self.model.recovery.do(name)
 
     def _ask_trust(self) -> None:
         """Say what trust means, and trust the folder if the person wants that."""

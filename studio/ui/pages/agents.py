@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 from studio.files.folders import private_folder
 from studio.ui.chat.model.session_options import ROLE_LIMITS
-from studio.ui.pages.page import ListPage
 from studio.ui.widgets import Button, Tile
+
+from .page import ListPage
 
 
 class AgentsPage(ListPage):

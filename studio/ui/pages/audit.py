@@ -33,7 +33,6 @@ from PySide6.QtWidgets import (
 from studio.agent.audit_export import export
 from studio.agent.engine import Engine
 from studio.storage.sessions.audit_log import AuditEntry, AuditFilter, AuditState
-from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme, joined
 from studio.ui.widgets import (
     Button,
@@ -45,6 +44,8 @@ from studio.ui.widgets import (
     OverlayBar,
     paint_ends,
 )
+
+from .page import Page, Run
 
 PAGE = 200
 STATES: dict[AuditState, tuple[str, str, str]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from studio.ui.pages.page import ListPage
+from .page import ListPage
 
 
 class WorkflowsPage(ListPage):

@@ -174,7 +174,7 @@ async def test_l8_after_the_persons_words_the_same_call_is_no_circle(tmp_path: P
         def once_more(envelope: EventEnvelope) -> None:
             event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
-                session.steer(session.queue([Text("Look once more.")]))
+                session.steer(session.queue.add([Text("Look once more.")]))
 
         session.subscribe(once_more)
         events = await say(session)

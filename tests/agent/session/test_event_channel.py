@@ -68,7 +68,7 @@ async def test_the_stream_of_a_turn_and_every_subscriber_get_the_same_envelopes(
         read: list[EventEnvelope] = []
         async for one in session.turn([Said("Go")]):
             if isinstance(one.event, TurnStarted):
-                session.queue([Said("And then?")])
+                session.queue.add([Said("And then?")])
             read.append(one)
     assert read == here == everywhere
     assert isinstance(read[0].event, TurnStarted) and isinstance(read[-1].event, TurnComplete)

@@ -126,7 +126,7 @@ async def test_l1_words_said_meanwhile_steer_the_turn_at_its_next_step(
         def rather(envelope: EventEnvelope) -> None:
             event = envelope.event
             if isinstance(event, ToolFinished) and len(home.asked) == 1:
-                session.steer(session.queue([Text("Rather look at tests.")]))
+                session.steer(session.queue.add([Text("Rather look at tests.")]))
 
         session.subscribe(rather)
         events = await say(session)
@@ -154,7 +154,7 @@ async def test_l1_steering_an_answer_that_is_being_written_gets_one_more_step(
         def louder(envelope: EventEnvelope) -> None:
             event = envelope.event
             if type(event).__name__ == "TextDelta" and len(home.asked) == 1:
-                session.steer(session.queue([Text("Louder.")]))
+                session.steer(session.queue.add([Text("Louder.")]))
 
         session.subscribe(louder)
         events = await say(session)
@@ -169,20 +169,20 @@ async def test_l1_queued_words_wait_for_the_end_and_outlive_the_program(tmp_path
         async for envelope in session.turn([Text("Go")]):
             event = envelope.event
             if isinstance(event, ToolFinished):
-                session.queue([Text("Then this.")])
-                session.queue([Text("And this.")])
-                taken = session.queue([Text("Not this.")])
+                session.queue.add([Text("Then this.")])
+                session.queue.add([Text("And this.")])
+                taken = session.queue.add([Text("Not this.")])
         assert "Then this" not in str([one.json for one in home.asked])
-        assert session.unqueue(taken) == (Text("Not this."),)
-        assert session.unqueue(taken) == ()
+        assert session.queue.remove(taken) == (Text("Not this."),)
+        assert session.queue.remove(taken) == ()
     async with engine_home(tmp_path, "anthropic", script[2:]) as home:
         session = await _only(home)
         assert list(session.transcript.queued.values()) == [
             (Text("Then this."),), (Text("And this."),),
         ]  # fmt: skip
-        events = [one.event async for one in session.turn(session.next_queued())]
+        events = [one.event async for one in session.turn(session.queue.take_next())]
         assert end_of(events).reason == "done" and "Then this." in str(home.asked[0].json)
-        assert session.next_queued() == (Text("And this."),) and session.next_queued() == ()
+        assert session.queue.take_next() == (Text("And this."),) and session.queue.take_next() == ()
 
 
 async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ async def test_l1_a_stopped_turn_keeps_what_was_to_steer_it(tmp_path: Path) -> N
         async for envelope in session.turn([Text("Go")]):
             event = envelope.event
             if type(event).__name__ == "AwaitingPermission":
-                session.steer(session.queue([Text("Wait.")]))
+                session.steer(session.queue.add([Text("Wait.")]))
                 session.stop()
         assert [words[0] for words in session.transcript.queued.values()] == [Text("Wait.")]
         assert (
-            end_of([one.event async for one in session.turn(session.next_queued())]).reason
+            end_of([one.event async for one in session.turn(session.queue.take_next())]).reason
             == "done"
         )
 
@@ -254,7 +254,7 @@ async def test_l1_what_a_model_cannot_read_steers_it_in_words(
             event = envelope.event
             if isinstance(event, ToolFinished):
                 picture = Image("image/png", b"\x89PNG not sent")
-                session.steer(session.queue([Text("Like this."), picture]))
+                session.steer(session.queue.add([Text("Like this."), picture]))
 
         session.subscribe(show)
         await say(session)

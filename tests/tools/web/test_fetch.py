@@ -21,7 +21,7 @@ from studio.tools.builtin.fetch import fetch
 from studio.tools.web import Client, NetworkGuard, Web, WebLimits
 from studio.tools.web.client import WebResponse
 from studio.tools.web.fetcher import NoWeb, freshness
-from studio.tools.web.url_guard import is_public, parse
+from studio.tools.web.web_address import is_public, parse
 from support.engine_home import engine_home, say
 from support.local_site import Site, SiteRequest, site
 from support.waiting import FOREVER

@@ -201,7 +201,9 @@ async def test_a_failed_turn_is_tried_again(tmp_path: Path) -> None:
         await chat.say("Go")
         await chat.done()
         assert chat.texts == ["Go"]
-        assert chat.model.recovery.do("try_again") and not chat.model.recovery.do("settings")
+        chat.model.recovery.do("try_again")
+        with pytest.raises(LookupError):
+            chat.model.recovery.do("settings")
         await until(lambda: "Late." in chat.texts)
         await chat.done()
 
@@ -313,3 +315,18 @@ async def test_changes_made_by_listeners_are_told_after_the_change_they_follow()
     end()
     chat.notify("queue")
     assert told[-1] == ("first", "queue")
+
+
+async def test_a_listener_that_fails_keeps_no_change_from_the_others(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    chat = OpenChat(TurnRunner(lambda error: None, lambda *_: None), lambda problem: None)
+    told: list[str] = []
+
+    def fails(change: Change) -> None:
+        raise RuntimeError("broken")
+
+    chat.subscribe(fails)
+    chat.subscribe(lambda change: told.append(change.part))
+    chat.notify("queue")
+    assert told == ["queue"] and "a listener of the chat failed" in caplog.text

@@ -202,7 +202,7 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
     async with at_window(tmp_path, COMPATIBLE, [Turn(Text("Fine."))]) as person:
         person.say("Hello")
         await person.done()
-    file = next((tmp_path / "studio").rglob("*.db"))
+    file = next((tmp_path / "studio").rglob("studio.db"))
     with sqlite3.connect(file) as db:
         last = db.execute("SELECT max(seq) FROM transcript").fetchone()[0]
         db.execute("UPDATE transcript SET body = 'torn' WHERE seq = ?", (last - 2,))

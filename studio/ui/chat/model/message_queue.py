@@ -66,7 +66,7 @@ class MessageQueue:
         session = self._chat.session
         if session is None or session.damage:
             return
-        message_id = session.queue(self._input.take().parts)
+        message_id = session.queue.add(self._input.take().parts)
         if now:
             self._steer(session, message_id)
         self._update()
@@ -79,7 +79,7 @@ class MessageQueue:
         if self._input.state != "idle":
             self._steer(session, message_id)
             self._update()
-        elif parts := session.unqueue(message_id):
+        elif parts := session.queue.remove(message_id):
             self._input.set_state("running")
             self._chat.runner.start(session, parts)
 
@@ -93,7 +93,7 @@ class MessageQueue:
         session = self._chat.session
         if session is None:
             return
-        parts = session.unqueue(message_id)
+        parts = session.queue.remove(message_id)
         if parts and not self._input.text and not self._input.attachments.blocks:
             self._input.fill(parts)
 

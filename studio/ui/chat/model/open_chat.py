@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
     from studio.domain.envelope import EventEnvelope
     from studio.domain.events import Event
+
+log = logging.getLogger(__name__)
 
 Part: TypeAlias = Literal[
     "engine", "chat", "event", "turn", "state", "session", "sent", "input", "attachments",
@@ -90,7 +93,10 @@ class OpenChat:
             while self._changes:
                 change = self._changes.popleft()
                 for listener in tuple(self._listeners):
-                    listener(change)
+                    try:
+                        listener(change)
+                    except Exception:  # the others are told all the same
+                        log.exception("a listener of the chat failed")
         finally:
             self._notifying = False
 

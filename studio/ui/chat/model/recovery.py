@@ -14,14 +14,17 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.blocks import UserBlock
 
 
+_OF_SESSION = {"raise_cap", "try_now", "stop", "compact", "new_chat_from_here", "continue_from"}
+
+
 class RecoveryActions:
     """Does what the buttons of errors, waits, ends and of the status strip say."""
 
     def __init__(self, chat: OpenChat, message_input: MessageInput) -> None:
         self._chat, self._input = chat, message_input
 
-    def do(self, name: str) -> bool:
-        """Do what a button is called; False for one that is not about the session."""
+    def do(self, name: str) -> None:
+        """Do what a button is called; LookupError for a name that nothing does."""
         chat, session = self._chat, self._chat.session
         match name:
             case "try_again" | "go_on":
@@ -42,9 +45,10 @@ class RecoveryActions:
                 chat.run(self._branch(session))
             case "stop_editing":
                 self._input.clear()
+            case _ if name in _OF_SESSION:
+                pass  # the session was closed meanwhile
             case _:
-                return False
-        return True
+                raise LookupError(f"No action is called {name}")
 
     def retry(self, mode: Mode | None = None) -> None:
         """Try the last message again, or go on from where the last turn ended."""

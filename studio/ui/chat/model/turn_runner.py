@@ -83,7 +83,7 @@ class TurnRunner:
         if before is not None:
             await asyncio.wait([before])
         done = await self._turn(session, said, mode or self.modes.get(session.info.id))
-        while done and not self._leaving and (said := session.next_queued()):
+        while done and not self._leaving and (said := session.queue.take_next()):
             done = await self._turn(session, said, self.modes.get(session.info.id))
 
     async def _turn(self, session: Session, said: Sequence[Said], mode: Mode | None) -> bool:

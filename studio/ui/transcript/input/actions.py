@@ -34,7 +34,7 @@ class Actions(QObject):
     """Does what can be done on the stage; the rest is for the owner, by signals."""
 
     permission_answered = Signal(str, str)
-    """A question's id and the ``FinalAnswer``."""
+    """A question's id and the ``Answer``."""
     scopes_wanted = Signal(object, object)
     """A question's card and its button: where “Always” counts is to be chosen."""
     reply_given = Signal(str, str)

@@ -1,4 +1,4 @@
-"""DNS guard: resolves a host, checks the addresses, and connects to exactly those (T-8)."""
+"""Private address guard: resolves a host and connects to exactly what it checked (T-8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from studio.domain.errors import ToolFailed
 
-from .url_guard import Address, is_public, plain
+from .web_address import Address, is_public, plain
 
 PRIVATE = (
     "{where} is in this computer's own network{what}, where pages are not fetched. "

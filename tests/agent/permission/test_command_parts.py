@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from studio.agent.permission.command_parts import analyze_command
 from studio.agent.permission.pattern_match import may_fit
 from studio.agent.permission.policy import Policy
-from studio.agent.permission.shell_analysis import analyze_command
 from studio.domain.permissions import Rule
 from studio.tools.builtin.run import run
 

@@ -1,4 +1,4 @@
-"""Message queue: shows the messages that wait above the composer (L-1)."""
+"""Queue view: shows the messages that wait above the composer (L-1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversation matching finds the session that a request belongs to.
+"""Conversation digests recognise a conversation that was answered here before.
 
 Most clients keep no session: they send the whole conversation each time. Where
 it begins with a conversation that was answered here before, it continues in that session,

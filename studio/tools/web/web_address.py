@@ -1,4 +1,4 @@
-"""URL guard: parses addresses strictly, and tells public ones from private networks (T-8).
+"""Web addresses: parses them strictly, and tells public ones from private networks (T-8).
 
 Programs disagree on odd addresses, and in such a gap a way to the person's own
 network would open. So an address is read once, here, and what is odd is refused.

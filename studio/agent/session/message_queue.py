@@ -1,0 +1,49 @@
+"""The message queue: keeps what the person says while a turn runs, for a turn of its own."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Sequence
+
+from studio.agent.attachments import whole
+from studio.domain.events import MessageQueued, MessageTaken
+from studio.domain.messages import Said
+
+from .session_state import SessionState
+
+
+class MessageQueue:
+    """The queued messages of one session; the transcript holds them, so a restart keeps them."""
+
+    def __init__(self, state: SessionState, steering: deque[MessageQueued]) -> None:
+        """``steering`` are the messages that the running turn reads with its next request."""
+        self._state = state
+        self._steering = steering
+
+    def add(self, said: Sequence[Said]) -> str:
+        """Keep words until the turn is done; returns the message's id."""
+        self._state.require_sound()
+        message = MessageQueued(uuid.uuid4().hex, whole(said))
+        self._state.record(message)
+        return message.message_id
+
+    def remove(self, message_id: str) -> tuple[Said, ...]:
+        """Take a queued message back; what it said, nothing if it was sent by now."""
+        said = self._state.transcript.queued.get(message_id, ())
+        if said:
+            self._state.record(MessageTaken(message_id))
+        return said
+
+    def steer(self, message_id: str) -> None:
+        """Give a queued message to the running turn.
+
+        If the turn ends before its next request, the message stays queued.
+        """
+        said = self._state.transcript.queued.get(message_id)
+        if said is not None:
+            self._steering.append(MessageQueued(message_id, said))
+
+    def take_next(self) -> tuple[Said, ...]:
+        """The oldest queued message, taken out of the queue, for a turn of its own."""
+        return self.remove(next(iter(self._state.transcript.queued), ""))
