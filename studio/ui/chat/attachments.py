@@ -18,7 +18,6 @@ from studio.ui.widgets.thumbnails import paint_image
 
 from .model.attachments import Attachment
 from .model.chat_model import ChatModel
-from .model.open_chat import Change
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.domain.messages import File, Image
@@ -140,7 +139,7 @@ class Attachments(QWidget):
         self.setAccessibleName("Attached files")
         self.hide()
         model.attachments.describe = self._describe
-        model.subscribe(self._changed)
+        model.subscribe(lambda _: self._refresh(), "attachments")
         theme.changed.connect(self.fit)
 
     # What a person adds and removes
@@ -178,10 +177,6 @@ class Attachments(QWidget):
             self.chips[min(at, len(self.chips) - 1)].remove.setFocus()
 
     # What is shown
-
-    def _changed(self, change: Change) -> None:
-        if change.part == "attachments":
-            self._refresh()
 
     def _refresh(self) -> None:
         items = self._model.attachments.items

@@ -258,7 +258,7 @@ class Composer(QWidget):
         self.agent.opening.connect(model.options_changed)
         theme.changed.connect(self._space)
         self.setFocusProxy(self.editor)
-        model.subscribe(self._changed)
+        model.subscribe(self._changed, "input", "state", "attachments", "chat", "options")
 
     @property
     def text(self) -> str:

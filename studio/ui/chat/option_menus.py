@@ -139,10 +139,10 @@ class OptionMenus(QObject):
         composer.model_chosen.connect(self.choose_model)
         composer.mode_chosen.connect(model.options.choose_permission_mode)
         composer.folder_chosen.connect(self._folder_chosen)
-        model.subscribe(self._changed)
+        model.subscribe(self._changed, "options")
 
     def _changed(self, change: Change) -> None:
-        if change.part == "options" and self._model.engine is not None:
+        if self._model.engine is not None:
             self._fill(self._model.engine)
 
     def _fill(self, engine: Engine) -> None:

@@ -11,7 +11,6 @@ from studio.ui.widgets import Button, IconButton, Label, paint_rounded
 
 from .model.chat_model import ChatModel
 from .model.message_queue import QueuedMessage
-from .model.open_chat import Change
 
 MOST_SHOWN = 4
 """As many are shown; the others are counted."""
@@ -82,12 +81,8 @@ class QueueView(QWidget):
         self._column.addWidget(self._more)
         self.setAccessibleName("Queued messages")
         theme.changed.connect(self._restyle)
-        model.subscribe(self._model_changed)
+        model.subscribe(lambda _: self._refresh(), "queue")
         self.hide()
-
-    def _model_changed(self, change: Change) -> None:
-        if change.part == "queue":
-            self._refresh()
 
     def _refresh(self) -> None:
         for row in self.rows:

@@ -16,7 +16,6 @@ from studio.ui.widgets import AnimationTimer, Button, Label, paint_rounded
 from studio.ui.widgets.painting import TAGS
 
 from .model.chat_model import ChatModel, Status
-from .model.open_chat import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ class StatusStrip(QWidget):
         self._row.addWidget(self._clock, 1)
         self.setAccessibleName("About this chat")
         theme.changed.connect(self._space)
-        model.subscribe(self._model_changed)
+        model.subscribe(lambda _: self.refresh(), "chat", "event", "turn", "status")
         self._space()
         self.hide()
 
@@ -90,10 +89,6 @@ class StatusStrip(QWidget):
         """Its height at a width."""
         least = self._theme.height(28) + 2 * self._theme.px(8)
         return max(least, self._row.heightForWidth(width))
-
-    def _model_changed(self, change: Change) -> None:
-        if change.part in ("chat", "event", "turn", "status"):
-            self.refresh()
 
     def refresh(self) -> None:
         """Show the model's status as it is now."""

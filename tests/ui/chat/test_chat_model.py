@@ -330,3 +330,15 @@ async def test_a_listener_that_fails_keeps_no_change_from_the_others(
     chat.subscribe(lambda change: told.append(change.part))
     chat.notify("queue")
     assert told == ["queue"] and "a listener of the chat failed" in caplog.text
+
+
+async def test_a_listener_hears_of_the_parts_it_named_until_it_ends() -> None:
+    chat = OpenChat(TurnRunner(lambda error: None, lambda *_: None), lambda problem: None)
+    told: list[str] = []
+    end = chat.subscribe(lambda change: told.append(change.part), "queue", "state")
+    for part in ("queue", "options", "state"):
+        chat.notify(part)
+    end()
+    end()
+    chat.notify("queue")
+    assert told == ["queue", "state"]

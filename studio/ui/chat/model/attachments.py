@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.domain.errors import StudioError
 
-from .open_chat import Change, OpenChat
+from .open_chat import OpenChat
 from .session_options import SessionOptions
 
 if TYPE_CHECKING:  # all this comes after the first paint
@@ -67,11 +67,7 @@ class AttachmentList:
         self.describe: Callable[[Image | File], Awaitable[tuple[str, object]]] = no_description
         """Says what a file is and makes its preview; replaced by the widget that shows it."""
         self._check_task: asyncio.Task[Any] | None = None
-        chat.subscribe(self._changed)
-
-    def _changed(self, change: Change) -> None:
-        if change.part == "options":
-            self.recheck()
+        chat.subscribe(lambda _: self.recheck(), "options")
 
     @property
     def blocks(self) -> list[Image | File]:

@@ -12,7 +12,7 @@ from .external_changes import ExternalChanges
 from .folder_trust import FolderTrust
 from .message_input import MessageInput
 from .message_queue import MessageQueue
-from .open_chat import Change, Listener, OpenChat
+from .open_chat import Change, Listener, OpenChat, Part
 from .recovery import RecoveryActions
 from .send import MessageSender
 from .session_options import SessionOptions
@@ -42,9 +42,9 @@ class Status(NamedTuple):
 class ChatModel:
     """The state of the chat pane and its one signal.
 
-    ``subscribe`` takes a listener for every ``Change``. The parts are public:
-    widgets read them and call their methods. ``report`` takes a problem in
-    words for the person.
+    ``subscribe`` takes a listener for each ``Change`` of the parts that it names.
+    The parts are public: widgets read them and call their methods. ``report``
+    takes a problem in words for the person.
     """
 
     def __init__(self, runner: TurnRunner, report: Callable[[str], None]) -> None:
@@ -62,11 +62,11 @@ class ChatModel:
         self.undo = TurnUndo(chat)
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
-        chat.subscribe(self._changed)
+        chat.subscribe(self._changed, "chat", "state", "event", "turn")
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` with each change; returns what ends that."""
-        return self._chat.subscribe(listener)
+    def subscribe(self, listener: Listener, *parts: Part) -> Callable[[], None]:
+        """See ``OpenChat.subscribe``."""
+        return self._chat.subscribe(listener, *parts)
 
     @property
     def engine(self) -> Engine | None:

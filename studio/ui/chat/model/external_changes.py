@@ -18,11 +18,10 @@ class ExternalChanges:
     def __init__(self, chat: OpenChat) -> None:
         self._chat = chat
         self.state: Literal["", "working", "went_on"] = ""
-        chat.subscribe(self._changed)
+        chat.subscribe(self._changed, "chat", "turn")
 
     def _changed(self, change: Change) -> None:
-        if change.part in ("chat", "turn"):
-            self.state = ""
+        self.state = ""
 
     async def refresh(self) -> None:
         """Show the chat as it is stored now, if another program has changed it."""

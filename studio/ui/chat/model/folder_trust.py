@@ -23,12 +23,12 @@ class FolderTrust:
         """The folder that was read last."""
         self._found: Trust = "nothing"
         self._put_off: set[tuple[str, Trust]] = set()
-        chat.subscribe(self._changed)
+        chat.subscribe(self._changed, "chat", "options")
 
     def _changed(self, change: Change) -> None:
         if change.part == "chat":
             self._put_off.clear()
-        elif change.part == "options":
+        else:
             self.refresh()
 
     @property

@@ -48,7 +48,7 @@ class MessageInput:
         self.state: State = "idle"
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
-        chat.subscribe(self._changed)
+        chat.subscribe(self._changed, "chat", "event")
 
     @property
     def closed(self) -> str:
@@ -110,8 +110,7 @@ class MessageInput:
     def _changed(self, change: Change) -> None:
         if change.part == "chat":
             self.editing = ""
-        if change.part in ("chat", "event"):
-            self._follow_session()
+        self._follow_session()
 
     def _follow_session(self) -> None:
         session = self._chat.session

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from .message_input import MessageInput
-from .open_chat import Change, OpenChat
+from .open_chat import OpenChat
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
@@ -33,11 +33,7 @@ class MessageQueue:
         self._steering: tuple[str, frozenset[str]] = ("", frozenset())
         """A turn, and the messages that are to join it."""
         self._shown: object = ((), frozenset[str](), False)
-        chat.subscribe(self._changed)
-
-    def _changed(self, change: Change) -> None:
-        if change.part in ("chat", "event", "state"):
-            self._update()
+        chat.subscribe(lambda _: self._update(), "chat", "event", "state")
 
     def _update(self) -> None:
         session = self._chat.session

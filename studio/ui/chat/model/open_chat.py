@@ -64,17 +64,26 @@ class OpenChat:
         self.session: Session | None = None
         """None for a chat that has not begun."""
         self._unsubscribe: Callable[[], None] | None = None
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[tuple[Part, ...], Listener]] = []
         self._changes: deque[Change] = deque()
         self._notifying = False
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # Listeners
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` with each change; returns what ends that."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def subscribe(self, listener: Listener, *parts: Part) -> Callable[[], None]:
+        """Call ``listener`` with each change of these parts, of all if none is named.
+
+        Returns a function that ends the subscription.
+        """
+        entry = (parts, listener)
+        self._listeners.append(entry)
+
+        def end() -> None:
+            if entry in self._listeners:
+                self._listeners.remove(entry)
+
+        return end
 
     def notify(
         self,
@@ -92,7 +101,9 @@ class OpenChat:
         try:
             while self._changes:
                 change = self._changes.popleft()
-                for listener in tuple(self._listeners):
+                for parts, listener in tuple(self._listeners):
+                    if parts and change.part not in parts:
+                        continue
                     try:
                         listener(change)
                     except Exception:  # the others are told all the same

@@ -75,12 +75,12 @@ class SessionOptions:
         self._new_provider = ""
         """The provider that the new chat was asked to use, if any."""
         self._lookup: asyncio.Task[None] | None = None
-        chat.subscribe(self._changed)
+        chat.subscribe(self._changed, "engine", "chat")
 
     def _changed(self, change: Change) -> None:
         if change.part == "engine":
             self._load_settings()
-        elif change.part == "chat" and self._chat.session is not None:
+        elif self._chat.session is not None:
             self.use_session(self._chat.session.info)
 
     def _load_settings(self) -> None:
