@@ -17,6 +17,7 @@ from PySide6.QtWidgets import QWidget
 from studio.files.folders import private_folder
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.page import ChatPage
+from studio.ui.formatting import month
 from studio.ui.theme import Theme
 
 from .server_process import ServerController
@@ -76,7 +77,6 @@ class SettingsController(QObject):
 
     def _made(self, studio: Engine) -> SettingsDialog:
         from studio.ui.settings.dialog import SettingsDialog
-        from studio.ui.settings.provider_meta import month
         from studio.ui.settings.registry import SettingsServices
 
         services = SettingsServices(

@@ -11,6 +11,7 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from studio.ui.formatting import clock
 from studio.ui.theme import Theme, elided
 from studio.ui.widgets import AnimationTimer, Button, Label, paint_rounded
 from studio.ui.widgets.painting import TAGS
@@ -129,8 +130,6 @@ class StatusStrip(QWidget):
                 assert_never(status.kind)
 
     def _show_silence(self, status: Status) -> None:
-        from studio.ui.transcript.model import clock
-
         shown = ("silence", status.detail, round(status.since))
         if shown != self._shown:
             self._clock.words = lambda: (

@@ -59,14 +59,13 @@ from studio.domain.permissions import Answer
 from studio.domain.tools import Exposure
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.sessions.native_history import EpochInfo, StoredHistory
-from studio.ui.formatting import short_path
+from studio.ui.formatting import clock, short_count, short_path, whole_seconds
 from studio.ui.transcript.items.draft_item import icon_of
-from studio.ui.transcript.model import whole_seconds
 
 from .chat_costs import ChatCosts
 from .history_page import HistoryFacts
 from .request_list import RequestRow
-from .run_page import RunFacts, short_count
+from .run_page import RunFacts
 
 EXPOSURE_TEXTS: dict[Exposure, str] = {
     "private": "private files",
@@ -139,7 +138,7 @@ def run_facts(
     return RunFacts(
         state=state,
         title=title,
-        time="" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02d}",
+        time="" if seconds is None else clock(seconds),
         steps=0 if state == "idle" else transcript.steps,  # a branch has the steps of its parent
         tool_calls=0 if state == "idle" else transcript.tool_calls,
         folder=short_path(info.folder),

@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QHelpEvent, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from studio.ui.formatting import short_count
 from studio.ui.theme import Theme, elided, joined
 from studio.ui.widgets import Button, paint_spinner, paint_tile
 
@@ -81,17 +82,6 @@ class RunFacts:
     seen: Sequence[tuple[str, str]] = ()
     """What makes sending anything out a risk, and the first source of each (T-7)."""
     agents: Sequence[AgentFacts] = ()
-
-
-def short_count(tokens: int) -> str:
-    """10.1k, 76k, 1.2M: three digits at most."""
-    if tokens < 1000:
-        return str(tokens)
-    for unit, size in (("k", 1_000), ("M", 1_000_000)):
-        value = tokens / size
-        if value < 1000 or unit == "M":
-            return (f"{value:.1f}" if value < 100 else f"{value:.0f}") + unit
-    return str(tokens)
 
 
 def _capital(words: str) -> str:

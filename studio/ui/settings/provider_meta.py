@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import calendar
-
 from studio.domain.models import ModelInfo
 from studio.providers.registry import PROVIDERS
+from studio.ui.formatting import day
 
 RESELLERS = ("sk-or-",)
 """Keys that begin like OpenAI's and are another's."""
@@ -77,31 +76,3 @@ def mark(model: ModelInfo) -> str:
     if model.retires:
         return f"Until {day(model.retires)}"
     return "Deprecated" if model.lifecycle else ""
-
-
-def ago(seconds: float) -> str:
-    """How long ago: just now, 2 min ago, 3 h ago, 2 days ago."""
-    minutes = int(max(0.0, seconds) // 60)
-    if minutes < 1:
-        return "just now"
-    if minutes < 60:
-        return f"{minutes} min ago"
-    if minutes < 48 * 60:
-        return f"{minutes // 60} h ago"
-    return f"{minutes // (24 * 60)} days ago"
-
-
-def month(date: str) -> str:
-    """2026-11 as November 2026; anything else as it is."""
-    year, _, number = date.partition("-")
-    if number.isdigit() and 1 <= int(number) <= 12:
-        return f"{calendar.month_name[int(number)]} {year}"
-    return date
-
-
-def day(date: str) -> str:
-    """2026-12-01 as 1 Dec 2026; anything else as it is."""
-    parts = date.split("-")
-    if len(parts) == 3 and all(part.isdigit() for part in parts) and 1 <= int(parts[1]) <= 12:
-        return f"{int(parts[2])} {calendar.month_abbr[int(parts[1])]} {parts[0]}"
-    return date

@@ -12,12 +12,13 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 from studio.providers.catalogue import Listing
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.http import from_environment
+from studio.ui.formatting import ago
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Card, Combo, Field, Label, MenuItem, Status
 
 from .key_row import KeyOwner, KeyRow
 from .model_list import ModelList
-from .provider_meta import ago, tokens
+from .provider_meta import tokens
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
 from .registry import SettingsServices
 

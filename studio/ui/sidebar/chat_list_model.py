@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
+from studio.ui.formatting import age
 from studio.ui.theme import joined
 
 if TYPE_CHECKING:
@@ -67,16 +68,6 @@ class ChatRow:
         words = {"waiting": "needs your answer", "running": "running"}
         said = words.get(self.status, self.status if self.status != "age" else "")
         return joined((self.title, said, self.origin[1], self.age and f"{self.age} ago"))
-
-
-def age(seconds: float) -> str:
-    """A short age for a row's end."""
-    minutes = int(max(0.0, seconds) // 60)
-    if minutes < 1:
-        return "now"
-    if minutes < 60:
-        return f"{minutes}m"
-    return f"{minutes // 60}h" if minutes < 24 * 60 else f"{minutes // (24 * 60)}d"
 
 
 def grouped(sessions: Iterable[SessionInfo], now: float) -> list[ChatRow]:

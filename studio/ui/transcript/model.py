@@ -29,6 +29,7 @@ from studio.domain.blocks import (
 )
 from studio.domain.events import Event, Failed, RetryScheduled, Silent, TurnComplete
 from studio.providers.registry import PROVIDER_TITLES
+from studio.ui.formatting import clock, duration, whole_seconds
 
 Kind: TypeAlias = Literal[
     "user", "agent", "text", "reasoning", "tools", "prompt", "ask", "draft", "files", "notice",
@@ -231,28 +232,6 @@ def spoken_row(row: ToolRow, opened: bool) -> str:
 
 
 # -- words ---------------------------------------------------------------------
-
-
-def clock(seconds: float) -> str:
-    """Live time: m:ss."""
-    whole = max(0, int(seconds))
-    return f"{whole // 60}:{whole % 60:02d}"
-
-
-def duration(seconds: float) -> str:
-    """Finished time: 2.4 s, 18 s, 1 m 52 s."""
-    if seconds < 9.95:
-        return f"{max(0.0, seconds):.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} m {whole % 60} s"
-
-
-def whole_seconds(seconds: float) -> str:
-    """“4 s”, “1 m 5 s”, at least one second."""
-    whole = max(1, round(seconds))
-    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,12 +90,6 @@ def test_words_of_rows() -> None:
     )
 
 
-def test_times() -> None:
-    assert [model.duration(s) for s in (2.4, 18.2, 112)] == ["2.4 s", "18 s", "1 m 52 s"]
-    assert model.clock(83.9) == "1:23"
-    assert model.whole_seconds(0.2) == "1 s"
-
-
 def test_always_says_what_it_covers() -> None:
     rule = Rule.parse("run_command(pytest *)")
     assert rule_name(rule) == "pytest"

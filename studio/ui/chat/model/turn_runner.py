@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from studio.ui.formatting import clock
+
 if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.domain.agents import Mode
@@ -66,8 +68,6 @@ class TurnRunner:
 
     def progress(self, session_id: str) -> str:
         """“Step 3, 1:12” of a turn that runs; empty for a session at rest."""
-        from studio.ui.transcript.model import clock
-
         session, begun = self._sessions.get(session_id), self._begun.get(session_id)
         if session is None or begun is None or not session.running:
             return ""

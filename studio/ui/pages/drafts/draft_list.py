@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.domain.sessions import DraftEntry
-from studio.ui.sidebar.chat_list_model import age
+from studio.ui.formatting import age
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import ICONS, outcome_of
 from studio.ui.widgets import OverlayBar, make_transparent, paint_check, paint_ends, paint_rounded

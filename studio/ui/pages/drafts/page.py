@@ -18,7 +18,7 @@ from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.ui.pages.page import Page, Run
-from studio.ui.sidebar.chat_list_model import age
+from studio.ui.formatting import age
 from studio.ui.theme import Theme
 from studio.ui.widgets import Column, Hairline, Label, Segmented, keycaps_width, paint_keycaps
 

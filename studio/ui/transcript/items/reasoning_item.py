@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import ReasoningBlock
+from studio.ui.formatting import whole_seconds
 from studio.ui.markdown.parser import Block
-from studio.ui.transcript import model
 from studio.ui.transcript.paint_style import LEFT
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 
@@ -33,7 +33,7 @@ class ReasoningItem(Item):
             return f"Thinking… {int(context.now() - begun)} s"
         if block.seconds is None:
             return "Thought"
-        return f"Thought for {model.whole_seconds(block.seconds)}"
+        return f"Thought for {whole_seconds(block.seconds)}"
 
     @property
     def name(self) -> str:
@@ -42,7 +42,7 @@ class ReasoningItem(Item):
             return "Thinking"
         if block.seconds is None:
             return "Thought"
-        return f"Thought for {model.whole_seconds(block.seconds)}"
+        return f"Thought for {whole_seconds(block.seconds)}"
 
     def source(self) -> str:
         return self.thought.text.strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import SummaryBlock
-from studio.ui.inspector.run_page import short_count
+from studio.ui.formatting import short_count
 from studio.ui.markdown.parser import Block, plain
 from studio.ui.transcript.model import CardAction
 from studio.ui.transcript.text.block_types import ParagraphLeaf, leaf

@@ -10,6 +10,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 
 from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
+from studio.ui.formatting import duration
 from studio.ui.markdown.parser import Block
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
@@ -328,7 +329,7 @@ class ToolsItem(Item):
 
     def _result(self, row: ToolRow, context: ItemContext) -> str:
         if row.merged:
-            return model.duration(sum(call.seconds for call in row.calls))
+            return duration(sum(call.seconds for call in row.calls))
         call = row.calls[0]
         begun = context.started.get(id(call))
         return model.row_status(call, None if begun is None else context.now() - begun)
