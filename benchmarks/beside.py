@@ -107,8 +107,8 @@ async def run(window: Any, mode: str) -> None:
     serving: Any = None
     address = token = ""
     if mode == "beside":
-        await true(lambda: window.serving.beside.state == "running")
-        address, token = window.serving.beside.address, window.serving.beside.token
+        await true(lambda: window.server.process.state == "running")
+        address, token = window.server.process.address, window.server.process.token
     elif mode == "inside":
         from studio.server.http_server import HttpServer
 
@@ -122,7 +122,7 @@ async def run(window: Any, mode: str) -> None:
     await asyncio.to_thread(sys.stdin.readline)
     gaps = await paints(window.chat.view.viewport())
     print(json.dumps(gaps), flush=True)
-    window.chat.stop()
+    window.chat.model.stop()
     if serving is not None:
         await serving.stop()
     window.close()

@@ -45,14 +45,14 @@ async def review(studio: Engine) -> None:
 
 
 async def listening(person: Person) -> None:
-    here = await until(lambda: person.window._elsewhere)
+    here = await until(lambda: person.window.remote_approvals)
     await until(lambda: here._watcher)
     await until(lambda: person.studio.catalogue.listing(OLLAMA).state in ("ready", "failed"))
 
 
 async def card(person: Person) -> RemoteApprovalCard:
     """The question on screen, once keys count."""
-    here = person.window._elsewhere
+    here = person.window.remote_approvals
     assert here is not None
     shown = await until(lambda: here.card and here.card.isVisible() and here.card, SOON)
     shown._shown_at -= GUARD
@@ -91,7 +91,7 @@ async def test_keys_typed_before_a_question_was_seen_do_not_answer_it(tmp_path: 
         await listening(person)
         async with other_program(home(person)) as program:
             await program.ask("q1", "first")
-            here = person.window._elsewhere
+            here = person.window.remote_approvals
             assert here is not None
             shown = await until(lambda: here.card and here.card.isVisible() and here.card)
             shown._shown_at = shown._now()
@@ -320,7 +320,7 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
         await until(lambda: "went on with this chat" in person.window.chat.strip.text, SOON)
         await until(lambda: person.says("The program ended during this turn"), SOON)
         await until(lambda: person.status(title) == "failed", SOON)
-        await until(lambda: not person.window.listing._again.isActive(), SOON)
+        await until(lambda: not person.window.chat_list._again.isActive(), SOON)
 
 
 @on_window_loop

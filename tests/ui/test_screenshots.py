@@ -304,7 +304,7 @@ async def test_main_and_tools(tmp_path: Path, atlas: Path) -> None:
         await allow(person)
         await until(lambda: person.says("knock again"))
         await person.session.change(title="Fix flaky retry test")
-        await person.window.listing.refresh()
+        await person.window.chat_list.refresh()
         person.window.chat.model.options_changed()
         assert person.blocks(TextBlock)[-1].live
         taken = await pictures.take("01-main", (LARGE, SMALL))
@@ -356,7 +356,7 @@ async def test_permission_and_diff(tmp_path: Path, atlas: Path) -> None:
         person.say("Fix it")
         await until(lambda: person.composer.state == "waiting" and person.item(ApprovalItem))
         await person.session.change(title="Fix flaky retry test")
-        await person.window.listing.refresh()
+        await person.window.chat_list.refresh()
         person.window.chat.model.options_changed()
         taken = await Photographer(person).take("03-permission-diff", (LARGE, SMALL))
         view = place_in_window(person, person.view)
@@ -668,11 +668,11 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
             await allow(person)
             await person.done(number + 2)
         await person.session.change(title="Chapters")
-        await person.window.listing.refresh()
+        await person.window.chat_list.refresh()
         rows = [item for item in person.view.canvas.items if isinstance(item, FilesItem)]
         await pictures.take("20-undo")
-        undo = person.window.chat.model.undo
-        undo.do(rows[0].files.turn_id, "undo")
+        undo = person.window.chat.model.actions.undo_files
+        undo(rows[0].files.turn_id, "undo")
         await until(lambda: rows[0].files.left)
         person.view.context.opened.add(id(rows[0].block))
         person.view.stage.relay(rows[0])
@@ -680,7 +680,7 @@ async def test_undo_and_routing(tmp_path: Path, atlas: Path) -> None:
         await pictures.take("20-undo-left", (LARGE, SMALL))
         person.view.context.opened.clear()
         person.view.stage.restyle()
-        undo.do(rows[1].files.turn_id, "undo")
+        undo(rows[1].files.turn_id, "undo")
         await until(lambda: rows[1].files.undone)
         inspector = person.window.inspector
         assert inspector is not None
@@ -780,7 +780,7 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
         async for _ in session.turn([Said("And in Bergen?")], tools=[weather]):
             pass
         await window._open(session.info.id)
-        await window.listing.refresh()
+        await window.chat_list.refresh()
         person.press(Key.Key_I, CTRL)
         window.sidebar.show_server("running", "http://127.0.0.1:8765")
         await pictures.take("22-told")
@@ -798,7 +798,7 @@ async def test_other_programs(tmp_path: Path, atlas: Path) -> None:
                 why="Clients of the server may only have agents read.",
                 facts=[["folder", str(atlas)], ["network", "No network"], ["limit", "2 min"]],
             )
-            here = await until(lambda: window._elsewhere)
+            here = await until(lambda: window.remote_approvals)
             card = await until(lambda: here.card and here.card.isVisible() and here.card)
             first = card.asked
             await program.ask("q2", "ls")

@@ -86,7 +86,7 @@ async def test_the_switch_runs_the_server_and_clients_are_answered(tmp_path: Pat
         assert page.status.accessibleName() == "Off" and not page.on.isChecked()
         assert page.base.text() == f"http://127.0.0.1:{port}/v1"
         page.on.click()
-        beside = person.window.serving.beside
+        beside = person.window.server.process
         await until(lambda: beside.state == "running")
         assert beside.address == f"http://127.0.0.1:{port}"
         assert page.status.accessibleName() == "Running"
@@ -121,8 +121,8 @@ async def test_it_starts_with_the_window_and_ends_with_it(tmp_path: Path) -> Non
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        assert person.window.ready.done() and person.window.serving.beside.state == "starting"
-        await until(lambda: person.window.serving.beside.state == "running")
+        assert person.window.ready.done() and person.window.server.process.state == "starting"
+        await until(lambda: person.window.server.process.state == "running")
         assert listens(port)
     assert not listens(port)
 
@@ -141,12 +141,12 @@ async def test_one_that_cannot_listen_says_why_and_is_tried_again(
         file.values.server_port, file.values.server_on = port, True
 
     async with at_window(tmp_path, "ollama", [], setup=setup, prepare=saved) as person:
-        page, beside = await page_of(person), person.window.serving.beside
+        page, beside = await page_of(person), person.window.server.process
         await until(lambda: beside.state == "failed")
-        assert f"Port {port} is taken" in beside.words and "Next try in" in beside.words
-        assert page.about.text() == beside.words
+        assert f"Port {port} is taken" in beside.problem and "Next try in" in beside.problem
+        assert page.about.text() == beside.problem
         assert page.status.accessibleName() == "Not running"
-        assert beside.words in person.window.sidebar.server.toolTip()
+        assert beside.problem in person.window.sidebar.server.toolTip()
         taken.close()
         await until(lambda: beside.state == "running")
 
@@ -199,7 +199,7 @@ async def test_what_is_wrong_is_said_without_secrets(
     beside = child(script)
     beside.start()
     await until(lambda: beside.state == "failed")
-    assert says in beside.words and "hunter2" not in beside.words
+    assert says in beside.problem and "hunter2" not in beside.problem
     await beside.aclose()
     beside.deleteLater()
 
@@ -210,7 +210,7 @@ async def test_a_program_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPat
     beside = ServerProcess(("/no/such/program",))
     beside.start()
     await until(lambda: beside.state == "failed")
-    assert beside.words
+    assert beside.problem
     await beside.aclose()
     beside.deleteLater()
 
@@ -373,8 +373,8 @@ async def test_keys_that_no_keychain_has_reach_the_server_and_nobody_else(tmp_pa
     async with at_window(tmp_path, "anthropic", script, setup=setup) as person:
         person.studio.settings.values.server_on = True
         await saved(person.studio)
-        person.window.serving.apply_settings()
-        beside = person.window.serving.beside
+        person.window.server.apply_settings()
+        beside = person.window.server.process
         await until(lambda: beside.state == "running")
         base, model = f"{beside.address}/v1", "anthropic/sim-model"
 

@@ -1,13 +1,12 @@
-"""The window as a whole, and what runs beside it.
+"""The window as a whole, and what runs with it.
 
 - ``main``: Opens the window and runs until it is closed.
 - ``main_window``: Makes sidebar, pages and inspector, and connects them.
 - ``actions``: Lists the actions of the window, and fills the menus with them.
-- ``banner``: Shows what the program has to say about itself, above the page.
-- ``dialogs``: Shows the small message boxes of the window.
+- ``banner``: Shows errors and hints of the program, above the page.
 - ``page_stack``: Shows the chat or one of the pages.
-- ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window.
-- ``window_state``: Keeps size and place of the window from one run to the next.
+- ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window;
+  keeps size and place of the window from one run to the next.
 - ``notifications``: Notifies the desktop when a chat out of sight is done or needs an answer.
 - ``settings_controller``: Opens the settings, and applies changes that other programs made.
 - ``server_process``: Runs the server beside the window, as the settings say.

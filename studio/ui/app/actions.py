@@ -99,6 +99,12 @@ def menu_entries() -> tuple[MenuEntry, ...]:
     )
 
 
+def all_keys() -> str:
+    """The keys of all actions, one a line."""
+    lines = [f"{entry.keys:<16}{entry.text}" for entry in menu_entries() if entry.keys]
+    return "\n".join(line.replace("…", "") for line in lines)
+
+
 def _page_entries(menu: str) -> list[MenuEntry]:
     return [
         MenuEntry(menu, text=page.title, keys=page.keys, page=page.key)
@@ -163,9 +169,9 @@ class RunningMenu(QMenu):
     It is filled when the menu around it opens, so that it costs nothing before.
     """
 
-    def __init__(self, parent: QWidget, runs: TurnRunner, actions: WindowActions) -> None:
+    def __init__(self, parent: QWidget, runner: TurnRunner, actions: WindowActions) -> None:
         super().__init__("Running", parent)
-        self._runs = runs
+        self._runner = runner
         self._line = actions.by_action[Action.RUNNING]
         self._all = actions.by_action[Action.STOP_ALL]
         self._line.setMenu(self)
@@ -177,10 +183,10 @@ class RunningMenu(QMenu):
 
     def fill(self) -> None:
         self.clear()
-        running = self._runs.running
+        running = self._runner.running
         for session in running:
             title = (session.info.title or "New chat").replace("&", "&&")
-            line = self.addAction(f"Stop “{title}”\t{self._runs.progress(session.info.id)}")
-            line.triggered.connect(lambda _on=False, at=session.info.id: self._runs.stop(at))
+            line = self.addAction(f"Stop “{title}”\t{self._runner.progress(session.info.id)}")
+            line.triggered.connect(lambda _on=False, at=session.info.id: self._runner.stop(at))
         self._line.setEnabled(bool(running))
         self._all.setEnabled(bool(running))

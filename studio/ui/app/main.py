@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]]) -> int:
-    """Show the window at once; the pieces are made while it is already painted.
+    """Show the window at once, and build the engine when it is painted.
 
-    The caller may have turned the garbage collector off, for there is none to
-    collect while everything is made; it is on again when the pieces are there.
+    The caller may have turned the garbage collector off, as there is nothing to
+    collect during the start; it is on again when the engine is built.
     """
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
@@ -46,8 +46,8 @@ def run(paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]])
         for name in (signal.SIGINT, signal.SIGTERM) if sys.platform != "win32" else ():
             loop.add_signal_handler(name, window.close)
         window.show()
-        code = loop.run_until_complete(_live(window, paths, settings, build))
-        loop.run_until_complete(_wind_up())
+        code = loop.run_until_complete(_run_until_closed(window, paths, settings, build))
+        loop.run_until_complete(_cancel_tasks())
     return code
 
 
@@ -62,8 +62,8 @@ def _logo(theme: Theme) -> QIcon:
     return QIcon(picture)
 
 
-async def _wind_up() -> None:
-    """Nothing is left half done when the loop closes."""
+async def _cancel_tasks() -> None:
+    """Cancel the tasks that are left, and wait until they have ended."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -71,7 +71,7 @@ async def _wind_up() -> None:
     await asyncio.get_running_loop().shutdown_asyncgens()
 
 
-async def _live(
+async def _run_until_closed(
     window: MainWindow,
     paths: Paths,
     settings: SettingsFile,
@@ -80,6 +80,6 @@ async def _live(
     await window.painted
     await window.load(build(paths, settings))
     window.setWindowIcon(_logo(window.theme))
-    gc.freeze()  # what is there now stays: full collections skip it
+    gc.freeze()  # what exists now stays: full collections skip it
     gc.enable()
     return await window.closed

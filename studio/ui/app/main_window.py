@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QCloseEvent, QPaintEvent
-from PySide6.QtWidgets import QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QVBoxLayout, QWidget
 
+from studio import __version__
+from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import StorageError, StudioError
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
@@ -20,15 +22,13 @@ from studio.ui.sidebar.chat_list_controller import ChatListController
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 
-from . import window_state
-from .actions import Action, RunningMenu, install
+from .actions import Action, RunningMenu, all_keys, install
 from .banner import Banner
-from .dialogs import Dialogs
 from .notifications import ChatNotifications, DesktopNotifier
 from .page_stack import PageStack
 from .server_process import ServerController
 from .settings_controller import SettingsController
-from .window_layout import WindowLayout, step_focus
+from .window_layout import WindowLayout, restore_window, save_window, step_focus
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class MainWindow(QMainWindow):
-    """Shown first, brought to life by ``live``, saved and stopped by ``close``.
+    """Is shown empty; ``load`` gives it the engine, ``close`` saves and stops everything.
 
     ``painted`` is done after the first paint, ``ready`` when what is saved is
     shown, ``closed`` when everything is stopped and saved; its result is the
@@ -55,16 +55,16 @@ class MainWindow(QMainWindow):
         self.theme = theme
         self.settings = settings
         self.studio: Engine | None = None
-        self._runs = TurnRunner(self._failed, self._ran)
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._boxes = Dialogs(self)
-        self._closing = False
-        self._elsewhere: RemoteApprovals | None = None
+        self.runner = TurnRunner(self._show_error, self._on_event)
+        self.remote_approvals: RemoteApprovals | None = None
+        """None before ``ready``."""
+        self._tasks = BackgroundTasks()
+        self._closing: asyncio.Task[None] | None = None
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
-        self.chat = ChatPage(theme, self._runs)
+        self.chat = ChatPage(theme, self.runner)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         self.banner = Banner(theme)
         middle = QWidget()
@@ -75,11 +75,11 @@ class MainWindow(QMainWindow):
         column.addWidget(self.pages, 1)
         self.sides = WindowLayout(self.sidebar, middle, self.chat.header)
         self.setCentralWidget(self.sides)
-        self._watching = InspectorController(theme, self.sides, self.chat, self._later)
-        self.listing = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
-        self.serving = ServerController(settings, self.sidebar)
+        self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
+        self.chat_list = ChatListController(self.sidebar, self._later, self.pages.mark_chat)
+        self.server = ServerController(settings, self.sidebar)
         self.preferences = SettingsController(
-            self, theme, settings, self.chat, self.serving, self._later
+            self, theme, settings, self.chat, self.server, self._later
         )
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
         self.chat.set_undo_actions(
@@ -94,72 +94,76 @@ class MainWindow(QMainWindow):
         self.sidebar.page.connect(self.pages.show_page)
         self.sidebar.rename.connect(self._rename)
         self.sidebar.delete.connect(self._delete)
-        self.sidebar.stop.connect(self._runs.stop)
-        self.sidebar.chats.chats.progress = self._runs.progress
+        self.sidebar.stop.connect(self.runner.stop)
+        self.sidebar.chats.chats.progress = self.runner.progress
         self.notifier = DesktopNotifier(self._later, self.windowIcon)
-        self._telling = ChatNotifications(self, self.pages, self.chat, settings, self.notifier)
-        self._running = RunningMenu(self, self._runs, self.menu_actions)
-        self.chat.session_changed.connect(self.listing.schedule_refresh)
-        self.chat.event_seen.connect(self.listing.on_event)
-        self.chat.opened.connect(self._watching.begin)
+        self._notifications = ChatNotifications(
+            self, self.pages, self.chat, settings, self.notifier
+        )
+        self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
+        self.chat.session_changed.connect(self.chat_list.schedule_refresh)
+        self.chat.event_seen.connect(self.chat_list.on_event)
+        self.chat.opened.connect(self._inspector.begin)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.open_session)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.pages.open_wanted.connect(self.open_session)
-        self.pages.keys_wanted.connect(self._boxes.show_keys)
-        self.pages.decided.connect(self.listing.schedule_refresh)
-        window_state.restore(self, self.sides, self.sidebar, settings.values)
+        self.pages.keys_wanted.connect(self._show_keys)
+        self.pages.decided.connect(self.chat_list.schedule_refresh)
+        restore_window(self, self.sides, settings.values)
         self.chat.composer.setFocus()  # typing begins before the pieces are there
 
-    # Coming to life
+    # Start
 
-    async def load(self, making: Awaitable[Engine]) -> None:
-        """Take the pieces and show what is saved; a database that cannot be used is explained."""
+    async def load(self, building: Awaitable[Engine]) -> None:
+        """Take the engine and show what is saved; a database that cannot be used is explained."""
         try:
-            studio = await making
+            studio = await building
             await asyncio.to_thread(self.chat.prepare)
         except StorageError as error:
-            self._boxes.show_fatal_error(str(error), self.close)
+            more = "Nothing was changed. The window closes now."
+            box = self._show_box(QMessageBox.Icon.Critical, "Agent Studio", str(error), more)
+            box.finished.connect(self.close)
             return
-        self.studio = self._watching.studio = self.listing.studio = studio
+        self.studio = self._inspector.studio = self.chat_list.studio = studio
         self.pages.set_studio(studio)
         self.preferences.set_studio(studio)
         studio.on_problem(self.banner.say)
         await studio.look_for_providers()
-        self.chat.attach(studio)
-        await self.listing.refresh()
+        self.chat.model.attach(studio)
+        await self.chat_list.refresh()
         if studio.settings.values.first_run_done or await studio.sessions.list():
-            await self.chat.show_new_chat()
+            await self.chat.model.start_new()
             self._show_new()
         else:
             self.pages.show_welcome(self._show_new)
         for name in studio.connected:
             self._later(studio.refresh_models(name))
         if studio.settings.values.inspector_open and self.sides.roomy:
-            self._watching.toggle()
+            self._inspector.toggle()
         if not self.ready.done():
             self.ready.set_result(None)
-        self.serving.set_keychain(studio.keychain)
-        self.serving.apply_settings()
-        self._later(self._listen(studio))
+        self.server.set_keychain(studio.keychain)
+        self.server.apply_settings()
+        self._later(self._watch_other_programs(studio))
 
-    async def _listen(self, studio: Engine) -> None:
-        """Hear what other programs do at the same data."""
+    async def _watch_other_programs(self, studio: Engine) -> None:
+        """Show what other programs on the same data ask, and what they change."""
         from studio.ui.remote_approvals.controller import RemoteApprovals
 
-        here = self._elsewhere = RemoteApprovals(
+        remote = self.remote_approvals = RemoteApprovals(
             self.theme, self._column, self.notifier, self.chat.composer, self._later
         )
-        here.notified.connect(self.listing.schedule_refresh)
-        for heard in (here.notified, self.listing.ended):
-            heard.connect(lambda: self._later(self._look_elsewhere()))
-        await here.start(studio)
+        remote.notified.connect(self.chat_list.schedule_refresh)
+        for changed in (remote.notified, self.chat_list.ended):
+            changed.connect(lambda: self._later(self._refresh_chat()))
+        await remote.start(studio)
 
-    async def _look_elsewhere(self) -> None:
-        """The chat on screen as it is now; its row knows what that found."""
+    async def _refresh_chat(self) -> None:
+        """Show the chat on screen, and its row, as other programs left them."""
         await self.chat.model.external.refresh()
-        self.listing.schedule_refresh()
+        self.chat_list.schedule_refresh()
 
     # Chats
 
@@ -169,12 +173,12 @@ class MainWindow(QMainWindow):
         self.pages.show_chat()
 
     async def _offer_last(self) -> None:
-        self.chat.offer(await self.listing.last())
+        self.chat.offer(await self.chat_list.last())
 
     def new_chat(self) -> None:
         if self.studio is None:
             return
-        self._later(self.chat.show_new_chat())
+        self._later(self.chat.model.start_new())
         self._show_new()
 
     def open_session(self, session_id: str) -> None:
@@ -186,18 +190,18 @@ class MainWindow(QMainWindow):
         session = await self.studio.sessions.open(session_id)
         self.pages.setCurrentWidget(self.chat)
         self.sides.close_overlays()
-        self.chat.open(session)
+        self.chat.model.open(session)
         self.pages.mark_chat()
         if session.info.unread:
             await session.change(unread=False)
-            self.listing.schedule_refresh()
+            self.chat_list.schedule_refresh()
 
     def _rename(self, session_id: str, title: str) -> None:
         async def work() -> None:
             assert self.studio is not None
             session = await self.studio.sessions.open(session_id)
             await session.change(title=title)
-            await self.listing.refresh()
+            await self.chat_list.refresh()
             self.chat.model.options_changed()
 
         self._later(work())
@@ -206,34 +210,34 @@ class MainWindow(QMainWindow):
         async def work() -> None:
             assert self.studio is not None
             if self.chat.session is not None and self.chat.session.info.id == session_id:
-                await self.chat.show_new_chat()
+                await self.chat.model.start_new()
             await self.studio.sessions.delete(session_id)
-            await self.listing.refresh()
+            await self.chat_list.refresh()
 
         self._later(work())
 
-    # What comes of it elsewhere in the window
+    # Events
 
-    def _ran(self, session: Session, event: Event) -> None:
-        """Something happened in a chat, on screen or not: its row may say so."""
+    def _on_event(self, session: Session, event: Event) -> None:
+        """Show what happened in a chat, on screen or not, in the rest of the window."""
         from studio.domain.events import DraftCreated, DraftResolved, TurnComplete
 
         if isinstance(event, DraftCreated | DraftResolved):
             self._later(self.pages.drafts_changed(session))
         if isinstance(event, TurnComplete) and session is not self.chat.session:
-            self._later(self._ended_unseen(session))
-        self._telling.on_event(session, event)
-        self.listing.on_event(event)
+            self._later(self._mark_unread(session))
+        self._notifications.on_event(session, event)
+        self.chat_list.on_event(event)
 
-    async def _ended_unseen(self, session: Session) -> None:
+    async def _mark_unread(self, session: Session) -> None:
         if session is not self.chat.session:
             await session.change(unread=True)
-            self.listing.schedule_refresh()
+            self.chat_list.schedule_refresh()
 
     @property
     def inspector(self) -> Inspector | None:
         """None until it was first wanted."""
-        return self._watching.inspector
+        return self._inspector.inspector
 
     # Actions
 
@@ -246,7 +250,7 @@ class MainWindow(QMainWindow):
             Action.SEARCH_CHATS: self._find_chats,
             Action.RENAME_CHAT: self.sidebar.edit_title,
             Action.SIDEBAR: lambda: self.sides.show_sidebar(not self.sides.sidebar_shown),
-            Action.INSPECTOR: self._watching.toggle,
+            Action.INSPECTOR: self._inspector.toggle,
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
@@ -254,17 +258,17 @@ class MainWindow(QMainWindow):
             Action.ADD_FILES: self.chat.composer.attachments.choose_files,
             Action.CHAT_ABOVE: lambda: self._neighbour(-1),
             Action.CHAT_BELOW: lambda: self._neighbour(1),
-            Action.STOP: self.chat.stop,
-            Action.RUNNING: lambda: None,  # its menu does it all
-            Action.STOP_ALL: self._runs.stop_all,
-            Action.NEXT_NEED: self._next_need,
-            Action.UNDO_FILES: self.chat.undo_last,
-            Action.REDO_FILES: self.chat.redo_last,
+            Action.STOP: self.chat.model.stop,
+            Action.RUNNING: lambda: None,  # a menu, see ``RunningMenu``
+            Action.STOP_ALL: self.runner.stop_all,
+            Action.NEXT_NEED: self._show_next_question,
+            Action.UNDO_FILES: partial(self.chat.undo_files, "undo"),
+            Action.REDO_FILES: partial(self.chat.undo_files, "redo"),
             Action.SHOW_CHAT: self._show_chat,
             Action.NEXT_PANE: lambda: self._pane(1),
             Action.PREVIOUS_PANE: lambda: self._pane(-1),
-            Action.ALL_KEYS: self._boxes.show_keys,
-            Action.ABOUT: self._boxes.show_about,
+            Action.ALL_KEYS: self._show_keys,
+            Action.ABOUT: self._show_about,
         }
 
     def _find_chats(self) -> None:
@@ -280,9 +284,9 @@ class MainWindow(QMainWindow):
         if session_id := self.sidebar.neighbour(step):
             self.open_session(session_id)
 
-    def _next_need(self) -> None:
-        """The question on screen, else the next chat that waits."""
-        if self._elsewhere is not None and self._elsewhere.take_focus():
+    def _show_next_question(self) -> None:
+        """Go to the question on screen, else to the next chat that waits."""
+        if self.remote_approvals is not None and self.remote_approvals.take_focus():
             return
         if self.chat.session is not None and self.chat.view.needs_answer:
             self._show_chat()
@@ -290,7 +294,7 @@ class MainWindow(QMainWindow):
             return
 
         async def work() -> None:
-            waiting = await self.listing.waiting()
+            waiting = await self.chat_list.waiting()
             if waiting is not None:
                 await self._open(waiting)
                 self.chat.view.flush()
@@ -313,33 +317,28 @@ class MainWindow(QMainWindow):
             event.accept()
             return
         event.ignore()
-        if not self._closing:
-            self._closing = True
-            window_state.keep(self, self.sides, self.settings.values)
+        if self._closing is None:
+            self._closing = asyncio.get_event_loop().create_task(self._finish())
+            self._closing.add_done_callback(self._finished)
+            save_window(self, self.sides, self.settings.values)
             self.hide()
-            task = asyncio.get_event_loop().create_task(self._finish())
-            task.add_done_callback(self._finished)
-            self._tasks.add(task)
 
     async def _finish(self) -> None:
         await self.preferences.aclose()
-        await self.serving.aclose()
-        self._runs.leave()
-        self.listing.stop()
-        self._watching.stop()
-        if self._elsewhere is not None:
-            self._elsewhere.stop()
-        left = self._tasks - {asyncio.current_task()}
-        for task in left:
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await self.server.aclose()
+        self.runner.close()
+        self.chat_list.stop()
+        self._inspector.stop()
+        if self.remote_approvals is not None:
+            self.remote_approvals.stop()
+        await self._tasks.aclose()
         await self.chat.finish()
         await self.notifier.aclose()
         if self.studio is not None:
             try:
                 await self.settings.save()
                 await self.studio.close()
-                await self._runs.finish()
+                await self.runner.finish()
             except StudioError as error:
                 print(error)
 
@@ -348,28 +347,39 @@ class MainWindow(QMainWindow):
             self.painted.set_result(None)
         self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
 
-    # Odds and ends
-
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if not self.painted.done():
             QTimer.singleShot(0, lambda: self.painted.done() or self.painted.set_result(None))
 
-    def _failed(self, error: BaseException) -> None:
+    # Boxes, errors, tasks
+
+    def _show_keys(self) -> None:
+        self._show_box(QMessageBox.Icon.NoIcon, "All keys", "All keys", all_keys())
+
+    def _show_about(self) -> None:
+        title = f"Agent Studio {__version__}"
+        text = "Work with AI agents. Apache-2.0."
+        self._show_box(QMessageBox.Icon.NoIcon, title, title, text)
+
+    def _show_box(self, icon: QMessageBox.Icon, title: str, text: str, more: str) -> QMessageBox:
+        box = QMessageBox(icon, title, text, parent=self)
+        box.setInformativeText(more)
+        box.open()
+        return box
+
+    def _show_error(self, error: BaseException) -> None:
         self.banner.say(str(error) or type(error).__name__)
 
     def _later(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any] | None:
-        """Do it, unless the window is closing."""
-        if self._closing:
+        """Run a coroutine as a task and show the error it ends with; not once the window closes."""
+        if self._closing is not None:
             work.close()
             return None
-        task = asyncio.get_event_loop().create_task(work)
-        self._tasks.add(task)
-
-        def done(task: asyncio.Task[Any]) -> None:
-            self._tasks.discard(task)
-            if not task.cancelled() and (error := task.exception()) is not None:
-                self._failed(error)
-
-        task.add_done_callback(done)
+        task = self._tasks.start(work)
+        task.add_done_callback(self._report)
         return task
+
+    def _report(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._show_error(error)

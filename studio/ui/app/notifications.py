@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TIMEOUT = 5.0
-"""Seconds after which a service that does not answer counts as absent."""
+"""Seconds after which a notification service that does not answer counts as absent."""
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 _ENDS = {"done": "is done", "error": "failed", "stalled": "got stuck", "refused": "was refused"}
 
 
 def notification_text(event: Event, info: SessionInfo) -> str:
-    """What the desktop is told of an event; nothing for most. Never what anybody wrote."""
+    """What a notification says of an event; empty for most. It never quotes a message."""
     from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete
 
     if isinstance(event, AwaitingPermission | AwaitingReply):
@@ -54,7 +54,7 @@ class DBusNotifications:
         self._bus: Any = None
         self._connection: Any = None
         self._listening: asyncio.Task[None] | None = None
-        self._one_by_one = asyncio.Lock()
+        self._connecting = asyncio.Lock()
 
     async def notify(self, text: str) -> int:
         """Show a notification; returns its number."""
@@ -73,7 +73,7 @@ class DBusNotifications:
             self._listening = None
         if self._bus is not None:
             bus, self._bus = self._bus, None
-            with suppress(Exception):  # the bus may be gone, and said so to whoever asked
+            with suppress(Exception):  # the bus may be gone; its callers got the error
                 await bus.__aexit__(None, None, None)
             await self._connection.close()
 
@@ -85,7 +85,7 @@ class DBusNotifications:
         faults = (DBusErrorResponse, RouterClosed, EOFError, KeyError, ValueError, RuntimeError)
         try:
             async with asyncio.timeout(TIMEOUT):
-                async with self._one_by_one:
+                async with self._connecting:
                     bus = self._bus or await self._connect()
                 address = DBusAddress(PATH, NAME, NAME)
                 call = new_method_call(address, method, signature, body)
@@ -119,10 +119,10 @@ class DBusNotifications:
 
 
 class DesktopNotifier(QObject):
-    """Tells, and takes back what is out of date. ``clicked`` names the chat to open.
+    """Shows one notification for each chat, and withdraws those that are out of date.
 
-    ``later`` runs a coroutine on the event loop. Nothing is connected to before
-    there is something to tell.
+    ``clicked`` names the chat to open. ``later`` runs a coroutine on the event loop.
+    The service is connected to with the first notification.
     """
 
     clicked = Signal(str)
@@ -140,15 +140,15 @@ class DesktopNotifier(QObject):
         self._shown: dict[str, int] = {}
         """Numbers of the service's notifications, by chat."""
         self._newest: dict[str, object] = {}
-        """What is to be told, by chat: it may be out of date before the service has it."""
+        """A token of the newest notification, by chat: one that is slow may be out of date."""
 
     def notify(self, session_id: str, text: str) -> None:
         self.withdraw(session_id)
-        self._newest[session_id] = told = object()
-        self._later(self._tell(session_id, text, told))
+        self._newest[session_id] = token = object()
+        self._later(self._notify(session_id, text, token))
 
     def withdraw(self, session_id: str) -> None:
-        """The person has seen it, or it is over."""
+        """Take back a chat's notification: the person has seen it, or it is over."""
         self._newest.pop(session_id, None)
         if session_id == self._tray_chat and self._tray is not None:
             self._tray.hide()
@@ -164,26 +164,26 @@ class DesktopNotifier(QObject):
             self._shown.clear()
             await self._service.aclose()
 
-    async def _tell(self, session_id: str, text: str, told: object) -> None:
+    async def _notify(self, session_id: str, text: str, token: object) -> None:
         if self._service is not None:
             try:
                 number = await self._service.notify(text)
             except OSError as error:
-                log.info("the desktop was not told: %s", error)
+                log.info("no desktop notification: %s", error)
             else:
-                if self._newest.get(session_id) is told:
+                if self._newest.get(session_id) is token:
                     self._shown[session_id] = number
                 else:
                     await self._withdraw(self._service, number)
                 return
-        if self._newest.get(session_id) is told:
-            self._tell_by_tray(session_id, text)
+        if self._newest.get(session_id) is token:
+            self._notify_by_tray(session_id, text)
 
     async def _withdraw(self, service: DBusNotifications, number: int) -> None:
         with suppress(OSError):
             await service.withdraw(number)
 
-    def _tell_by_tray(self, session_id: str, text: str) -> None:
+    def _notify_by_tray(self, session_id: str, text: str) -> None:
         if not QSystemTrayIcon.isSystemTrayAvailable():
             return
         if self._tray is None:
@@ -201,7 +201,7 @@ class DesktopNotifier(QObject):
 
 
 class ChatNotifications(QObject):
-    """Tells of chats that nobody looks at, and takes back what was seen or answered."""
+    """Notifies of chats that nobody looks at, and withdraws what was seen or answered."""
 
     def __init__(
         self,
@@ -219,7 +219,7 @@ class ChatNotifications(QObject):
         window.installEventFilter(self)
 
     def on_event(self, session: Session, event: Event) -> None:
-        """Something happened in a chat, on screen or not."""
+        """Notify of what happened in a chat, on screen or not, if it calls for that."""
         from studio.domain.events import PermissionResolved, ReplyGiven, TurnStarted
 
         if isinstance(event, PermissionResolved | ReplyGiven | TurnStarted):
@@ -236,7 +236,7 @@ class ChatNotifications(QObject):
         return session is self._chat.session and self._pages.currentWidget() is self._chat
 
     def _seen(self) -> None:
-        """The chat on screen needs no notification any more."""
+        """Withdraw the notification of the chat on screen."""
         session = self._chat.session
         if session is not None and self._on_screen(session):
             self._notifier.withdraw(session.info.id)

@@ -29,17 +29,18 @@ COMMAND = (sys.executable, "-m", "studio", "serve", "--with-parent")
 FIRST, LONGEST = 1.0, 60.0
 """Seconds before a server that ended is started again: twice as long each time."""
 STEADY = 60.0
-"""Seconds after which one that ended is started again as if it were the first time."""
+"""Seconds that a server has to run for the wait to be ``FIRST`` again."""
 GRACE = 5.0
-"""Seconds that it has to end by itself."""
+"""Seconds that a server has to end by itself."""
 _TAIL = 2_000
+"""Bytes kept of what the server prints to its standard error."""
 
 
 class ServerProcess(QObject):
     """Keeps the server running while it is wanted; ``changed`` comes with every ``state``.
 
     ``address`` is where it listens, as ``http://host:port``; ``token`` is what
-    clients show, where no keychain keeps it. ``words`` say what is wrong while it
+    clients show, where no keychain keeps it. ``problem`` says what is wrong while it
     has ``failed``.
     """
 
@@ -56,30 +57,30 @@ class ServerProcess(QObject):
         self._keys = keys
         self.state: ServerState = "off"
         self.address = self.token = ""
-        self.words = ""
+        self.problem = ""
         self._command = command
-        self._wanted = self._anew = False
+        self._wanted = self._restart = False
         self._process: QProcess | None = None
-        self._printed = self._faults = b""
-        self._told = ""
-        self._began = 0.0
-        self._after = FIRST
-        self._again = _timer(self, self._launch)
-        self._grace = _timer(self, self._kill)
+        self._stdout = self._stderr = b""
+        self._error = ""
+        self._started = 0.0
+        self._delay = FIRST
+        self._retry_timer = _timer(self, self._launch)
+        self._grace_timer = _timer(self, self._kill)
         self._ended: list[asyncio.Future[None]] = []
 
     def start(self) -> None:
         """Have it run with what the settings say now; one that runs is started anew."""
-        self._wanted, self._after = True, FIRST
+        self._wanted, self._delay = True, FIRST
         if self._process is None:
             self._launch()
         else:
-            self._anew = True
+            self._restart = True
             self._end()
 
     def stop(self) -> None:
-        self._wanted = self._anew = False
-        self._again.stop()
+        self._wanted = self._restart = False
+        self._retry_timer.stop()
         if self._process is None:
             self._set("off")
         else:
@@ -100,14 +101,14 @@ class ServerProcess(QObject):
             await ended
 
     def _launch(self) -> None:
-        self._again.stop()
-        self._anew = False
-        self._printed = self._faults = b""
-        self._told = ""
-        self._began = time.monotonic()
+        self._retry_timer.stop()
+        self._restart = False
+        self._stdout = self._stderr = b""
+        self._error = ""
+        self._started = time.monotonic()
         process = self._process = QProcess(self)
         process.readyReadStandardOutput.connect(self._read)
-        process.readyReadStandardError.connect(self._read_faults)
+        process.readyReadStandardError.connect(self._read_stderr)
         process.errorOccurred.connect(self._failed_to_start)
         process.finished.connect(self._finished)
         self._set("starting")
@@ -117,9 +118,9 @@ class ServerProcess(QObject):
 
     def _end(self) -> None:
         """Ask it to end: its standard input does."""
-        if self._process is not None and not self._grace.isActive():
+        if self._process is not None and not self._grace_timer.isActive():
             self._process.closeWriteChannel()
-            self._grace.start(int(GRACE * 1000))
+            self._grace_timer.start(int(GRACE * 1000))
 
     def _kill(self) -> None:
         if self._process is not None:
@@ -131,26 +132,26 @@ class ServerProcess(QObject):
         printed = bytes(self._process.readAllStandardOutput().data())
         if self.state != "starting":
             return
-        self._printed += printed
-        line, end, _ = self._printed.partition(b"\n")
+        self._stdout += printed
+        line, end, _ = self._stdout.partition(b"\n")
         if not end:
             return
-        told = _told(line)
-        self.address, self.token = told.get("address", ""), told.get("token", "")
-        self._told = told.get("error", "")
-        if self._told:
+        greeting = _greeting(line)
+        self.address, self.token = greeting.get("address", ""), greeting.get("token", "")
+        self._error = greeting.get("error", "")
+        if self._error:
             self._end()
         else:
             self._set("running")
 
-    def _read_faults(self) -> None:
+    def _read_stderr(self) -> None:
         if self._process is not None:
             read = bytes(self._process.readAllStandardError().data())
-            self._faults = (self._faults + read)[-_TAIL:]
+            self._stderr = (self._stderr + read)[-_TAIL:]
 
     def _failed_to_start(self, error: QProcess.ProcessError) -> None:
         if error is QProcess.ProcessError.FailedToStart and self._process is not None:
-            self._told = self._process.errorString()
+            self._error = self._process.errorString()
             self._finished(-1)
 
     def _finished(self, code: int) -> None:
@@ -158,7 +159,7 @@ class ServerProcess(QObject):
         if process is None:
             return
         process.deleteLater()
-        self._grace.stop()
+        self._grace_timer.stop()
         self.address = self.token = ""
         for ended in self._ended:
             if not ended.done():
@@ -166,21 +167,21 @@ class ServerProcess(QObject):
         self._ended.clear()
         if not self._wanted:
             self._set("off")
-        elif self._anew:
+        elif self._restart:
             self._launch()
         else:
-            self._try_later(code)
+            self._retry_later(code)
 
-    def _try_later(self, code: int) -> None:
+    def _retry_later(self, code: int) -> None:
         from studio.domain.redaction import without_secrets
 
-        if time.monotonic() - self._began > STEADY:
-            self._after = FIRST
-        said = self._faults.decode("utf-8", "replace").strip().splitlines()
-        why = self._told or (said[-1] if said else f"The server ended (exit code {code}).")
-        self.words = f"{without_secrets(why)} Next try in {self._after:g} s."
-        self._again.start(int(self._after * 1000))
-        self._after = min(2 * self._after, LONGEST)
+        if time.monotonic() - self._started > STEADY:
+            self._delay = FIRST
+        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
+        why = self._error or (lines[-1] if lines else f"The server ended (exit code {code}).")
+        self.problem = f"{without_secrets(why)} Next try in {self._delay:g} s."
+        self._retry_timer.start(int(self._delay * 1000))
+        self._delay = min(2 * self._delay, LONGEST)
         self._set("failed")
 
     def _set(self, state: ServerState) -> None:
@@ -195,60 +196,59 @@ def _timer(parent: QObject, due: Callable[[], None]) -> QTimer:
     return timer
 
 
-def _told(line: bytes) -> dict[str, str]:
+def _greeting(line: bytes) -> dict[str, str]:
     """What the first line says: ``address`` and perhaps ``token``, or ``error``."""
     try:
-        told = json.loads(line)
-        found = {str(key): str(value) for key, value in told.items()}
+        found = {str(key): str(value) for key, value in json.loads(line).items()}
     except (ValueError, AttributeError, RecursionError):
         found = {}
     return found if "address" in found else {"error": "The server has no address.", **found}
 
 
 class ServerController(QObject):
-    """``follow`` the settings, at the start and whenever something about the server changed."""
+    """Runs or stops the server as the settings say, and shows its state in the sidebar."""
 
     def __init__(self, settings: SettingsFile, sidebar: Sidebar) -> None:
         super().__init__(sidebar)
         self._settings, self._sidebar = settings, sidebar
-        self._ended = False
+        self._closed = False
         self._keychain: Keychain | None = None
-        self._beside: ServerProcess | None = None
+        self._process: ServerProcess | None = None
 
     def set_keychain(self, keychain: Keychain) -> None:
-        """The server gets the keys of this window that no keychain has, and hears of changes."""
+        """Give the server the keys of this window that no keychain has, also when they change."""
         self._keychain = keychain
         keychain.subscribe(self._key_changed)
 
     @property
-    def beside(self) -> ServerProcess:
+    def process(self) -> ServerProcess:
         """The server's process, made when it is first wanted."""
-        if self._beside is None:
-            self._beside = ServerProcess(parent=self, keys=self._keys)
-            self._beside.changed.connect(self._show)
-        return self._beside
+        if self._process is None:
+            self._process = ServerProcess(parent=self, keys=self._keys)
+            self._process.changed.connect(self._show)
+        return self._process
 
     def apply_settings(self) -> None:
-        """Have the server run, or not; one that runs takes the settings as they are now."""
-        if self._settings.values.server_on and not self._ended:
-            self.beside.start()
-        elif self._beside is not None:
-            self._beside.stop()
+        """Start or stop the server; one that runs is started anew with the present settings."""
+        if self._settings.values.server_on and not self._closed:
+            self.process.start()
+        elif self._process is not None:
+            self._process.stop()
 
     async def aclose(self) -> None:
-        """The window ends, and the server with it."""
-        self._ended = True
-        if self._beside is not None:
-            await self._beside.aclose()
+        """Stop the server and wait until it has ended; it is not started again."""
+        self._closed = True
+        if self._process is not None:
+            await self._process.aclose()
 
     def _keys(self) -> dict[str, str]:
         kept = self._keychain.session if self._keychain is not None else {}
         return {name: key for name, key in kept.items() if name != ENTRY}
 
     def _key_changed(self, name: str) -> None:
-        if self._beside is not None and name != ENTRY:
-            self._beside.send_keys({name: self._keys().get(name)})
+        if self._process is not None and name != ENTRY:
+            self._process.send_keys({name: self._keys().get(name)})
 
     def _show(self) -> None:
-        beside = self.beside
-        self._sidebar.show_server(beside.state, beside.address or beside.words)
+        process = self.process
+        self._sidebar.show_server(process.state, process.address or process.problem)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 SOON = 50
-"""Milliseconds that a change of the file waits for the next: one look for all of them."""
+"""Milliseconds that a change of the file waits for others: they are read together."""
 
 
 class SettingsController(QObject):
-    """``later`` runs a coroutine on the event loop."""
+    """Opens the settings window and applies the settings to the chat, theme and server."""
 
     def __init__(
         self,
@@ -40,12 +40,12 @@ class SettingsController(QObject):
         theme: Theme,
         settings: SettingsFile,
         chat: ChatPage,
-        serving: ServerController,
+        server: ServerController,
         later: Callable[[Coroutine[Any, Any, Any]], object],
     ) -> None:
         super().__init__(window)
         self._window, self._theme, self._settings = window, theme, settings
-        self._chat, self._serving, self._later = chat, serving, later
+        self._chat, self._server, self._later = chat, server, later
         self._studio: Engine | None = None
         self.dialog: SettingsDialog | None = None
         """None until it was first wanted."""
@@ -53,29 +53,29 @@ class SettingsController(QObject):
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(SOON)
-        self._soon.timeout.connect(lambda: self._later(self._look()))
-        self._server: list[object] = []
-        """What was set about the server when that was last looked at."""
+        self._soon.timeout.connect(lambda: self._later(self._refresh()))
+        self._server_settings: list[object] = []
+        """The server's settings when they were last applied."""
 
     def set_studio(self, studio: Engine) -> None:
-        """The pieces are there: the dialog can be opened, and the file is watched."""
+        """From now on the settings can be opened, and their file is watched."""
         self._studio = studio
-        self._server = self._about_server()
-        self._settings.subscribe(self._changed_elsewhere)
+        self._server_settings = self._read_server_settings()
+        self._settings.subscribe(self._changed_by_others)
         self._watcher = QFileSystemWatcher(self)
-        self._watcher.directoryChanged.connect(self._stirred)
-        self._watcher.fileChanged.connect(self._stirred)
-        self._later(self._look())
+        self._watcher.directoryChanged.connect(self._schedule_refresh)
+        self._watcher.fileChanged.connect(self._schedule_refresh)
+        self._later(self._refresh())
 
     def open(self, page: str = "general", at: str = "") -> None:
-        """A page of the settings; ``at`` is a provider or a limit on it."""
+        """Show a page of the settings; ``at`` is a provider or a limit on it."""
         if self._studio is None:
             return
         if self.dialog is None:
-            self.dialog = self._made(self._studio)
+            self.dialog = self._make_dialog(self._studio)
         self.dialog.open_page(page, at)
 
-    def _made(self, studio: Engine) -> SettingsDialog:
+    def _make_dialog(self, studio: Engine) -> SettingsDialog:
         from studio.ui.settings.dialog import SettingsDialog
         from studio.ui.settings.registry import SettingsServices
 
@@ -86,7 +86,7 @@ class SettingsController(QObject):
             make_provider=studio.connections.lister,
             engine=studio,
             chat=self._chat,
-            server=self._serving.beside,
+            server=self._server.process,
             snapshot_date=month(studio.snapshot_date),
         )
         dialog = SettingsDialog(self._theme, services, self._window)
@@ -95,52 +95,52 @@ class SettingsController(QObject):
         return dialog
 
     def _changed(self) -> None:
-        self._later(self._follow())
+        self._later(self._apply())
 
-    async def _follow(self) -> None:
-        """Have what is on offer in the chat be what the settings say now."""
+    async def _apply(self) -> None:
+        """Apply the settings to the chat: which providers and models it offers."""
         assert self._studio is not None
         await self._studio.look_for_providers()
         self._chat.model.options.settings_changed()
 
     # Another program
 
-    def _stirred(self) -> None:
+    def _schedule_refresh(self) -> None:
         if not self._soon.isActive():
             self._soon.start()
 
-    async def _look(self) -> None:
-        """Take what others changed; a file that is another one now is watched anew."""
+    async def _refresh(self) -> None:
+        """Read the settings again; a file that was replaced is watched anew."""
         watched = await asyncio.to_thread(_watched, self._settings.path)
         if self._watcher is not None:
             self._watcher.addPaths(watched)
             await self._settings.refresh()
 
-    def _changed_elsewhere(self) -> None:
+    def _changed_by_others(self) -> None:
         values = self._settings.values
         self._theme.set(values.theme, values.text_size / 100, values.reduced_motion)
         if self.dialog is not None:
             self.dialog.refresh()
-        if self._server != self._about_server():
+        if self._server_settings != self._read_server_settings():
             self._server_changed()
-        self._later(self._follow_elsewhere())
+        self._later(self._apply_from_others())
 
-    async def _follow_elsewhere(self) -> None:
+    async def _apply_from_others(self) -> None:
         assert self._studio is not None
-        await self._follow()
+        await self._apply()
         for name in self._studio.connected:  # asks only those whose address is another one now
             self._later(self._studio.refresh_models(name))
 
     def _server_changed(self) -> None:
-        self._server = self._about_server()
-        self._serving.apply_settings()
+        self._server_settings = self._read_server_settings()
+        self._server.apply_settings()
 
-    def _about_server(self) -> list[object]:
+    def _read_server_settings(self) -> list[object]:
         values = self._settings.values.to_json()
         return [value for name, value in values.items() if name.startswith("server_")]
 
     def scale(self, step: int) -> None:
-        """Make the text larger or smaller by so many per cent; 0 makes it as it comes."""
+        """Make the text larger or smaller by ``step`` per cent; 0 restores the default."""
         values = self._settings.values
         values.text_size = max(90, min(160, values.text_size + step if step else 100))
         self._theme.set(scale=values.text_size / 100)
@@ -149,7 +149,7 @@ class SettingsController(QObject):
         self._later(self._settings.save())
 
     async def aclose(self) -> None:
-        """Watch no more, close the dialog, and wait until everything is saved."""
+        """Stop watching, close the dialog, and wait until everything is saved."""
         if self._watcher is not None:
             self._watcher.deleteLater()
             self._watcher = None

@@ -1,12 +1,20 @@
-"""Places sidebar and inspector beside the page where there is room, else over it."""
+"""Places sidebar and inspector beside the page where there is room, else over it.
+
+The settings keep size and place of the window and of its sides for the next start.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QSplitter, QWidget
+
+if TYPE_CHECKING:
+    from studio.storage.config.settings import Settings
 
 INSPECTOR_BESIDE = 1200
 """From this width on the inspector stands beside the page; below it lies over it."""
@@ -14,6 +22,8 @@ SIDEBAR_BESIDE = 960
 SIDEBAR_WIDTHS = (252, 232)
 """In a wide and in a small window, until the person drags it."""
 INSPECTOR_WIDTH = 320
+DECORATIONS = QSize(8, 40)
+"""What the system's frame may take of the screen around a window."""
 
 
 class WindowLayout(QWidget):
@@ -28,7 +38,7 @@ class WindowLayout(QWidget):
 
     def __init__(self, sidebar: QWidget, page: QWidget, top: QWidget) -> None:
         super().__init__()
-        self._sidebar, self._page = sidebar, page
+        self.sidebar, self._page = sidebar, page
         self._inspector: QWidget | None = None
         self._top = top
         """A line as high as what the inspector leaves free when it lies over the page."""
@@ -64,7 +74,7 @@ class WindowLayout(QWidget):
 
     @property
     def sidebar_shown(self) -> bool:
-        return self._sidebar.isVisibleTo(self)
+        return self.sidebar.isVisibleTo(self)
 
     def set_inspector(self, inspector: QWidget) -> None:
         """It is made when it is first wanted; still hidden."""
@@ -86,13 +96,13 @@ class WindowLayout(QWidget):
     def show_sidebar(self, shown: bool) -> None:
         if self.width() >= SIDEBAR_BESIDE:
             self.sidebar_open = shown
-        self._sidebar.setVisible(shown)
+        self.sidebar.setVisible(shown)
         self._arrange()
         self.changed.emit()
 
     def close_overlays(self) -> None:
         """The person chose something in what lies over the page."""
-        if self._sidebar.parentWidget() is self and self.sidebar_shown:
+        if self.sidebar.parentWidget() is self and self.sidebar_shown:
             self.show_sidebar(False)
 
     def fit(self) -> None:
@@ -101,8 +111,8 @@ class WindowLayout(QWidget):
         self._before = width
         beside = width >= SIDEBAR_BESIDE
         if not before or beside != (before >= SIDEBAR_BESIDE):
-            self._put(self._sidebar, beside=beside, at=0)
-            self._sidebar.setVisible(beside and self.sidebar_open)
+            self._put(self.sidebar, beside=beside, at=0)
+            self.sidebar.setVisible(beside and self.sidebar_open)
         inspector = self._inspector
         if inspector is not None and self.roomy != (before >= INSPECTOR_BESIDE):
             self._put(inspector, beside=self.roomy, at=2)
@@ -125,9 +135,9 @@ class WindowLayout(QWidget):
     def _arrange(self) -> None:
         width, height = self.width(), self.height()
         left = self.sidebar_width or SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE]
-        if self._sidebar.parentWidget() is self:
-            self._sidebar.setGeometry(0, 0, left, height)
-            self._sidebar.raise_()
+        if self.sidebar.parentWidget() is self:
+            self.sidebar.setGeometry(0, 0, left, height)
+            self.sidebar.raise_()
         inspector = self._inspector
         if inspector is not None and inspector.parentWidget() is self:
             free = self._top.sizeHint().height()
@@ -139,7 +149,7 @@ class WindowLayout(QWidget):
             child = self._splitter.widget(index)
             sizes.append(
                 left
-                if child is self._sidebar
+                if child is self.sidebar
                 else self.inspector_width
                 if child is inspector
                 else width
@@ -156,8 +166,8 @@ class WindowLayout(QWidget):
         self._splitter.setSizes(sizes)
 
     def _dragged(self, position: int, index: int) -> None:
-        if self._sidebar.parentWidget() is self._splitter and self.sidebar_shown:
-            self.sidebar_width = self._sidebar.width()
+        if self.sidebar.parentWidget() is self._splitter and self.sidebar_shown:
+            self.sidebar_width = self.sidebar.width()
         inspector = self._inspector
         if inspector is not None and inspector.parentWidget() is self._splitter:
             self.inspector_width = inspector.width() or self.inspector_width
@@ -175,3 +185,24 @@ def step_focus(panes: Sequence[QWidget], step: int) -> None:
         -1 if step > 0 else 0,
     )
     panes[(here + step) % len(panes)].setFocus(Qt.FocusReason.TabFocusReason)
+
+
+def save_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:
+    """Write into the settings where the window and its sides are."""
+    values.window_geometry = base64.b64encode(window.saveGeometry().data()).decode()
+    values.sidebar_width = sides.sidebar_width
+    values.sidebar_open = sides.sidebar_open
+    values.inspector_width = sides.inspector_width
+    values.inspector_open = sides.inspector_open
+
+
+def restore_window(window: QWidget, sides: WindowLayout, values: Settings) -> None:
+    """Put window and sidebar where they were; the inspector is made and opened later."""
+    saved = base64.b64decode(values.window_geometry) if values.window_geometry else b""
+    if not saved or not window.restoreGeometry(QByteArray(saved)):
+        room = window.screen().availableSize() - DECORATIONS
+        window.resize(QSize(1440, 900).boundedTo(room))
+    sides.sidebar_width = values.sidebar_width
+    sides.inspector_width = values.inspector_width
+    sides.sidebar_open = values.sidebar_open
+    sides.sidebar.setVisible(values.sidebar_open)

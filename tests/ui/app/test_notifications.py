@@ -40,13 +40,13 @@ async def leave(person: Person, words: str) -> None:
     person.say(words)
     person.window.pages.show_page("drafts")
     assert not person.window.pages.shows_chat
-    await until(lambda: person.window._runs.running)
+    await until(lambda: person.window.runner.running)
 
 
 async def works_unseen(person: Person, words: str) -> None:
     """A turn that cannot be over before the person looks at another chat."""
     await leave(person, words)
-    (session,) = person.window._runs.running
+    (session,) = person.window.runner.running
     await until(lambda: session.transcript.questions)
     person.window.new_chat()
     await until(lambda: person.window.chat.session is None)
@@ -82,7 +82,7 @@ async def test_a_chat_out_of_sight_asks_is_opened_by_a_click_and_is_done(
         assert person.session.info.title == "First"
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
-        (session,) = person.window._runs.running
+        (session,) = person.window.runner.running
         session.answer_permission(session.transcript.questions[0].id, "once")
         await until(lambda: seen.shown.get(2) == "First is done")
         await person.open_chat("First")
@@ -102,7 +102,7 @@ async def test_nothing_is_told_of_what_is_on_screen_or_where_it_is_not_wanted(
         await until(lambda: person.session.transcript.questions)
         person.window.new_chat()
         await until(lambda: person.window.chat.session is None)
-        (session,) = person.window._runs.running
+        (session,) = person.window.runner.running
         session.answer_permission(session.transcript.questions[0].id, "once")
         await until(lambda: not session.running)
         person.studio.settings.values.notify = True
@@ -129,7 +129,7 @@ async def test_l13_a_turn_that_the_next_tier_takes_over_is_no_news(
     async with desktop() as seen, at_window(tmp_path, COMPATIBLE, play, setup=setup) as person:
         await leave(person, "What is here?")
         await until(lambda: seen.shown == {1: "Coder needs your answer"})
-        (session,) = person.window._runs.running
+        (session,) = person.window.runner.running
         call = next(b for b in session.transcript.blocks if isinstance(b, ToolBlock))
         session.answer_question(call.call_id, "Yes")
         await until(lambda: "What is here? is done" in seen.shown.values())

@@ -100,7 +100,7 @@ async def test_an_editor_that_writes_the_file_in_place_is_heard(tmp_path: Path) 
             await asyncio.to_thread(path.write_text, json.dumps(data))
             await until(lambda dark=dark: window.theme.dark is dark)
         await asyncio.to_thread(path.write_text, '{"theme": ')
-        await window.preferences._look()  # whether or not the watcher was quicker
+        await window.preferences._refresh()  # whether or not the watcher was quicker
         assert window.theme.dark
 
 
@@ -111,7 +111,7 @@ async def test_a_new_chat_begins_in_the_mode_that_is_set(tmp_path: Path) -> None
         await person.choose(person.composer.mode, "Plan")
         assert choices.permission_mode == "plan"
         person.window.settings.values.text_size = 110
-        await person.window.preferences._follow()
+        await person.window.preferences._apply()
         assert choices.permission_mode == "plan"  # what was chosen for this chat stays
         person.window.new_chat()
         assert choices.permission_mode == "ask"

@@ -216,7 +216,7 @@ class ServerPage(SettingsPage):
         words, mark = STATES.get(state, ("Not running", "err"))
         self.status.set(words, mark)
         self.about.setText(
-            self._beside.words if state == "failed" else "As long as this window is open."
+            self._beside.problem if state == "failed" else "As long as this window is open."
         )
         values = self._settings
         host = f"[{values.server_host}]" if ":" in values.server_host else values.server_host
